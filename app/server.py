@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -54,7 +56,9 @@ from stepsight.app.web.failures import error_response
 from stepsight.app.web.gate import Gate
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.headers import FreshFiles, PrivateHeaders
+from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
+from stepsight.app.web.requests import Failures, Requests
 from stepsight.app.web.standings import Standings
 from stepsight.app.web.standings import router as standing_routes
 from stepsight.core.errors import UserError
@@ -64,6 +68,10 @@ from stepsight.storage.database.store import Store
 KEEP_ALIVE = 75
 """Seconds for which a connection without a request stays open. Programs keep theirs about as long, and a request
 that comes as the server closes one is lost to them."""
+
+GRACE = 6
+LONGEST = 9.0
+"""Seconds for which a server that is stopped goes on answering, and after which its process ends."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -77,13 +85,14 @@ def build_app(
     loopback: bool = True,
     hosts: Sequence[str] = LOOPBACK,
     seconds: float = REQUEST_SECONDS,
+    has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
     """The whole application, ready for uvicorn. Pages are those of `app.web.pages.PAGES`.
 
     With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
     that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is
     nobody who can. `hosts` are the names under which the server may be asked. What a program asks to be scored is
-    computed for so many `seconds`.
+    computed for so many `seconds`. `has_worker` tells whether the worker beside it runs; None where there is none.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
@@ -117,6 +126,7 @@ def build_app(
     application.include_router(agreement_page(store))
     application.include_router(labelling_routes(store))
     application.include_router(label_files(store))
+    application.include_router(health_routes(store, has_worker))
     application.include_router(bundle_files())
     application.include_router(plain_style())
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
@@ -140,7 +150,9 @@ def _guard(
     application.add_middleware(Gate)
     # Or a page elsewhere could have its own name point here, and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    application.add_middleware(Failures)
     application.add_middleware(PrivateHeaders)
+    application.add_middleware(Requests)
 
 
 def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
@@ -168,26 +180,40 @@ async def _failed(request: Request, error: Exception) -> Response:
     return error_response(request.scope, error)
 
 
-def serve(application: FastAPI, listener: socket.socket, proxies: Sequence[str] = ()) -> None:
-    """Serve until interrupted, on a socket that listens. What the `proxies`, addresses or networks, say of where a
-    request comes from is believed; anybody else could say anything."""
+def serve(
+    application: FastAPI,
+    listener: socket.socket,
+    proxies: Sequence[str] = (),
+    stopping: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, on a socket that listens. What has been asked by then is answered, and
+    `stopping` is called meanwhile; what takes longer than `GRACE` is refused, and the process ends after `LONGEST`
+    in any case.
+
+    What the `proxies`, addresses or networks, say of where a request comes from is believed; anybody else could say
+    anything.
+    """
     config = uvicorn.Config(
         application,
+        log_config=None,
         log_level="warning",
-        timeout_graceful_shutdown=1,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=KEEP_ALIVE,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
     )
-    _Server(config).run(sockets=[listener])
+    _Server(config, stopping).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     """Wakes once a second, for the date in its answers, and when a signal comes. Ends quietly: cutting an answer
     that is not complete would print a traceback."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)
+        self._stopping = stopping
+        self._signal: int | None = None
         self._signalled = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -199,9 +225,15 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
+        self._signal = sig
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._signalled.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # A thread that computes cannot be stopped, and Python would wait for it.
+        end = threading.Timer(LONGEST, os._exit, (0 if self._signal == signal.SIGTERM else 130,))
+        end.daemon = True
+        end.start()
+        self._stopping()
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)

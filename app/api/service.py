@@ -1,7 +1,5 @@
 """The API as an application to be mounted: its routes, its errors, its description."""
 
-import logging
-
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
@@ -21,7 +19,6 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 
 PREFIX = "/api/v1"
-_LOG = logging.getLogger("stepsight")
 _FAILURES: dict[int | str, dict[str, object]] = {
     status: {"model": Failure, "description": text}
     for status, text in (
@@ -55,7 +52,6 @@ def build_api(
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
-    api.add_exception_handler(Exception, _failed)
 
     @api.get("/docs", include_in_schema=False, dependencies=[Depends(Needs(*LOOKING))])
     def docs() -> HTMLResponse:
@@ -88,8 +84,3 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _left(request: Request, error: Exception) -> Response:
     # Nobody reads it; the status is the one that servers write into their logs for it.
     return Response(status_code=499)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return failure_json(500, "Something went wrong in StepSight itself.", "The server's output tells what.")

@@ -31,6 +31,7 @@ class Supervisor:
         self._arguments = tuple(arguments)
         self._environment = os.environ | {VARIABLE: address}
         self._over = threading.Event()
+        self._asked = 0.0
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._keep, name="supervisor", daemon=True)
@@ -52,16 +53,21 @@ class Supervisor:
         self._thread.start()
         return self
 
+    def stop(self) -> None:
+        """Ask the worker to end, and start no other. Does not wait for it."""
+        with self._lock:
+            if not self._over.is_set():
+                self._over.set()
+                self._asked = time.monotonic()
+                if self._process is not None:
+                    _close(self._process)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        with self._lock:
-            process = self._process
-            if process is not None:
-                _close(process)
-        if process is not None:
-            _end(process)
+        self.stop()
+        if self._process is not None:
+            _end(self._process, self._asked + _PATIENCE - time.monotonic())
         self._thread.join(_PATIENCE)
 
     def _keep(self) -> None:
@@ -111,9 +117,9 @@ def _close(process: "subprocess.Popen[bytes]") -> None:
     process.stdin.close()
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
     try:
-        process.wait(_PATIENCE)
+        process.wait(max(0.0, patience))
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from stepsight.app.jobs.orders import Orders
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
+from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.dtypes import resolved
@@ -340,12 +341,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Work until standard input ends. The store is the one that `STEPSIGHT_DB` names."""
     parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
     add_placement(parser)
+    parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
     args = parser.parse_args(argv)
-    logging.basicConfig(format="stepsight: %(message)s", level=logging.WARNING)
+    set_up_logs(args.log_format)
     orders = Orders()
+    if hasattr(signal, "pthread_sigmask"):
+        # Before there is any other thread, which would take the signal.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_follow_signal, args=(orders,), daemon=True).start()
     threading.Thread(target=_follow_input, args=(orders,), daemon=True).start()
-    # In a thread of its own, since a signal comes in the midst of what holds the same lock.
-    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=orders.stop).start())
     if hasattr(os, "nice"):
         # The pages come first.
         os.nice(10)
@@ -370,6 +374,12 @@ def _ask_server(needed: int) -> None:
     """Tell the server that started this process how many bytes of memory are needed, in a line."""
     with suppress(OSError):
         print(needed, flush=True)
+
+
+def _follow_signal(orders: Orders) -> None:
+    """Stop at SIGTERM, which also a service manager sends that ends the server."""
+    signal.sigwait({signal.SIGTERM})
+    orders.stop()
 
 
 def _follow_input(orders: Orders) -> None:

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.scoring.line import asked_by
+from stepsight.app.web.current import note_person
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.app.web.rights import LOOKING, Right, cookie_name, refusal, rights_of
 from stepsight.app.web.rules import API, LOGIN, Rule, Rules
@@ -71,6 +72,7 @@ class Access:
                 await error_response(scope, error)(scope, receive, send)
                 return
             asker = Asker(None, _ALONE, can_log_in=False)
+        note_person(asker.user.id if asker.user is not None else None)
         state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": rules}
         scope = {**scope, "state": state}
         refused = rule.rights and not rule.rights & asker.rights

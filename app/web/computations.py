@@ -5,9 +5,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+from stepsight.app.web.failures import logged_under
 from stepsight.core.errors import UserError
 from stepsight.core.models.memory import release_memory
 
@@ -91,7 +94,9 @@ class Computations:
             job = self._jobs[key] = _Computation()
             self._jobs.move_to_end(key)
         # A daemon, so that a server that is stopped does not wait for it.
-        threading.Thread(target=self._run, args=(job, make, size), daemon=True).start()
+        # In the context of the request, whose id the log then has.
+        run = partial(copy_context().run, self._run, job, make, size)
+        threading.Thread(target=run, daemon=True).start()
         return job
 
     def _run(self, job: _Computation, make: Callable[[], Any], size: Callable[[Any], int]) -> None:
@@ -103,7 +108,7 @@ class Computations:
             job.error = error
         except Exception:
             _LOG.exception("a computation for a page failed")
-            job.error = UserError("This cannot be computed.", "The server has logged the reason.")
+            job.error = UserError("This cannot be computed.", logged_under())
         job.ended = time.monotonic()
         job.done.set()
         with self._lock:

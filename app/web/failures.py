@@ -8,6 +8,7 @@ from starlette.types import Scope
 
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
+from stepsight.app.web.current import request_id
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
@@ -33,6 +34,15 @@ _TITLES = {
     500: "Something went wrong",
     503: "Not possible right now",
 }
+
+
+OURS = "Something went wrong in StepSight itself."
+
+
+def logged_under() -> str:
+    """What somebody can tell an admin, who then finds the reason."""
+    under = f" under request {request_id()}" if request_id() else ""
+    return f"The server's log has the reason{under}."
 
 
 def status_of(error: UserError) -> int:

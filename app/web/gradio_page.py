@@ -5,9 +5,11 @@ whole, in the frame that all pages have, and works at once. Gradio's own script 
 what stands there moves into the block `HOST` of the interface as it is (`assets/web/js/gradio.js`).
 """
 
+import logging
 import re
 from collections.abc import Callable
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -19,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stepsight.app.web.failures import OURS, logged_under
 from stepsight.app.web.html import plain_page, render
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
@@ -34,6 +37,8 @@ _CONFIG = re.compile(
     r"(window\.gradio_config = .*?;</script><script>window\.gradio_api_info = .*?;</script>)", re.DOTALL
 )
 _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.?(/assets/[^"]+)"')
+
+_LOG = logging.getLogger("stepsight")
 
 Event = Callable[..., dict[str, Any]]
 Content = Callable[[Request], Markup]
@@ -54,7 +59,7 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
 
 
 def _answering(event: Event) -> Event:
-    """The event, whose answer to a user's mistake is an `error`."""
+    """The event, whose answer to a user's mistake, or to one of ours, is an `error`."""
 
     @wraps(event)
     def answer(*values: Any, **named: Any) -> dict[str, Any]:
@@ -62,6 +67,9 @@ def _answering(event: Event) -> Event:
             return event(*values, **named)
         except UserError as error:
             return {"error": str(error)}
+        except Exception:
+            _LOG.exception("the event %s failed", event.__name__)
+            return {"error": f"{OURS} {logged_under()}"}
 
     return answer
 
@@ -76,6 +84,9 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
         raise ValueError(f"Gradio's queue does not run here, and {queued or 'a state'} needs it.")
+    # Gradio prints what fails before it comes to an event, with what was sent to it.
+    logged = SimpleNamespace(print_exc=lambda: _LOG.exception("Gradio failed"))
+    gr.routes.traceback = logged  # type: ignore[attr-defined, assignment]
     lifespan = application.router.lifespan_context
     mounted: FastAPI = gr.mount_gradio_app(
         application,

@@ -22,8 +22,8 @@ API = "/api/v1"
 class Rule:
     """Which rights let somebody ask for a path in one of the `methods`, any of them.
 
-    No right at all: it is for whoever asks. None: so it is, and the same for everybody, with nothing of the store;
-    who asks is not looked up.
+    No right at all: it is for whoever asks. None: so it is, and the same for everybody, with nothing that the store
+    holds; who asks is not looked up.
     """
 
     methods: frozenset[str]
@@ -37,7 +37,8 @@ def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
 
 # Paths are regular expressions.
 _STATIC = tuple(
-    _rule("GET", path, None) for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/theme.css", "/favicon.ico")
+    _rule("GET", path, None)
+    for path in ("/stepsight/(?s:.+)", "/assets/(?s:.+)", "/theme.css", "/favicon.ico", "/healthz")
 )
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),

@@ -5,17 +5,22 @@ stepsight app --evaluator FOLDER --device cuda --dtype bfloat16
 """
 
 import argparse
+import logging
+import signal
 import socket
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import NoReturn
 
 from stepsight.app.commands.options import add_db, positive
 from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.scoring.placement_options import add_placement, is_placed, placement_arguments, read_placement
+from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.storage.database.location import locate
@@ -58,6 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the longest that a program's request may take (default: %(default)s)",
     )
     parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
+    parser.add_argument("--access-log", action="store_true", help="log every request: no query, no text, no token")
+    parser.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        default=TEXT,
+        help="lines for people, or JSON objects (default: %(default)s)",
+    )
     add_placement(parser)
     add_db(parser)
 
@@ -71,7 +83,9 @@ def run(args: argparse.Namespace) -> None:
             "The shipped ones are small, and stay on the processor in float32; name one there to move it.",
         )
     place = read_placement(args) if is_placed(args) else None
-    print("StepSight is starting.", file=sys.stderr)
+    say = partial(print, file=sys.stderr) if args.log_format == TEXT else logging.getLogger("stepsight").info
+    set_up_logs(args.log_format, access=args.access_log)
+    say("StepSight is starting.")
     listener = listen(args.port, args.host)
     # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.
     from stepsight.app.scoring.evaluators import Evaluators
@@ -86,6 +100,9 @@ def run(args: argparse.Namespace) -> None:
         for name in evaluators.names:
             evaluators.register(store, name)
         users, public = has_users(store), args.public_read_only
+        supervised = users or not public
+        worker = ("--log-format", args.log_format, *placement_arguments(args))
+        supervisor = Supervisor(address, worker, evaluators.give_room)
         application = build_app(
             store,
             evaluators,
@@ -95,13 +112,25 @@ def run(args: argparse.Namespace) -> None:
             loopback=is_loopback(args.host) and not (users and args.name),
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
             seconds=args.request_seconds,
+            has_worker=(lambda: supervisor.pid is not None) if supervised else None,
         )
-        if users or not public:
-            supervisor = Supervisor(address, placement_arguments(args), evaluators.give_room)
+        signal.signal(signal.SIGTERM, _end)
+        if supervised:
             stack.enter_context(supervisor)
             stack.enter_context(on_queued(store, supervisor.wake))
-        print(_greeting(store.name, listener, public=public, users=users), file=sys.stderr)
-        serve(application, listener, args.proxy)
+        say(_greeting(store.name, listener, public=public, users=users))
+        try:
+            serve(application, listener, args.proxy, supervisor.stop)
+        except KeyboardInterrupt:
+            if args.log_format == TEXT:
+                raise
+            say("StepSight is stopped.")
+            raise SystemExit(130) from None
+
+
+def _end(*_: object) -> NoReturn:
+    """End as after an interrupt, but with 0: who sends SIGTERM means it."""
+    raise SystemExit(0)
 
 
 def network(text: str) -> str:

@@ -39,7 +39,7 @@ ROUTES = {
     "everybody": """
         GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
         GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /assets/{name}.css
-        GET /theme.css GET /favicon.ico GET /login POST /login GET /login/who POST /logout
+        GET /theme.css GET /favicon.ico GET /healthz GET /login POST /login GET /login/who POST /logout
         GET /login/invitation POST /login/invitation""",
     "by name": "GET /login/password POST /login/password GET /relabel",
     "looking": """

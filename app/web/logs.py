@@ -1,0 +1,102 @@
+"""Logs of the server and its worker, on standard error: lines for people, or a JSON object a line.
+
+They hold no text of a trace, no password and no token. Exceptions quote what they fail on, so of one only its type
+and the places that it went through are written; the system's reason too, where it is the system's.
+"""
+
+import json
+import logging
+import os
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from stepsight.app.web.current import request_id
+
+FORMATS = TEXT, JSON = "text", "json"
+ACCESS = logging.getLogger("stepsight.access")
+FIELDS = "fields"
+"""The attribute of a record that holds more of it, by name: `extra={FIELDS: {...}}`."""
+
+_LOG = logging.getLogger("stepsight")
+# Exceptions that led to one, or that were raised as a group; and places of each, the last ones.
+_MOST_CAUSES = 8
+_MOST_PLACES = 12
+
+
+def set_up_logs(format: str = TEXT, *, access: bool = False) -> None:
+    """Have this process log in such a format, requests too with `access`."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json() if format == JSON else _Text())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    _LOG.setLevel(logging.INFO)
+    ACCESS.setLevel(logging.INFO if access else logging.CRITICAL)
+    if format == JSON:
+        # It writes lines of its own.
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    warnings.showwarning = _show_warning
+    threading.excepthook = _show_exception
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        asked = f" [{request_id()}]" if request_id() else ""
+        lines = [f"stepsight: {_message(record)}{asked}"]
+        for one in _errors(record):
+            reason = f": {one['reason']}" if "reason" in one else ""
+            lines += [f"  {one['type']}{reason}", *(f"    {place}" for place in one["at"])]
+        return "\n".join(lines)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+        }
+        if request_id():
+            line["request"] = request_id()
+        line |= getattr(record, FIELDS, {})
+        if errors := list(_errors(record)):
+            line["errors"] = errors
+        return json.dumps(line)
+
+
+def _message(record: logging.LogRecord) -> str:
+    message = record.getMessage().strip()
+    # What follows there shows the exception.
+    return message.partition("\n")[0] if record.name == "asyncio" else message
+
+
+def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
+    """The exception of a record and what led to it: `type`, `at`, and `reason` where the system gave one."""
+    waiting = [record.exc_info[1]] if record.exc_info else []
+    for _ in range(_MOST_CAUSES):
+        error = waiting.pop(0) if waiting else None
+        if error is None:
+            return
+        frames = traceback.extract_tb(error.__traceback__)[-_MOST_PLACES:]
+        described: dict[str, Any] = {
+            "type": f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+        }
+        if isinstance(error, OSError) and error.strerror:
+            described["reason"] = error.strerror
+        yield described | {"at": [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]}
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        waiting += [*getattr(error, "exceptions", ()), *([cause] if cause is not None else [])]
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    _LOG.warning("%s at %s:%d", category.__name__, filename, lineno)
+
+
+def _show_exception(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is not None and args.exc_type is not SystemExit:
+        _LOG.error("a thread failed", exc_info=args.exc_value)

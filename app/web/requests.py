@@ -1,0 +1,141 @@
+"""Every request from outside: its number, its line in the log, and the answer where something of ours fails."""
+
+import asyncio
+import logging
+import re
+import time
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stepsight.app.web.current import HEADER, Current, begin
+from stepsight.app.web.failures import OURS, failure_json, failure_response, logged_under
+from stepsight.app.web.logs import ACCESS, FIELDS
+from stepsight.app.web.rules import API
+
+_LOG = logging.getLogger("stepsight")
+# A part of a path that can be written as it is. Anything longer may be a token, and a sentence somebody's text.
+_WORD = re.compile(r"[\w.~-]{0,24}", re.ASCII)
+_LONGEST_PATH = 120
+
+
+class Requests:
+    """ASGI middleware: gives a request its id (see `app.web.current`), and logs it once it is answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        current = begin(Headers(scope=scope).get(HEADER, ""))
+        answer = _Answer(send, current)
+        try:
+            await self.app(scope, receive, answer.send)
+        finally:
+            answer.log(scope)
+
+
+class _Answer:
+    """Counts what is sent."""
+
+    def __init__(self, send: Send, current: Current) -> None:
+        self._send, self._current = send, current
+        self._began = time.perf_counter()
+        self._status: int | None = None
+        self._bytes = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            headers = [*message.get("headers", []), (HEADER.encode(), self._current.id.encode())]
+            message = {**message, "headers": headers}
+        elif message["type"] == "http.response.body":
+            self._bytes += len(message.get("body", b""))
+        await self._send(message)
+
+    def log(self, scope: Scope) -> None:
+        fields = {
+            "method": scope["method"],
+            "path": path_in_log(scope["path"]),
+            "status": self._status,
+            "bytes": 0 if scope["method"] == "HEAD" else self._bytes,
+            "milliseconds": round(1000 * (time.perf_counter() - self._began), 1),
+            "person": self._current.person,
+        }
+        shown = {name: "-" if value is None else value for name, value in fields.items()}
+        ACCESS.info("%s %s %s, %s bytes, %s ms, person %s", *shown.values(), extra={FIELDS: shown})
+
+
+def path_in_log(path: str) -> str:
+    """A path as it may be logged, without a query: what is no short word in it is `*`."""
+    parts = [part if _WORD.fullmatch(part) else "*" for part in path.split("/")]
+    return "/".join(parts)[:_LONGEST_PATH]
+
+
+class Failures:
+    """ASGI middleware that answers where something of ours fails, with the id under which the log has the reason;
+    and where the server stops before an answer is there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        held = _Held(send)
+        try:
+            await self.app(scope, receive, held.send)
+        except asyncio.CancelledError:
+            if not held.is_begun:
+                await _stopping(scope)(scope, receive, send)
+            raise
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            _LOG.error("%s %s failed", scope["method"], path_in_log(scope["path"]), exc_info=error)
+            if not held.is_begun:
+                await _failed(scope)(scope, receive, send)
+            return
+        await held.release()
+
+
+class _Held:
+    """Holds an answer with status 500 back: Starlette gives one and raises then what it is about."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.is_begun = False
+        self._messages: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        if self._messages or (message["type"] == "http.response.start" and message["status"] == 500):
+            self._messages.append(message)
+            return
+        self.is_begun = True
+        await self._send(message)
+
+    async def release(self) -> None:
+        for message in self._messages:
+            await self._send(message)
+
+
+def _failed(scope: Scope) -> Response:
+    return _answer(scope, 500, OURS, logged_under())
+
+
+def _stopping(scope: Scope) -> Response:
+    response = _answer(scope, 503, "The server is being stopped.", "Try again in a minute.")
+    response.headers["retry-after"] = "60"
+    return response
+
+
+def _answer(scope: Scope, status: int, message: str, hint: str) -> Response:
+    is_api = scope["path"].startswith(f"{API}/")
+    response = failure_json(status, message, hint) if is_api else failure_response(scope, status, message, hint)
+    response.headers["cache-control"] = "no-store"
+    return response
