@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What looks at the dependencies is none of them.
+TOOLS := $(VENV)/tools
 # Python keeps what it compiles: else every process that a test starts compiles it anew.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -9,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # One more than there are processor cores, since tests in a browser wait now and then; at most four, each takes 2 GB.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
-.PHONY: app test check docs fuzz bench screenshots clean
+.PHONY: app test check docs fuzz bench screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -50,6 +52,24 @@ screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.screenshots
 
+# Every file that the index has of each package, for every platform.
+hashes: $(VENV)/.tools
+	mkdir -p build
+	{ echo '# What a server needs, with the SHA-256 of every file that PyPI has of it, for pip install --require-hashes.'; \
+	  echo '# Written by: make hashes'; \
+	  $(TOOLS)/bin/uv pip compile pyproject.toml --constraints constraints.txt --universal --python-version 3.11 \
+	    --extra lora --extra parquet --extra postgresql --generate-hashes \
+	    --no-annotate --no-header --no-emit-index-url --quiet; } > build/hashes.txt
+	mv build/hashes.txt requirements-hashed.txt
+
+sbom: $(VENV)/.app $(VENV)/.tools
+	mkdir -p build
+	$(TOOLS)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible -o build/sbom.json
+	@echo "What is installed is listed in build/sbom.json."
+
+audit: $(VENV)/.dev $(VENV)/.tools
+	$(BIN)/python -m tests.audit $(TOOLS)/bin/pip-audit
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info
 
@@ -66,6 +86,12 @@ $(VENV)/.app: $(VENV)/.python pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
 	touch $@ $(VENV)/.app
+
+$(VENV)/.tools: $(VENV)/.python
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		cyclonedx-bom==7.5.0 pip-audit==2.10.1 uv==0.13.9
+	touch $@
 
 $(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e '.[docs]'

@@ -25,11 +25,12 @@ ROOT = Path(__file__).parents[1]
 FILES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "assets").glob("*/*/README.md")),
 ]
 # Options of other commands.
-FOREIGN = {"--global", "--nproc-per-node"}
+FOREIGN = {"--global", "--no-build-isolation", "--nproc-per-node"}
 # What begins so and has no placeholder in it is a path of the repository.
 PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
 
