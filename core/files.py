@@ -14,6 +14,7 @@ from typing import Any
 
 from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json, read_bytes
 
 DATA_VARIABLE = "STEPSIGHT_DATA"
 """The environment variable with the folder of data: benchmark files that are not shipped."""
@@ -47,10 +48,10 @@ def portable_name(path: str) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises `UserError` where there is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(read_bytes(path))
     except FileNotFoundError:
         raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read as JSON ({error}).") from None
     if not isinstance(value, dict):
         raise UserError(f"{path}: {type(value).__name__} found, expected an object.")

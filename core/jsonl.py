@@ -5,7 +5,6 @@ per step; `valid`, optional too, has true, false or null per step, for gold on v
 as the trace's `meta`.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BufferedReader
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
@@ -40,8 +40,8 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(text)
+    except ValueError as error:
         raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")

@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, PositiveInt
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json, read_bytes
 from stepsight.core.label import Label
 from stepsight.core.trace import Step
 from stepsight.core.validation import ListOf, Model, validate
@@ -141,11 +142,13 @@ def format_patch(patch: Patch) -> str:
 def read_patch(path: str | Path) -> Patch:
     """The patch in a file. Raises `UserError` with the path, as `parse_patch` does, or where it cannot be read."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_bytes(Path(path)).decode("utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not UTF-8.", _EXPORTED) from None
+    except ValueError as error:
+        raise UserError(f"{path}: no label patch ({error}).", _EXPORTED) from None
     return parse_patch(text, str(path))
 
 
@@ -186,8 +189,8 @@ class _File(Model):
 
 def _parse(text: str, name: str) -> Patch:
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = parse_json(text)
+    except ValueError as error:
         raise UserError(f"not JSON ({error}).", _EXPORTED) from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise UserError("this is no label patch.", f"Its format must be {FORMAT}.")

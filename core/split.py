@@ -1,13 +1,13 @@
 """Splitting a pasted solution into its steps, and what is no part of it."""
 
 import itertools
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.formulas import formula_blocks, formulas, outside, unbroken_lines
+from stepsight.core.json_values import parse_json
 from stepsight.core.openings import set_openings_aside
 from stepsight.core.sentences import sentences
 from stepsight.core.trace import check_text
@@ -103,8 +103,8 @@ def read_json_list(text: str) -> list[str | list[str]] | None:
     if not text.startswith("["):
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     for number, step in enumerate(value, start=1):
         parts = step if isinstance(step, list) else [step]

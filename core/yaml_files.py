@@ -13,12 +13,13 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import DEEPEST, read_bytes
 
 # libyaml's, where there is one: ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXTENDS = "extends"
-# Levels of keys and lists; the library's own limit is the end of the process.
-_DEEPEST = 100
+# Keys and items that a file holds, what a name stands for counted each time that it is named.
+_MOST = 100_000
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
@@ -41,8 +42,8 @@ def read_yaml(path: str | Path) -> Any:
 
 def _read(path: Path, above: tuple[Path, ...]) -> Any:
     try:
-        text = path.read_text(encoding="utf-8")
-        _check_depth(text)
+        text = read_bytes(path).decode("utf-8")
+        _check_size(text)
         values = yaml.load(text, _Loader)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
@@ -65,13 +66,28 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
     return _laid_over(below, values)
 
 
-def _check_depth(text: str) -> None:
-    """Raise `UserError` where keys and lists are nested deeper than any file of people's."""
-    depth = 0
+def _check_size(text: str) -> None:
+    """Raise `UserError` where keys and lists are nested deeper than any file of people's, which for the library is
+    the end of the process, or hold themselves or each other so often that whoever goes through them never ends."""
+    sizes, anchors = [0], [""]
+    named: dict[str, int] = {}
     for event in yaml.parse(text, _SAFE):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise UserError(f"keys and lists are nested over {_DEEPEST} levels deep.", "Flatten them.")
+        if isinstance(event, yaml.CollectionStartEvent):
+            sizes.append(1)
+            anchors.append(event.anchor or "")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            named[anchors.pop()] = size = sizes.pop()
+            sizes[-1] += size
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor in anchors:
+                raise UserError(f"*{event.anchor} stands within what it names.", "Write it out.")
+            sizes[-1] += named.get(event.anchor, 1)
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes[-1] += 1
+        if len(sizes) > DEEPEST + 1:
+            raise UserError(f"keys and lists are nested over {DEEPEST} levels deep.", "Flatten them.")
+        if sizes[-1] > _MOST:
+            raise UserError(f"over {_MOST:,} keys and items.", "Name fewer things by *.")
 
 
 def _laid_over(below: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:

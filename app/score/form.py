@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stepsight.app.score.earlier_links import split_as_before
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.scores import Thresholds
 from stepsight.core.split import Split, split_solution, split_steps
 from stepsight.core.trace import Trace
@@ -98,10 +99,10 @@ class ScoreForm:
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             text = zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode()
-            form = cls._of_values(json.loads(text))
+            form = cls._of_values(parse_json(text))
             # JSON can spell half of a surrogate pair, which no page can show.
             json.dumps([form.problem, form.solution, form.evaluators], ensure_ascii=False).encode()
-        except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
             raise _CUT from None
         if not (0 <= form.validity <= 1 and 0 <= form.redundancy <= 1):
             raise UserError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")

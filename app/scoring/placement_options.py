@@ -5,6 +5,7 @@ import json
 import re
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
 
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
@@ -74,7 +75,7 @@ def _device_map(text: str) -> "str | dict[str, str | int]":
     if text in SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
         return text
     try:
-        places = json.loads(text)
+        places = parse_json(text)
     except ValueError:
         places = None
     if not isinstance(places, dict) or not places or not all(_is_place(place) for place in places.values()):

@@ -1,12 +1,12 @@
 """Bodies of requests: JSON objects, checked by pydantic models."""
 
-import json
 from typing import Any, TypeVar
 
 from fastapi import Depends, Request
 from pydantic import BaseModel
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.validation import validate
 
 T = TypeVar("T", bound=BaseModel)
@@ -20,8 +20,8 @@ def body(model: type[T]) -> Any:
 
     async def read(request: Request) -> T:
         try:
-            values = json.loads(await request.body() or "{}")
-        except (ValueError, RecursionError):
+            values = parse_json(await request.body() or "{}")
+        except ValueError:
             values = None
         if not isinstance(values, dict):
             raise UserError("The body is not a JSON object.", "Send one.")

@@ -7,6 +7,7 @@ from jinja2 import TemplateError
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
+from stepsight.core.json_values import read_bytes
 from stepsight.core.models.checkpoint import Checkpoint
 
 # That of Llama 3.1's template: scores do not follow the calendar.
@@ -42,7 +43,7 @@ def _chat_template(checkpoint: Checkpoint) -> str:
     """The template in its file, or in tokenizer_config.json. Raises `UserError` where there is none."""
     file = checkpoint.folder / "chat_template.jinja"
     if file.is_file():
-        return file.read_text(encoding="utf-8")
+        return read_bytes(file).decode("utf-8")
     for name in ("chat_template.json", "tokenizer_config.json"):
         path = checkpoint.folder / name
         found = read_json(path).get("chat_template") if path.is_file() else None

@@ -5,7 +5,6 @@ Commands, pages, jobs and estimates of memory ask here, so that they agree. Need
 to be asked.
 """
 
-import json
 import struct
 from collections import Counter
 from dataclasses import replace
@@ -15,9 +14,12 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
+from stepsight.core.json_values import parse_json
 from stepsight.core.models.location import ADAPTER_WEIGHTS, CARD, INDEX
 from stepsight.core.models.placement import DTYPES, STORED, Placement
 
+# The longest header that the format allows, in bytes.
+_HEADER = 100_000_000
 _NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 # What else a processor has to say beside oneDNN, which computes in bfloat16 by way of float32 as well.
 _NATIVE = {
@@ -110,7 +112,7 @@ def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(length)) if length < size else {}
+            header = parse_json(file.read(length)) if length < min(size, _HEADER) else {}
         for name, tensor in header.items():
             if name != "__metadata__":
                 counts[_NAMES.get(tensor["dtype"], str(tensor["dtype"]))] += prod(tensor["shape"])

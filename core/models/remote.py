@@ -5,7 +5,6 @@ An adapter needs its base, a log-ratio its reference, weights that came alone a 
 evaluator is read from is named: weights, config, tokenizer and card, never code. Needs no PyTorch.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists wh
 )
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.models.fetched import NEWEST, is_hash, part_key, storage_folder
 from stepsight.core.models.location import (
     ADAPTER,
@@ -326,8 +326,8 @@ def _read(file: RemoteFile) -> dict[str, Any]:
                 if len(content) > _MOST_BYTES:
                     break
     try:
-        value = json.loads(content[: _MOST_BYTES + 1])
-    except (ValueError, RecursionError):
+        value = parse_json(content[: _MOST_BYTES + 1])
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise UserError(f"{file.repo}: {file.name} is no JSON object.", "Its authors have to mend that.")

@@ -23,6 +23,7 @@ import stepsight.storage.database.labelling_schema
 import stepsight.storage.database.people_schema  # noqa: F401
 from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot
 from stepsight.storage.traces.search import index_everything
@@ -167,12 +168,12 @@ def _read(database: sqlite3.Connection, path: Path) -> Manifest:
         raise none
     row = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()
     try:
-        values: dict[str, Any] = json.loads(row[0])
+        values: dict[str, Any] = parse_json(row[0])
         if (values.pop("format"), version := values.pop("version")) != (FORMAT, VERSION):
             raise UserError(f"{path}: a backup of format {version!r}, expected {VERSION}.", "Update StepSight.")
         tables = {name: Content(**content) for name, content in values.pop("tables").items()}
         return Manifest(tables=tables, **values)
-    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         raise none from None
 
 

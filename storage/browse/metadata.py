@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import IN_PARTS
@@ -114,7 +115,7 @@ def _unquoted(field: str) -> str:
     if not field.startswith('"'):
         return field.strip()
     try:
-        return check_text(json.loads(field), "the field")
+        return check_text(parse_json(field), "the field")
     except ValueError:
         raise UserError(f"The field is {field!r:.60}, expected quotes as in JSON.") from None
 

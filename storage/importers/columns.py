@@ -1,6 +1,5 @@
 """A table of solutions under its own column names: a person says which hold problem, steps and labels."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 from stepsight.core.label import Label
 from stepsight.core.split import split_steps
 from stepsight.core.trace import Step, Trace
@@ -222,8 +222,8 @@ def _list(value: object) -> list[Any] | None:
     """A list, also one that stands in a text as JSON, as in CSV."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = parse_json(value)
+        except ValueError:
             return None
     return value if isinstance(value, list) else None
 

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import check_depth
 from stepsight.core.jsonl import read_row
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.downloads import PublicFile
@@ -130,7 +131,9 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
     """The value at `offset` and the offset after it, None where more lines are needed."""
     try:
-        return decoder.raw_decode(buffer, offset)
+        value, end = decoder.raw_decode(buffer, offset)
+        check_depth(value)
+        return value, end
     except json.JSONDecodeError as error:
         # No JSON text spans lines, so a value that is merely unfinished fails at the end of the buffer.
         if error.pos >= len(buffer.rstrip()):
@@ -139,7 +142,7 @@ def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> t
     except RecursionError:
         raise UserError(f"{where}: not JSON (nested too deep).", "Write one JSON array of objects.") from None
     except ValueError as error:
-        # A number of thousands of digits, which Python refuses to read.
+        # Nested too deep, or a number of thousands of digits, which Python refuses to read.
         raise UserError(f"{where}: not JSON ({error}).", "Write one JSON array of objects.") from None
 
 

@@ -4,6 +4,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.yaml_files import read_yaml
 
 
+# Nine items, each of nine of the one before: read in a moment, and gone through by nobody.
+BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+
+
 def write(folder, **texts):
     for name, text in texts.items():
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
@@ -32,6 +36,8 @@ def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
         ('extends: "a\\0b"', r"it\.yaml: extends is 'a\\x00b', expected the name of a file"),
         ("[" * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
         ("- " * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
+        ("a: &a [1, {b: *a}]", r"it\.yaml: \*a stands within what it names"),
+        (BOMB, r"it\.yaml: over 100,000 keys and items"),
         ("a: 1\nb: {c: 2, c: 3}", r"it\.yaml: not YAML \(the key 'c' comes twice in .*line 2"),
     ],
 )

@@ -19,6 +19,7 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset, read_json
+from stepsight.core.json_values import parse_json, read_bytes
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
@@ -248,7 +249,7 @@ def training_facts(folder: Path) -> Facts:
     """A training run, of its evaluator's folder. Raises `UserError` where that holds none."""
     try:
         about = read_json(folder / CARD)["provenance"]
-        history = json.loads((folder / "log_history.json").read_text(encoding="utf-8"))
+        history = parse_json(read_bytes(folder / "log_history.json"))
         devices = int(str(about["devices"]).split(" ")[0])
         return {
             "training/steps": float(about["steps"]),
@@ -257,7 +258,7 @@ def training_facts(folder: Path) -> Facts:
             "training/first_loss": float(history[0]["loss"]),
             "training/final_loss": float(about["final_loss"]),
         }
-    except (OSError, KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (OSError, KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"{folder}: not the folder of a training run ({type(error).__name__}: {error}).",
             "Name what stepsight train wrote.",

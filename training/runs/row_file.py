@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
 
 
 class RowFile:
@@ -79,7 +80,7 @@ def format_line(row: Mapping[str, Any]) -> str:
 def parse_line(line: bytes) -> dict[str, Any] | None:
     """The row of a line; None where the line is not whole, or no object."""
     try:
-        row = json.loads(line) if line.endswith(b"\n") else None
+        row = parse_json(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
     return row if isinstance(row, dict) else None

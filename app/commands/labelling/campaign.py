@@ -9,6 +9,7 @@ from pathlib import Path
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.core.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
@@ -21,7 +22,14 @@ from stepsight.storage.labelling.campaigns import (
     list_campaigns,
 )
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
-from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.plan import (
+    LONGEST_GUIDELINE,
+    AfterSubmission,
+    CampaignPlan,
+    CampaignView,
+    Ordering,
+    Shows,
+)
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import find_user, local_user
@@ -164,11 +172,13 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_bytes(Path(path), 4 * LONGEST_GUIDELINE).decode("utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text.", "Save it as UTF-8.") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}.", f"Use at most {LONGEST_GUIDELINE:,} characters.") from None
 
 
 def _print_campaigns(store: Store) -> None:

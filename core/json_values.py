@@ -1,0 +1,60 @@
+"""JSON as strangers write it: bounded in size, depth and encoding here, for every reader.
+
+Python reads a file to the end of the memory, and brackets to the end of its stack; what goes through the values
+later, such as `repr` or a validation, ends sooner still.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+DEEPEST = 100
+"""Levels of lists and objects within each other. What people and programs write has a few."""
+
+LARGEST = 1 << 28
+"""Bytes of a file that is read as one value."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text, in UTF-8 where it is bytes.
+
+    Raises `ValueError`, whose text says why, where it is none or nested over `DEEPEST` levels deep.
+    """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"byte {error.start + 1} is not UTF-8") from None
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise _too_deep() from None
+    # Counting is quicker than looking, and most texts have fewer brackets in all.
+    if text.count("[") + text.count("{") > DEEPEST:
+        check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Raises `ValueError` where lists and objects are nested over `DEEPEST` levels deep."""
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise _too_deep()
+        inner = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        level = [part for part in inner if isinstance(part, dict | list)]
+
+
+def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
+    """The content of a file that is read whole. Raises `OSError`, and `ValueError` where it has over `largest`
+    bytes, of which no more are read."""
+    with open(path, "rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"over {largest:,} bytes")
+    return content
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"lists and objects are nested over {DEEPEST} levels deep")

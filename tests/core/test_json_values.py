@@ -1,0 +1,48 @@
+import pytest
+
+from stepsight.core.json_values import DEEPEST, check_depth, parse_json, read_bytes
+
+
+def nested(levels: int) -> str:
+    """Lists and objects in turn, one per level."""
+    return (
+        "".join('{"a":' if level % 2 else "[" for level in range(levels))
+        + "1"
+        + "".join("}" if level % 2 else "]" for level in reversed(range(levels)))
+    )
+
+
+def test_a_value_is_read_from_text_and_from_bytes() -> None:
+    assert parse_json('{"a": [1, "é"]}') == parse_json('{"a": [1, "é"]}'.encode()) == {"a": [1, "é"]}
+
+
+def test_what_is_wide_and_flat_is_read() -> None:
+    assert len(parse_json("[" + "[], " * 9_999 + "[]]")) == 10_000
+
+
+def test_levels_are_counted() -> None:
+    parse_json(nested(DEEPEST))
+    check_depth(1)
+    for levels in (DEEPEST + 1, 500, 100_000):
+        with pytest.raises(ValueError, match="lists and objects are nested over 100 levels deep"):
+            parse_json(nested(levels))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\xff", "byte 1 is not UTF-8"),
+        ('"ü"'.encode("utf-16"), "byte 1 is not UTF-8"),
+        (b'{"a": 1', "Expecting ',' delimiter"),
+        (b"", "Expecting value"),
+        (b"9" * 5000, "Exceeds the limit"),
+    ],
+)
+def test_what_is_no_json_says_why(text: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_json(text)
+
+
+def test_a_file_without_an_end_is_not_read_to_the_end() -> None:
+    with pytest.raises(ValueError, match="over 1,000 bytes"):
+        read_bytes("/dev/zero", 1000)
