@@ -14,7 +14,7 @@ from typing import Any
 
 from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json, read_bytes
+from stepsight.core.json_values import check_unicode, parse_json, read_bytes
 
 DATA_VARIABLE = "STEPSIGHT_DATA"
 """The environment variable with the folder of data: benchmark files that are not shipped."""
@@ -48,7 +48,9 @@ def portable_name(path: str) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises `UserError` where there is none."""
     try:
-        value = parse_json(read_bytes(path))
+        content = read_bytes(path)
+        value = parse_json(content)
+        check_unicode(value, content)
     except FileNotFoundError:
         raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
     except (OSError, ValueError) as error:

@@ -46,6 +46,17 @@ def check_depth(value: Any) -> None:
         level = [part for part in inner if isinstance(part, dict | list)]
 
 
+def check_unicode(value: Any, text: bytes) -> None:
+    """Raises `ValueError` where a text of the value, which was read from `text`, holds half of a surrogate pair:
+    JSON can spell it, and no file, database or tokenizer takes it."""
+    if b"\\ud" not in text.lower():
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text holds half of a surrogate pair") from None
+
+
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     """The content of a file that is read whole. Raises `OSError`, and `ValueError` where it has over `largest`
     bytes, of which no more are read."""

@@ -13,6 +13,7 @@ from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.people.users import LOCAL
 
 _STATUS = (
@@ -21,6 +22,7 @@ _STATUS = (
     (ConflictError, 409),
     (UnavailableError, 503),
     (ShortError, 503),
+    (DamagedError, 500),
     (BusyError, 429),
     (LoadingError, 429),
 )

@@ -23,16 +23,16 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import read_tensor
+from stepsight.core.models.config_files import read_adapter_file
 from stepsight.core.models.location import ADAPTER, ADAPTER_PICKLE, ADAPTER_WEIGHTS
 from stepsight.core.models.pickles import read_pickle
 
 _PREFIX = "base_model.model."
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<side>[AB])(?:\.[^.]+)??(?:\.weight)?")
 _WHOLE = re.compile(r"\.(?:modules_to_save(?:\.default)?|base_layer)(?=\.)")
-LAYER = re.compile(r"\b(?:layers|layer|h|blocks)\.(\d+)\.")
+LAYER = re.compile(r"\b(?:layers|layer|h|blocks)\.(\d{1,6})\.")
 """The number of the layer in a module's name: of Llama's kind, of BERT's, of GPT-2's, of LLaDA's."""
 _MERGE = "Merge it with PEFT (merge_and_unload, then save_pretrained), and give that folder."
 _NAME_BASE = 'Name the base that it was trained on in stepsight.json, such as {"base": "OWNER/NAME"}.'
@@ -54,7 +54,7 @@ class Adapter:
     @classmethod
     def open(cls, folder: Path) -> "Adapter":
         """Raises `UserError` where it is no plain LoRA, or a file is missing or damaged."""
-        config = read_json(folder / ADAPTER)
+        config = read_adapter_file(folder)
         _check_plain(folder, config)
         pairs: dict[str, dict[str, Tensor]] = {}
         whole: dict[str, Tensor] = {}

@@ -32,6 +32,7 @@ from stepsight.core.models.checkpoint import (
     tensor_files,
     weights_sha256,
 )
+from stepsight.core.models.config_files import CONFIG, read_adapter_file, read_config_file
 from stepsight.core.models.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.models.location import (
     ADAPTER,
@@ -49,7 +50,6 @@ from stepsight.core.models.repositories import with_known
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""
-CONFIG = "config.json"
 _STAMP = "assembled.json"
 # Raised where what is written changes.
 _VERSION = 2
@@ -66,7 +66,7 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) 
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
-    config = read_json(whole / CONFIG)
+    config = read_config_file(whole)
     return Checkpoint(whole, config, card, None if whole == folder else folder)
 
 
@@ -157,7 +157,7 @@ class _Parts:
     @cached_property
     def base(self) -> Path | None:
         """The folder of the base, itself whole; None where neither card nor adapter name one."""
-        config = read_json(self.own / ADAPTER) if self.is_adapter else {}
+        config = read_adapter_file(self.own) if self.is_adapter else {}
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
             if self.is_adapter:
@@ -310,7 +310,7 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
 
 def _write_config(parts: _Parts, folder: Path) -> None:
     """The config.json, with what an adapter or resized embeddings change in that of the base."""
-    config = read_json(parts.config)
+    config = read_config_file(parts.config.parent)
     rows = parts.adapter.rows if parts.adapter else {}
     if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
         names = config.get("architectures") or ["ForCausalLM"]

@@ -1,6 +1,7 @@
 """A checkpoint on disk, a folder in Hugging Face layout: config, tokenizer and safetensors, sharded or not."""
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
+from stepsight.core.models.config_files import read_config_file, read_shards
 from stepsight.core.models.location import CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
@@ -35,7 +37,7 @@ class Checkpoint:
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
         """Raises `UserError` where there is no config.json, or one of the two cannot be read."""
-        return cls(folder, read_json(folder / "config.json"), read_card(folder))
+        return cls(folder, read_config_file(folder), read_card(folder))
 
     @property
     def name(self) -> str:
@@ -170,6 +172,16 @@ def tensor_files(folder: Path) -> dict[str, Path]:
     return files
 
 
+def count_numbers(folder: Path) -> int:
+    """How many numbers the tensors of a folder have, none of which is read. Raises `UserError` as `tensor_files`
+    does."""
+    count = 0
+    for path in set(tensor_files(folder).values()):
+        with safe_open(path, framework="pt") as file:
+            count += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    return count
+
+
 def hash_tensors(digest: Any, folder: Path) -> None:
     """Add every tensor of a folder (name, type, shape, bytes) to a hash, in whatever files they are."""
     files = tensor_files(folder)
@@ -189,10 +201,7 @@ def weights_sha256(folder: Path) -> str:
 
 def _weight_files(folder: Path) -> list[Path]:
     if (folder / INDEX).is_file():
-        shards = read_json(folder / INDEX).get("weight_map")
-        if not isinstance(shards, dict):
-            raise UserError(f"{folder / INDEX}: the key 'weight_map' is missing or no object.", "Copy it again.")
-        return [folder / name for name in sorted({str(name) for name in shards.values()})]
+        return [folder / name for name in read_shards(folder / INDEX)]
     pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
     if pickles and not (folder / WEIGHTS).is_file():
         raise UserError(

@@ -13,8 +13,8 @@ from math import prod
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.json_values import parse_json
+from stepsight.core.models.config_files import read_config_file, read_shards
 from stepsight.core.models.location import ADAPTER_WEIGHTS, CARD, INDEX
 from stepsight.core.models.placement import DTYPES, STORED, Placement
 
@@ -49,7 +49,7 @@ def stored_dtype(folder: Path, untold: str = "float32") -> str:
     """The type in which a folder's weights are stored: that of its config if a tensor has it, else the one that
     most numbers have; of pickles what the config says. `untold` where nothing tells."""
     try:
-        config = read_json(folder / "config.json")
+        config = read_config_file(folder)
     except UserError:
         config = {}
     named = str(config.get("dtype") or config.get("torch_dtype") or untold)
@@ -99,8 +99,8 @@ def _weight_files(folder: Path) -> list[Path]:
     names = {path.name for path in folder.glob("*.safetensors")} - {ADAPTER_WEIGHTS}
     if (folder / INDEX).is_file():
         try:
-            names &= {str(name) for name in read_json(folder / INDEX)["weight_map"].values()}
-        except (UserError, KeyError, AttributeError):
+            names &= set(read_shards(folder / INDEX))
+        except UserError:
             return []
     return [folder / name for name in sorted(names)]
 

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.models.config_files import read_shards
 from stepsight.core.models.location import UNPICKLE
 
 PICKLE = "pytorch_model.bin"
@@ -30,10 +30,7 @@ def pickle_files(folder: Path) -> list[Path]:
     """
     if not (folder / _INDEX).is_file():
         return [folder / PICKLE] if (folder / PICKLE).is_file() else []
-    shards = read_json(folder / _INDEX).get("weight_map")
-    if not isinstance(shards, dict):
-        raise UserError(f"{folder / _INDEX}: the key 'weight_map' is missing or no object.", "Copy it again.")
-    files = [folder / name for name in sorted({Path(str(name)).name for name in shards.values()})]
+    files = [folder / name for name in read_shards(folder / _INDEX)]
     missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
         raise UserError(f"{folder}: {missing.name} is missing, which {_INDEX} names.", "Copy it again.")

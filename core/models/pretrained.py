@@ -9,20 +9,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from huggingface_hub.errors import StrictDataclassError
+import torch
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers import __version__ as transformers_version
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import ATTENTIONS
-from stepsight.core.models.checkpoint import tensor_files
+from stepsight.core.models.checkpoint import count_numbers, tensor_files
+from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import check_split, torch_dtype
 from stepsight.core.models.location import CARD
 from stepsight.core.models.placement import Placement
+
+# Weights of a head that a network gets and its files do not have.
+_NEW = 100_000_000
 
 
 def load_backbone(
@@ -34,7 +37,7 @@ def load_backbone(
     more than `layers` layers those above are left out. Raises `UserError` naming the first tensor that is missing
     or misshapen.
     """
-    values = read_json(folder / "config.json")
+    values = read_config_file(folder)
     config = read_config(folder, values, attention)
     if layers is not None:
         keep_layers(config, layers, str(folder))
@@ -74,9 +77,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
                 config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
     except UserError as error:
         raise error.at(str(folder)) from None
-    except (ValueError, TypeError, KeyError, StrictDataclassError) as error:
-        message = " ".join(str(error).split())
-        raise UserError(f"{folder}/config.json: {message}", "Copy it again.") from None
+    except Exception as error:  # what values of others lead to there can be of any kind
+        raise _refused(folder, error) from None
     _set_attention(config, attention, folder, values)
     return config
 
@@ -105,24 +107,27 @@ def load_weights(
     Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
     as the placement asks for.
     """
-    tensor_files(folder)
+    there = count_numbers(folder)
     with _quiet():
         try:
+            _check_size(kind, config, there)
             check_split(place, kind, config)
+            model, report = kind.from_pretrained(
+                folder,
+                config=config,
+                dtype=torch_dtype(place.dtype),
+                device_map=place.device_map,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **options,
+            )
         except UserError as error:
             raise error.at(str(folder)) from None
-        model, report = kind.from_pretrained(
-            folder,
-            config=config,
-            dtype=torch_dtype(place.dtype),
-            device_map=place.device_map,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            **options,
-        )
+        except Exception as error:  # as above
+            raise _refused(folder, error) from None
     _check_report(report, folder)
     for adapter in unmerged(folder):
         adapter.merge_into(model, getattr(config, "num_hidden_layers", sys.maxsize))
@@ -135,6 +140,26 @@ def load_weights(
         raise UserError(
             f"the device {place.device!r} cannot hold {folder}: {message:.200}", "Choose another device."
         ) from None
+
+
+def _check_size(kind: Any, config: PretrainedConfig, there: int) -> None:
+    """Raises `UserError` where the config is of a network with many more weights than the files have numbers: those
+    that are missing would be made."""
+    with torch.device("meta"):
+        network = kind.from_config(config)
+    wanted = sum(parameter.numel() for parameter in network.parameters())
+    if wanted > 2 * there + _NEW:
+        raise UserError(
+            f"config.json is of a network with {wanted:,} weights, the files have {there:,}.", "Copy it again."
+        )
+
+
+def _refused(folder: Path, error: Exception) -> UserError:
+    message = " ".join(str(error).split())
+    return UserError(
+        f"{folder}/config.json: Transformers makes no network of it ({type(error).__name__}: {message:.400}).",
+        "Copy it again.",
+    )
 
 
 def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path, values: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from stepsight.core.json_values import parse_json
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.database.stored_json import DamagedError, read_stored
 from stepsight.storage.traces.columns import TraceColumns
 
 LONGEST_NAME = 200
@@ -190,7 +191,9 @@ class MetaColumn:
 def read_fields(session: Session, dataset_id: int) -> MetaFields:
     """The fields of a dataset's traces."""
     values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
-    rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values)
+    rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
+    if any(not isinstance(name, str) for name, *_ in rows):
+        raise DamagedError("traces.meta: a list found, expected keys with values.")
     return MetaFields(
         [MetaField(name, traces, numbers == traces) for name, traces, numbers in rows if name.strip()]
     )
@@ -241,7 +244,7 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
             if kind in ("text", "string"):
                 yield id, value, math.nan
             elif kind == "array":
-                items = {_written(item) for item in json.loads(value) if item is not None}
+                items = {_written(item) for item in read_stored(value) if item is not None}
                 yield from ((id, *item) for item in sorted(items, key=lambda item: item[0]))
             else:
                 yield (id, *_written(_scalar(kind, value)))
@@ -251,7 +254,7 @@ def _scalar(kind: str, value: Any) -> Any:
     """A value that is neither text nor list, from what a database gives of it."""
     if kind in ("true", "false"):
         return kind == "true"
-    return json.loads(value) if isinstance(value, str) else value
+    return read_stored(value) if isinstance(value, str) else value
 
 
 def _written(value: Any) -> tuple[str, float]:

@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+from stepsight.storage.database.stored_json import StoredJson
 
 
 class JobRow(Base):
@@ -24,7 +25,7 @@ class JobRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     task: Mapped[str] = mapped_column(String(20), server_default="judge")
     subject: Mapped[str] = mapped_column(Text, server_default="")
-    request: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    request: Mapped[dict[str, Any] | None] = mapped_column(StoredJson("jobs.request", dict[str, Any] | None))
     dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
     evaluator: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
     spec: Mapped[str | None] = mapped_column(Text)

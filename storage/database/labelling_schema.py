@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
@@ -23,10 +22,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import InvitationRow, UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
+from stepsight.storage.database.stored_json import StoredJson
 
 APPEND_ONLY = ("label_events", "guidelines", "disputes", "dispute_entries")
 KEY_LENGTH = 64
 PUBLIC_LENGTH = 16
+# What a label, a text, a count, suggested labels or a decision is.
+Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:
@@ -54,7 +56,7 @@ class CampaignRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"))
-    conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
+    conditions: Mapped[dict[str, Any]] = mapped_column(StoredJson("campaigns.conditions", dict[str, Any]))
     overlap: Mapped[int]
     after_error: Mapped[bool]
     view: Mapped[str] = mapped_column(String(20))
@@ -70,7 +72,9 @@ class CampaignRow(Base):
     closed: Mapped[datetime | None] = mapped_column(UtcDateTime)
     shows_answer: Mapped[bool] = mapped_column(server_default=false())
     restricted: Mapped[bool] = mapped_column(server_default=false())
-    error_kinds: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
+    error_kinds: Mapped[list[str]] = mapped_column(
+        StoredJson("campaigns.error_kinds", list[str]), server_default="[]"
+    )
     after_submission: Mapped[str] = mapped_column(String(20), server_default="everything")
     sample: Mapped[int | None]
     population: Mapped[int | None]
@@ -210,8 +214,8 @@ class EventRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     kind: Mapped[str] = mapped_column(String(20))
     step: Mapped[int | None]
-    old: Mapped[Any | None] = mapped_column(JSON(none_as_null=True))
-    new: Mapped[Any | None] = mapped_column(JSON(none_as_null=True))
+    old: Mapped[Any | None] = mapped_column(StoredJson("label_events.old", Said, none_as_null=True))
+    new: Mapped[Any | None] = mapped_column(StoredJson("label_events.new", Said, none_as_null=True))
     cause: Mapped[str] = mapped_column(String(20), default="")
     of: Mapped[int | None] = mapped_column(ForeignKey("label_events.id", ondelete="RESTRICT"))
     key: Mapped[str] = mapped_column(String(KEY_LENGTH))
@@ -221,7 +225,7 @@ class EventRow(Base):
     guideline: Mapped[int]
     view: Mapped[str] = mapped_column(String(20))
     revealed: Mapped[int | None]
-    visible: Mapped[dict[str, Any]] = mapped_column(JSON)
+    visible: Mapped[dict[str, Any]] = mapped_column(StoredJson("label_events.visible", dict[str, bool]))
 
     __table_args__ = (
         UniqueConstraint("user_id", "key"),

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     CheckConstraint,
     DateTime,
     Dialect,
@@ -27,6 +26,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
+from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorInfo, StoredJson
 
 # PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
 NAME_LENGTH = 200
@@ -121,7 +121,7 @@ class TraceRow(Base):
     first_error: Mapped[int | None]
     has_gold: Mapped[bool]
     n_redundant: Mapped[int] = mapped_column(server_default="0")
-    meta: Mapped[dict[str, Any]] = mapped_column(JSON)
+    meta: Mapped[dict[str, Any]] = mapped_column(StoredJson("traces.meta", dict[str, Any]))
     text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
 
     __table_args__ = (
@@ -190,7 +190,7 @@ class EvaluatorRow(Base):
     fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
     format: Mapped[str] = mapped_column(String(NAME_LENGTH))
     attention: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    info: Mapped[dict[str, Any]] = mapped_column(StoredJson("evaluators.info", EvaluatorInfo))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
@@ -289,7 +289,7 @@ class CalibrationRow(Base):
     dataset: Mapped[str] = mapped_column(String(NAME_LENGTH))
     validity: Mapped[float]
     redundancy: Mapped[float]
-    info: Mapped[dict[str, Any]] = mapped_column(JSON)
+    info: Mapped[dict[str, Any]] = mapped_column(StoredJson("calibrations.info", CalibrationInfo))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
     __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)

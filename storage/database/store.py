@@ -1,11 +1,9 @@
 """The store: one database of traces and judgments, on SQLite or PostgreSQL."""
 
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from threading import Lock
 from types import TracebackType
@@ -18,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.location import describe, locate
+from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
 IN_PARTS = {"yield_per": 5000}
 """Execution options by which the rows of a large result are fetched in parts and not all at once."""
@@ -32,6 +31,8 @@ _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
 _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
+# What the databases say of JSON that is none, or no object.
+_DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
 # PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
 _DENIED = ("42501", "3F000")
 
@@ -159,8 +160,7 @@ def _has_newest_schema(connection: Connection) -> bool:
 
 
 def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
-    # NaN is no JSON: SQLite would keep it, PostgreSQL would not.
-    options["json_serializer"] = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    options |= {"json_serializer": write_stored, "json_deserializer": read_stored}
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, **options)
         _set_up_sqlite(engine, foreign_keys)
@@ -220,7 +220,11 @@ def _database_errors(name: str) -> Iterator[None]:
         yield
     except PoolTimeout:
         raise UnavailableError(f"{name}: too many requests at once.", "Try again.") from None
+    except DamagedError as error:
+        raise DamagedError(f"{name}: {error.message}") from None
     except DBAPIError as error:
+        if any(words in str(error.orig) for words in _DAMAGED):
+            raise DamagedError(f"{name}: a JSON column of the store holds something else.") from None
         if not _failing(error):
             raise
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "no reason given"

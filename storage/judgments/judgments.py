@@ -24,6 +24,7 @@ from stepsight.storage.database.schema import (
     now,
 )
 from stepsight.storage.database.store import Store
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.packed_judgments import profile_columns, read_gold_rows, refill, step_ends
@@ -246,16 +247,28 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 def pack(result: StepScores | Hindsight) -> bytes:
     """The probabilities as little-endian float32. Raises `ValueError` where one is no probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
-    if not (np.isfinite(probs).all() and probs.min() >= -_TOLERANCE and probs.max() <= 1 + _TOLERANCE):
+    if not _are_probabilities(probs):
         raise ValueError("a value is no probability")
     return probs.astype(_PACKED).tobytes()
 
 
+def _are_probabilities(values: Floats32) -> bool:
+    # Also false of what is not a number.
+    return bool(values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE)
+
+
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """The inverse of `pack`, with the bytes of the spread where there is one."""
-    probs = _floats(data).reshape(-1, 3)
-    spreads = None if spread is None else _floats(spread)
-    return Hindsight.from_packed(probs, spreads) if mode == Mode.HINDSIGHT else StepScores(probs, spreads)
+    """The inverse of `pack`, with the bytes of the spread where there is one. Raises `DamagedError` where the bytes
+    are no result of that mode."""
+    try:
+        probs = _floats(data).reshape(-1, 3)
+        spreads = None if spread is None else _floats(spread)
+        result = Hindsight.from_packed(probs, spreads) if mode == Mode.HINDSIGHT else StepScores(probs, spreads)
+    except ValueError as error:
+        raise DamagedError(f"judgments.probabilities: {error}.") from None
+    if not len(probs) or not _are_probabilities(probs):
+        raise DamagedError("judgments.probabilities: a value is no probability.")
+    return result
 
 
 def _floats(data: bytes) -> Floats32:
@@ -263,10 +276,15 @@ def _floats(data: bytes) -> Floats32:
 
 
 def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
+    result, stale = unpack(row.probabilities, row.mode, row.spread), row.trace_digest != trace.digest
+    if not stale and len(result) != len(trace.substeps):
+        raise DamagedError(
+            f"judgments.probabilities: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}."
+        )
     return StoredJudgment(
         trace,
         Mode(row.mode),
-        unpack(row.probabilities, row.mode, row.spread),
+        result,
         row.solution,
         row.rationale or "",
         evaluator=StoredEvaluator(
@@ -278,6 +296,6 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
             evaluator.info,
             evaluator.created,
         ),
-        stale=row.trace_digest != trace.digest,
+        stale=stale,
         created=row.created,
     )

@@ -19,6 +19,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, StepRow, SubstepRow
+from stepsight.storage.database.stored_json import DamagedError
 
 HEAD = np.dtype(
     [
@@ -184,8 +185,10 @@ def read_gold_rows(connection: Connection, trace_ids: Sequence[int]) -> dict[int
 
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, NDArray[np.int64], NDArray[np.float32]]:
     """The heads of `n` profiles, shape (n,) of `HEAD`; how many steps each has, (n,); and the validities of all
-    steps, one profile after the other."""
+    steps, one profile after the other. Raises `DamagedError` where one is cut off."""
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))
+    if ((sizes <= HEAD.itemsize) | (sizes % 4 != HEAD.itemsize % 4)).any():
+        raise DamagedError("profiles: one is cut off.")
     data = np.frombuffer(b"".join(profiles), np.uint8)
     places = (np.cumsum(sizes) - sizes)[:, None] + np.arange(HEAD.itemsize)
     heads = np.ascontiguousarray(data[places]).view(HEAD)[:, 0]

@@ -21,6 +21,7 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.labelling.error_kinds import Kind
 
 UNSURE = "unsure"
@@ -32,6 +33,8 @@ UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
 """The kind of the event with which a trace comes to a person labelled by an evaluator; `new` holds a label, or
 None, per step. Nobody sends one: see `storage.labelling.suggestions`."""
+DECIDE = "decide"
+"""The kind of a decision, which is in nobody's slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """What a person can do in a slot. `new` holds, for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, how many steps
@@ -88,7 +91,7 @@ def read_events(session: Session, item_id: int, user_id: int) -> list[Annotation
     Those of an earlier slot that somebody else took over count too: the person did that work and saw the trace.
     """
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
-    return [AnnotationEvent(**row) for row in session.execute(statement).mappings()]
+    return [_event(row) for row in session.execute(statement).mappings()]
 
 
 def read_events_of_items(
@@ -97,7 +100,7 @@ def read_events_of_items(
     """`read_events` of everybody who worked on these traces, by item and person."""
     events: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
     for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
-        events[row["item_id"], row["user_id"]].append(AnnotationEvent(**row))
+        events[row["item_id"], row["user_id"]].append(_event(row))
     return events
 
 
@@ -106,7 +109,40 @@ def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | No
     columns = [getattr(EventRow, name) for name in _COLUMNS]
     statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(statement).mappings().one_or_none()
-    return None if row is None else AnnotationEvent(**row)
+    return None if row is None else _event(row)
+
+
+def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
+    event = AnnotationEvent(**row)
+    check_said(event.id, event.kind, event.old, event.new)
+    return event
+
+
+def check_said(event_id: int, kind: str, old: Any, new: Any) -> None:
+    """Raises `DamagedError` where what the log holds as said is not what an event of that kind says."""
+    for name, value in (("old", old), ("new", new)):
+        if value is not None and not _says(kind, value):
+            raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
+
+
+def _says(kind: str, value: Any) -> bool:
+    """Whether an event of that kind can say it; plain comparisons, for logs are long."""
+    if kind == "label":
+        return isinstance(value, str) and value in LABELS
+    if kind in ("error", "comment", "correction", "flag", "skip"):
+        return isinstance(value, str)
+    if kind == "reveal":
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if kind == SUGGEST:
+        return isinstance(value, list) and all(one is None or one in LABELS for one in value)
+    return kind == DECIDE and _decides(value)
+
+
+def _decides(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("reason", ""), str):
+        return False
+    label = value.get("label")
+    return label is None or (isinstance(label, str) and label in LABEL_NAMES)
 
 
 def _events() -> Select[Any]:

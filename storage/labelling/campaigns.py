@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
+from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.labelling.ordering import GOLD, arrange, draw_gold
 from stepsight.storage.labelling.plan import (
     AfterSubmission,
@@ -292,6 +294,14 @@ def _campaigns() -> Select[Any]:
     ).join(DatasetRow, DatasetRow.id == CampaignRow.dataset_id)
 
 
+def _conditions(stored: dict[str, Any]) -> dict[str, Any]:
+    """The conditions as they are written now. Raises `DamagedError` where they are those of no filter."""
+    try:
+        return validate(TraceFilter, stored, "the value").stored()
+    except UserError as error:
+        raise DamagedError(f"campaigns.conditions: {error.message}") from None
+
+
 def _campaign(row: Any) -> Campaign:
     values = dict(row) | {
         "view": CampaignView(row["view"]),
@@ -299,6 +309,6 @@ def _campaign(row: Any) -> Campaign:
         "ordering": Ordering(row["ordering"]),
         "after_submission": AfterSubmission(row["after_submission"]),
         "error_kinds": tuple(row["error_kinds"]),
-        "conditions": TraceFilter.model_validate(row["conditions"]).stored(),
+        "conditions": _conditions(row["conditions"]),
     }
     return Campaign(**values)

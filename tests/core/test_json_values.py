@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.core.json_values import DEEPEST, check_depth, parse_json, read_bytes
+from stepsight.core.json_values import DEEPEST, check_depth, check_unicode, parse_json, read_bytes
 
 
 def nested(levels: int) -> str:
@@ -46,3 +46,11 @@ def test_what_is_no_json_says_why(text: bytes, message: str) -> None:
 def test_a_file_without_an_end_is_not_read_to_the_end() -> None:
     with pytest.raises(ValueError, match="over 1,000 bytes"):
         read_bytes("/dev/zero", 1000)
+
+
+def test_half_of_a_surrogate_pair_is_found() -> None:
+    for text in (rb'{"a": ["\ud83d\ude00", "\\ud800"]}', b"[]"):
+        check_unicode(parse_json(text), text)
+    for text in (rb'"\uD800"', rb'{"\udc00": 1}'):
+        with pytest.raises(ValueError, match="half of a surrogate pair"):
+            check_unicode(parse_json(text), text)

@@ -5,7 +5,6 @@ The suite tries some inputs of each, which are the same every time; `make fuzz` 
 """
 
 import json
-import os
 import random
 import shutil
 import sqlite3
@@ -37,33 +36,12 @@ from stepsight.training.experiments.reranking.candidates import read_candidates
 from stepsight.training.paper.facts import training_facts
 from stepsight.training.train.config import read_config
 from tests.conftest import ROOT
+from tests.fuzz.attack import attack
 from tests.fuzz.mutations import changed_json, changed_lines, damaged
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 
-COUNT = int(os.environ.get("STEPSIGHT_FUZZ", "40"))
 CONFIGS = ROOT / "training" / "configs"
-
-Damage = Callable[[bytes, random.Random], bytes]
-
-
-def attack(name: str, sound: bytes, path: Path, read: Callable[[Path], object], *ways: Damage) -> None:
-    """Have a reader read damaged files; the sound one has to be read."""
-    path.write_bytes(sound)
-    read(path)
-    messages = []
-    for number in range(COUNT):
-        rng = random.Random(f"{name}:{number}")
-        path.write_bytes(rng.choice(ways)(sound, rng))
-        try:
-            read(path)
-        except UserError as error:
-            messages.append(error.message)
-        except Exception as error:
-            raise AssertionError(f"{name}, input {number}: {type(error).__name__}: {error}") from error
-    assert all(0 < len(message) <= 2000 and "Traceback" not in message for message in messages), name
-    # Damage that no reader minds would prove nothing.
-    assert len(messages) > COUNT / 8, (name, len(messages))
 
 
 def changed_yaml(data: bytes, rng: random.Random) -> bytes:

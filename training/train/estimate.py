@@ -16,7 +16,8 @@ import torch
 from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset, read_json
+from stepsight.core.files import asset
+from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.location import cached, is_hub_id
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
@@ -157,7 +158,7 @@ def _config(config: TrainConfig, root: Path) -> PretrainedConfig:
         return llama_config(config.backbone, config.vocabulary, config.attention)
     folder = _folder(config.init, root)
     if folder is not None:
-        return read_config(folder, read_json(folder / "config.json"), config.attention)
+        return read_config(folder, read_config_file(folder), config.attention)
     if plan is None or plan.backbone is None or plan.vocabulary is None:
         raise UserError(
             f"init: {config.init} is not on this machine, and nothing tells its dimensions.",

@@ -18,10 +18,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
 from stepsight.core.models.adapter import LAYER
-from stepsight.core.models.assembly import BASE_HASH, CONFIG, open_checkpoint
+from stepsight.core.models.assembly import BASE_HASH, open_checkpoint
 from stepsight.core.models.checkpoint import weights_sha256
+from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator import write_description
 from stepsight.core.models.fetched import is_hash
@@ -157,7 +157,7 @@ def save_adapter(
     stored.base_model_name_or_path, stored.revision = base.name, base.revision
     stored.task_type, stored.inference_mode = "TOKEN_CLS", True
     stored.save_pretrained(str(folder))
-    held = read_json(base.folder / CONFIG)
+    held = read_config_file(base.folder)
     kept = held.get("dtype") or held.get("torch_dtype") or dtype_name(model.model.dtype)
     write_description(folder, model, encoder, provenance, dtype=str(kept), more={BASE_HASH: base.sha256})
 

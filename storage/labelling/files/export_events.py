@@ -30,6 +30,7 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import Store, snapshot
+from stepsight.storage.labelling.annotation import check_said
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.files.formats.label_format import line
 
@@ -126,9 +127,9 @@ def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
 
 def _events(session: Session, campaign_id: int) -> Iterator[Row]:
     about = aliased(EventRow)
-    columns = [getattr(EventRow, name) for name in EVENT]
+    columns = [getattr(EventRow, name) for name in ("id", "kind", *EVENT)]
     wanted = (
-        select(EventRow.kind, ItemRow.place, SlotRow.number, UserRow.name, about.key.label("of"), *columns)
+        select(ItemRow.place, SlotRow.number, UserRow.name, about.key.label("of"), *columns)
         .join(ItemRow, ItemRow.id == EventRow.item_id)
         .join(UserRow, UserRow.id == EventRow.user_id)
         .outerjoin(SlotRow, SlotRow.id == EventRow.slot_id)
@@ -136,9 +137,11 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
         .where(EventRow.campaign_id == campaign_id)
         .order_by(EventRow.id)
     )
-    for kind, place, number, name, of, *values in session.execute(wanted, execution_options=_IN_PARTS):
+    for place, number, name, of, id, kind, *values in session.execute(wanted, execution_options=_IN_PARTS):
+        said = dict(zip(EVENT, values, strict=True))
+        check_said(id, kind, said["old"], said["new"])
         row = {"event": kind, "item": place, "slot": number, "annotator": name}
-        yield row | dict(zip(EVENT, map(as_json, values), strict=True)) | {"of": of}
+        yield row | {name: as_json(value) for name, value in said.items()} | {"of": of}
 
 
 def as_json(value: Any) -> Any:

@@ -11,7 +11,7 @@ from tests.checkpoints import tiny_tokenizer, write_shards
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "config.json").write_text('{"hidden_size": 4, "vocab_size": true, "architectures": ["A", "B"]}')
+    (tmp_path / "config.json").write_text('{"hidden_size": 4, "width": true, "architectures": ["A", "B"]}')
     save_file({"w": torch.arange(12.0).view(3, 4), "b": torch.ones(3)}, tmp_path / "model.safetensors")
     return tmp_path
 
@@ -32,7 +32,7 @@ def test_tensors_and_rows_are_read_by_name_and_shape(folder):
 def test_whole_numbers_of_the_config(folder):
     checkpoint = Checkpoint.open(folder)
     assert checkpoint.size("hidden_size") == 4
-    for key in ("vocab_size", "layers"):
+    for key in ("width", "layers"):
         with pytest.raises(UserError, match=f"the key '{key}' is missing or not a whole number"):
             checkpoint.size(key)
 

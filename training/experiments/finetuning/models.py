@@ -17,7 +17,7 @@ from transformers import (
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.location import CARD, is_hub_id
 from stepsight.core.models.location import model_folder as folder_of_hub
@@ -57,7 +57,7 @@ def model_folder(spec: str, root: Path = Path()) -> Path:
 
 
 def _check_causal(folder: Path) -> None:
-    values = read_json(folder / "config.json")
+    values = read_config_file(folder)
     named = values.get("architectures")
     names = [str(name) for name in named] if isinstance(named, list) else []
     if (folder / CARD).is_file():
@@ -74,7 +74,7 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
     Raises `UserError` naming the first tensor that is missing or misshapen.
     """
-    config = read_config(folder, read_json(folder / "config.json"))
+    config = read_config(folder, read_config_file(folder))
     try:
         return load_weights(AutoModelForCausalLM, folder, config, place, attn_implementation="sdpa")
     except ValueError as error:

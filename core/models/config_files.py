@@ -1,0 +1,133 @@
+"""The JSON files of a checkpoint's folder that say how large a network is and where its weights lie: config.json,
+and the index of weights in several files.
+
+They come with weights that others made, so sizes are bounded before anything of that size is made, and a file of
+weights is a name in the folder itself.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.models.location import ADAPTER
+from stepsight.core.validation import validate
+
+CONFIG = "config.json"
+_LONGEST_NAME = 200
+
+# Half of what a size may be to fit the numbers of tensors, and ten times the layers of any network there is.
+Size = Annotated[int, Field(ge=1, lt=2**31)] | None
+Layers = Annotated[int, Field(ge=1, le=2000)] | None
+Number = Annotated[float, Field(strict=False, gt=0, le=1e12)] | None
+Scale = Annotated[float, Field(strict=False, gt=0, le=1e6)]
+
+
+Patterns = dict[str, Scale] | None
+_STRICT = ConfigDict(strict=True, extra="ignore")
+# A group or class that is repeated, and repeated again: to match it may take for ever.
+_REPEATED = re.compile(r"[*+}]\)*[*+{]|\)[*+{]")
+
+
+class _Network(BaseModel):
+    """What of a config.json everybody reads, by the names of Transformers, of GPT-2 and of LLaDA. What else is in
+    it is for the network that it describes."""
+
+    model_config = _STRICT
+
+    model_type: str | None = None
+    dtype: str | None = None
+    torch_dtype: str | None = None
+    num_hidden_layers: Layers = None
+    n_layers: Layers = None
+    n_layer: Layers = None
+    vocab_size: Size = None
+    embedding_size: Size = None
+    hidden_size: Size = None
+    d_model: Size = None
+    n_embd: Size = None
+    intermediate_size: Size = None
+    mlp_hidden_size: Size = None
+    n_inner: Size = None
+    num_attention_heads: Size = None
+    n_heads: Size = None
+    n_head: Size = None
+    num_key_value_heads: Size = None
+    n_kv_heads: Size = None
+    head_dim: Size = None
+    max_position_embeddings: Size = None
+    max_sequence_length: Size = None
+    n_positions: Size = None
+    sliding_window: Size = None
+    rms_norm_eps: Number = None
+    rope_theta: Number = None
+    rope_scaling: dict[str, Any] | None = None
+    rope_parameters: dict[str, Any] | None = None
+
+
+def read_config_file(folder: Path) -> dict[str, Any]:
+    """The config.json of a folder. Raises `UserError` where there is none, or a size in it is no network's."""
+    values = read_json(folder / CONFIG)
+    try:
+        validate(_Network, values)
+    except UserError as error:
+        raise error.at(f"{folder}/{CONFIG}") from None
+    return values
+
+
+class _Adapter(BaseModel):
+    """What of an adapter_config.json is read, by PEFT's names."""
+
+    model_config = _STRICT
+
+    base_model_name_or_path: str | None = None
+    revision: str | None = None
+    r: Scale | None = None
+    lora_alpha: Scale | None = None
+    use_rslora: bool | None = None
+    fan_in_fan_out: bool | None = None
+    rank_pattern: Patterns = None
+    alpha_pattern: Patterns = None
+
+
+def read_adapter_file(folder: Path) -> dict[str, Any]:
+    """The adapter_config.json of a folder. Raises `UserError` where there is none, a value in it makes no sense, or
+    a pattern of names takes too long to look for."""
+    values = read_json(folder / ADAPTER)
+    try:
+        config = validate(_Adapter, values)
+        for pattern in {**(config.rank_pattern or {}), **(config.alpha_pattern or {})}:
+            _check_pattern(pattern)
+    except UserError as error:
+        raise error.at(f"{folder}/{ADAPTER}") from None
+    return values
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        raise UserError(f"{pattern!r:.60} is no pattern of names.", "Copy it again.") from None
+    if len(pattern) > _LONGEST_NAME or _REPEATED.search(pattern):
+        raise UserError(f"{pattern!r:.60} is too long or repeats what repeats.", "Name the modules themselves.")
+
+
+def read_shards(index: Path) -> list[str]:
+    """The names of the files with weights that an index names, which lie beside it. Raises `UserError`."""
+    shards = read_json(index).get("weight_map")
+    if not isinstance(shards, dict):
+        raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")
+    for name in shards.values():
+        if not isinstance(name, str) or not _is_plain(name):
+            raise UserError(
+                f"{index}: {name!r:.60} found, expected the name of a file beside it.", "Copy it again."
+            )
+    return sorted(set(shards.values()))
+
+
+def _is_plain(name: str) -> bool:
+    is_path = name in ("", ".", "..") or "/" in name or "\\" in name
+    return len(name) <= _LONGEST_NAME and name.isprintable() and not is_path

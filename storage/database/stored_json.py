@@ -1,0 +1,115 @@
+"""JSON columns, each of one kind of value, whoever wrote them: what the rest of the program reads has that kind.
+
+A store is a file that people can change by other means, and a value of another kind would end in a traceback
+somewhere, or in a wrong figure.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from sqlalchemy import JSON, Dialect, TypeDecorator
+
+from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
+from stepsight.core.scores import Outputs
+from stepsight.core.validation import choice, user_error
+
+_RESTORE = "Something else than StepSight changed the store. Mend that row, or restore a backup."
+
+Share = Annotated[float, Field(ge=0, le=1)]
+MOST_NUMBER = 2**53
+
+
+class DamagedError(UserError):
+    """The store holds what StepSight does not write."""
+
+    def __init__(self, message: str, hint: str = _RESTORE) -> None:
+        super().__init__(message, hint)
+
+
+class _Kept(BaseModel):
+    """Keys that are read; others are kept as they are."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _OwnThresholds(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    validity: Share = 0.5
+    redundancy: Share = 0.15
+
+
+class EvaluatorInfo(_Kept):
+    """What is known of an evaluator beside its row."""
+
+    outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY
+    dtype: str = ""
+    thresholds: _OwnThresholds = _OwnThresholds()
+    parameters: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
+    context: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
+    files: dict[str, str] = {}
+
+
+class CalibrationInfo(_Kept):
+    """How a threshold was chosen."""
+
+    threshold: Literal["validity", "redundancy"]
+
+
+class StoredJson(TypeDecorator[Any]):
+    """A JSON column called `where` whose values are of one `kind`, a type as pydantic takes it; the value itself is
+    what was stored. Reading another raises `DamagedError`."""
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, where: str, kind: Any, *, none_as_null: bool = False) -> None:
+        super().__init__(none_as_null=none_as_null)
+        self.where, self.kind = where, kind
+
+    def coerce_compared_value(self, op: Any, value: Any) -> Any:
+        """A key or a text that the column is compared with is none of its values."""
+        return self.impl_instance.coerce_compared_value(op, value)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """What reads a value: the database's text, then the kind."""
+        read = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
+        # One of `kind`, checked; where it is NULL, None by itself.
+        validate, where = _adapter(self.kind).validate_python, self.where
+
+        def process(stored: Any) -> Any:
+            if stored is None:
+                return None
+            try:
+                value = stored if read is None else read(stored)
+                validate(value, strict=True)
+            except ValidationError as error:
+                found = user_error(error.errors(include_url=False), value, self.kind, "the value")
+                raise DamagedError(f"{where}: {found.message}") from None
+            except DamagedError as error:
+                raise DamagedError(f"{where}: {error.message}") from None
+            return value
+
+        return process
+
+
+def write_stored(value: Any) -> str:
+    """A value as a database keeps it. NaN is no JSON: SQLite would keep it, PostgreSQL would not."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read_stored(text: str | bytes) -> Any:
+    """The value of a column's text. Raises `DamagedError` where it is no JSON or nested too deep."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise DamagedError(f"a JSON column of the store holds something else ({error}).") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -1,0 +1,39 @@
+"""An attack on a reader: it reads many damaged files, and answers each with what it read or with a `UserError`."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+
+COUNT = int(os.environ.get("STEPSIGHT_FUZZ", "40"))
+
+Damage = Callable[[bytes, random.Random], bytes]
+
+
+def attack(
+    name: str, sound: bytes, path: Path, read: Callable[[Path], object], *ways: Damage, count: int = COUNT
+) -> None:
+    """Have a reader read `count` damaged files; the sound one has to be read."""
+    path.write_bytes(sound)
+    read(path)
+    messages = []
+    for number in range(count):
+        rng = random.Random(f"{name}:{number}")
+        path.write_bytes(rng.choice(ways)(sound, rng))
+        try:
+            read(path)
+        except UserError as error:
+            messages.append(str(error))
+        except Exception as error:
+            raise AssertionError(f"{name}, input {number}: {type(error).__name__}: {error}") from error
+    path.write_bytes(sound)
+    check_messages(name, messages)
+    # Damage that no reader minds would prove nothing.
+    assert len(messages) > count / 8, (name, len(messages))
+
+
+def check_messages(name: str, messages: list[str]) -> None:
+    """Each is there, of a bounded length, and no traceback."""
+    assert all(0 < len(message) <= 4000 and "Traceback" not in message for message in messages), name

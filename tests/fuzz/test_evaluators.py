@@ -1,0 +1,134 @@
+"""Folders of evaluators with a damaged file: each loads and scores, or is refused with a reason."""
+
+import json
+import random
+import struct
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.models.location import ADAPTER, ADAPTER_WEIGHTS, CARD, INDEX, TOKENIZER, WEIGHTS
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import (
+    pickled,
+    write_adapter,
+    write_backbone,
+    write_evaluator,
+    write_llada,
+    write_math_shepherd,
+    write_qwen_prm,
+    write_shards,
+    write_token_classifier,
+)
+from tests.fuzz.attack import COUNT, Damage, attack
+from tests.fuzz.mutations import changed_json, damaged
+
+TRACE = Trace.of("2 + 3?", ["2 + 3 = 5.", "So 5."])
+CONFIG = "config.json"
+# Transformers takes its time with each.
+SLOW = max(8, COUNT // 4)
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
+
+
+def changed_header(data: bytes, rng: random.Random) -> bytes:
+    """A safetensors file with another header, which is as long as it says."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = changed_json(data[8 : 8 + length], rng)
+    return struct.pack("<Q", len(header)) + header + data[8 + length :]
+
+
+def damaged_head(data: bytes, rng: random.Random) -> bytes:
+    """A file with faults where it begins, and with another end."""
+    head = damaged(data[:400], rng)
+    return head + data[400:] if rng.random() < 0.8 else head
+
+
+def load(path: Path) -> object:
+    """What a folder loads and scores as, of a file in it."""
+    with warnings.catch_warnings():
+        # Transformers tells what it thinks of values.
+        warnings.simplefilter("ignore")
+        return list(Scorer(load_evaluator(path.parent)).score([TRACE], "hindsight"))
+
+
+def own(folder: Path) -> Path:
+    return write_evaluator(folder)
+
+
+def sharded(folder: Path) -> Path:
+    write_evaluator(folder)
+    tensors = load_file(folder / WEIGHTS)
+    (folder / WEIGHTS).unlink()
+    write_shards(folder, tensors)
+    return folder
+
+
+def llada(folder: Path) -> Path:
+    write_llada(folder)
+    return folder
+
+
+def math_shepherd(folder: Path) -> Path:
+    write_math_shepherd(folder, card={"format": "math-shepherd"})
+    return folder
+
+
+def qwen_prm(folder: Path) -> Path:
+    write_qwen_prm(folder)
+    return folder
+
+
+def modernbert(folder: Path) -> Path:
+    write_token_classifier(folder, "modernbert")
+    return folder
+
+
+def pickles(folder: Path) -> Path:
+    return pickled(write_evaluator(folder))
+
+
+def adapter(folder: Path) -> Path:
+    """An adapter of ours, whose base lies beside it."""
+    base = folder.with_name("base")
+    backbone = write_backbone(base, "llama")
+    head = {"score.weight": torch.randn(3, backbone.config.hidden_size)}
+    write_adapter(folder, str(base), dict(backbone.state_dict()), whole=head, task_type="TOKEN_CLS")
+    (folder / CARD).write_text(json.dumps({"format": "stepsight", "template": {"separator": "<step>"}}))
+    return folder
+
+
+ATTACKS: list[tuple[Callable[[Path], Path], str, tuple[Damage, ...], int]] = [
+    (own, CONFIG, (damaged, changed_json, changed_json), COUNT),
+    (own, CARD, (damaged, changed_json, changed_json), COUNT),
+    (own, TOKENIZER, (damaged, changed_json, changed_json), COUNT),
+    (own, WEIGHTS, (damaged_head, changed_header), COUNT),
+    (sharded, INDEX, (damaged, changed_json), COUNT),
+    (llada, CONFIG, (damaged, changed_json), COUNT),
+    (math_shepherd, CONFIG, (damaged, changed_json), COUNT),
+    (qwen_prm, CONFIG, (damaged, changed_json), SLOW),
+    (math_shepherd, "tokenizer_config.json", (damaged, changed_json), COUNT),
+    (modernbert, CONFIG, (damaged, changed_json), SLOW),
+    (modernbert, WEIGHTS, (damaged_head, changed_header), SLOW),
+    (pickles, "pytorch_model.bin", (damaged_head, damaged), SLOW),
+    (adapter, ADAPTER, (damaged, changed_json, changed_json), COUNT),
+    (adapter, ADAPTER_WEIGHTS, (damaged_head, changed_header), COUNT),
+    (adapter, CARD, (damaged, changed_json), SLOW),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "file", "ways", "count"), ATTACKS, ids=[f"{a.__name__}-{b}" for a, b, _, _ in ATTACKS]
+)
+def test_folders(make, file, ways, count, tmp_path):
+    folder = make(tmp_path / "it")
+    attack(f"{make.__name__} {file}", (folder / file).read_bytes(), folder / file, load, *ways, count=count)
