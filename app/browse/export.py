@@ -1,10 +1,11 @@
 """What the conditions of Browse select, as a file: traces, judgments, and, for those who run campaigns, labels."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
@@ -13,6 +14,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.page_address import read_query
 from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown, require
+from stepsight.app.web.whole_file import whole_file
 from stepsight.core.errors import UserError
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
@@ -82,8 +84,12 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
         note_exposure(store, user.id, ids, LABELS)
     extent = "" if len(ids) == dataset.traces else f"-{len(ids)}-of-{dataset.traces}"
     name = f"{slug(dataset.name)}-{address.content}{extent}.{format}"
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(parts, media_type=MEDIA_TYPES[format], headers=headers)
+
+    def write(path: Path) -> None:
+        with open(path, "wb") as file:
+            file.writelines(parts)
+
+    return whole_file(write, name, MEDIA_TYPES[format])
 
 
 def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> tuple[Iterator[bytes], str]:

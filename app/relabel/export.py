@@ -1,16 +1,14 @@
 """The labels of a campaign as a file, for those who run it."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Request
 from sqlalchemy import select
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from stepsight.app.web.page_address import Number, PageQuery, read_query
 from stepsight.app.web.rights import Manager
+from stepsight.app.web.whole_file import whole_file
 from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.store import Store
@@ -47,18 +45,12 @@ def router(store: Store) -> APIRouter:
             note = list(session.scalars(items))
         # Before anything is read that is not to be seen unnoticed.
         note_exposure(store, user.id, note, LABELS)
-        # Whole before the first byte leaves: what a format cannot state is known only then, and no file is cut.
-        folder = TemporaryDirectory(prefix="stepsight-")
-        try:
-            path = Path(folder.name) / "labels"
-            each = bool(address.each)
-            export_labels(
-                store, campaign.name, path, address.format, per_annotator=each, exposed=bool(address.exposed)
-            )
-        except BaseException:
-            folder.cleanup()
-            raise
-        return FileResponse(path, filename=_name(campaign.name, address), background=BackgroundTask(folder.cleanup))
+        how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
+        # What a format cannot state is known only at the end.
+        return whole_file(
+            lambda path: export_labels(store, campaign.name, path, address.format, **how),
+            _name(campaign.name, address),
+        )
 
     return routes
 

@@ -74,7 +74,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
         "failure.html",
         title=_TITLES.get(status, "Not possible"),
         status=status,
-        message=f"{message} {hint}".strip(),
+        message=str(UserError(message, hint)),
         user=user if user is not None and user.name != LOCAL else None,
         places=[page for page in PAGES if rights is None or page.right in rights],
         address=address_of(scope) if is_navigation(scope) else "",
@@ -99,7 +99,9 @@ def address_of(scope: Scope) -> str:
 
 
 def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
-    return JSONResponse({"error": message, "hint": hint}, status)
+    """`{error, hint}`, both of the length of a `UserError`'s."""
+    said = UserError(message, hint)
+    return JSONResponse({"error": said.message, "hint": said.hint}, status)
 
 
 def _with_patience(error: UserError, response: Response) -> Response:
