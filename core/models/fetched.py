@@ -12,15 +12,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from huggingface_hub import constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import validate_repo_id
+from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
 from stepsight.core.models.description import Description
+from stepsight.core.scores import Outputs
+from stepsight.core.validation import Model, choice, invalid, validate
 
 _RECORD = "stepsight.json"
 # Of models that are no evaluators by themselves, by what revision they were asked for.
@@ -31,6 +35,7 @@ NEWEST = "main"
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CHUNK = 1 << 20
+_LONGEST_NAME = 500
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,20 @@ def digest_of(path: Path, *, is_sha256: bool, told: Callable[[], None] | None = 
     return digest.hexdigest()
 
 
+def _check_repo(repo: str) -> str:
+    try:
+        validate_repo_id(repo)
+    except HFValidationError:
+        raise invalid("no name of a model.") from None
+    return repo
+
+
+def _check_file(name: str) -> str:
+    if len(name) > _LONGEST_NAME or not name.isprintable() or ".." in name.split("/") or name.startswith("/"):
+        raise invalid("no file of a model.")
+    return name
+
+
 def _as_json(fetched: Fetched) -> dict[str, Any]:
     values: dict[str, Any] = {
         "repo": fetched.repo,
@@ -187,20 +206,43 @@ def _as_json(fetched: Fetched) -> dict[str, Any]:
     return values | {"parts": {key: _as_json(part) for key, part in fetched.parts.items()}}
 
 
+class _Description(Model):
+    """A `Description` as it is written."""
+
+    name: str
+    fingerprint: str
+    format: str
+    attention: str
+    dtype: str
+    outputs: Annotated[str, choice(tuple(Outputs))]
+    parameters: NonNegativeInt
+    context: PositiveInt | None
+    thresholds: dict[Literal["validity", "redundancy"], Annotated[float, Field(ge=0, le=1)]]
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class _Record(Model):
+    """What `_as_json` writes; the repository of a model and of its parts names folders."""
+
+    model_config = Model.model_config | ConfigDict(extra="ignore")
+
+    repo: Annotated[str, AfterValidator(_check_repo)]
+    revision: Annotated[str, Field(pattern=f"^(?:{_HASH.pattern})$")]
+    files: dict[Annotated[str, AfterValidator(_check_file)], NonNegativeInt]
+    parts: "dict[str, _Record]" = Field(default_factory=dict)
+    descriptions: dict[str, _Description] = Field(default_factory=dict)
+
+    def fetched(self) -> Fetched:
+        described = {dtype: Description.from_json(one.model_dump()) for dtype, one in self.descriptions.items()}
+        parts = {key: part.fetched() for key, part in self.parts.items()}
+        return Fetched(self.repo, self.revision, self.files, described, parts)
+
+
 def _from_json(values: Any) -> Fetched | None:
     """What `_as_json` wrote; None where that makes no sense, which is mended by fetching again."""
     try:
-        parts = {str(key): _from_json(one) for key, one in values.get("parts", {}).items()}
-        if not is_hash(values["revision"]) or None in parts.values():
-            return None
-        return Fetched(
-            str(values["repo"]),
-            values["revision"],
-            {str(name): int(size) for name, size in values["files"].items()},
-            {dtype: Description.from_json(one) for dtype, one in values.get("descriptions", {}).items()},
-            {key: part for key, part in parts.items() if part is not None},
-        )
-    except (TypeError, ValueError, KeyError, AttributeError):
+        return validate(_Record, values).fetched()
+    except UserError:
         return None
 
 
