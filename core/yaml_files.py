@@ -81,7 +81,7 @@ def _check_size(text: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor in anchors:
                 raise UserError(f"*{event.anchor} stands within what it names.", "Write it out.")
-            sizes[-1] += named.get(event.anchor, 1)
+            sizes[-1] += named.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):
             sizes[-1] += 1
         if len(sizes) > DEEPEST + 1:

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal
 from huggingface_hub import constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import validate_repo_id
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from stepsight.core.errors import UserError
@@ -185,7 +184,7 @@ def digest_of(path: Path, *, is_sha256: bool, told: Callable[[], None] | None = 
 
 def _check_repo(repo: str) -> str:
     try:
-        validate_repo_id(repo)
+        storage_folder(repo)
     except HFValidationError:
         raise invalid("no name of a model.") from None
     return repo
