@@ -87,6 +87,7 @@ class Worker:
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._loaded: tuple[str, Scorer] | None = None
         self._worked = time.monotonic()
+        self._clock = _Clock()
 
     def run(self) -> None:
         """Work until asked to stop. A job that this process queues is taken up at once."""
@@ -116,7 +117,7 @@ class Worker:
 
     def work_one(self) -> bool:
         """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
-        job = jobs.take_job(self.store, self.name, tasks=self.tasks)
+        job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
         with _Hold(self.store, job, self.name, self.orders) as hold:
@@ -247,6 +248,22 @@ class Worker:
             while not has_room(needed) and time.monotonic() < until and not self.orders.wait(0.1):
                 pass
         check_memory(fetched.name, needed)
+
+
+class _Clock:
+    """Notices that the machine's clock was set, or stood still while it slept: then every heartbeat looks old, or
+    of the future, until its worker has written the next one."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+        self._until = 0.0
+
+    def was_set(self) -> bool:
+        """Whether it was, no longer ago than a heartbeat is good for."""
+        offset, lease = time.time() - time.monotonic(), jobs.LEASE.total_seconds()
+        if abs(offset - self._offset) > lease / 2:
+            self._offset, self._until = offset, time.monotonic() + lease
+        return time.monotonic() < self._until
 
 
 class _Hold:

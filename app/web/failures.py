@@ -105,6 +105,6 @@ def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
 
 
 def _with_patience(error: UserError, response: Response) -> Response:
-    if isinstance(error, BusyError | LoadingError | ShortError):
+    if isinstance(error, BusyError | LoadingError | ShortError | UnavailableError):
         response.headers["retry-after"] = str(error.seconds)
     return response

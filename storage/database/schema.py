@@ -4,7 +4,9 @@ Steps and sub-steps are keyed by trace and position, so that reading a trace tou
 needs no join. `valid` and `label` are NULL where the gold says nothing, never 0.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -50,8 +52,13 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+# What tests put another clock in the place of.
+_clock: Callable[[], datetime] = partial(datetime.now, UTC)
+
+
 def now() -> datetime:
-    return datetime.now(UTC)
+    """This moment, as the clock of this machine has it, which may be set back: nothing is ordered by it."""
+    return _clock()
 
 
 def in_range(number: int) -> int:

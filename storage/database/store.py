@@ -23,6 +23,8 @@ IN_PARTS = {"yield_per": 5000}
 
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
+# Who labels is told sooner, and the page sends it again: those who wait hold up all others of the server.
+_DURABLE_SECONDS = 10
 _CONNECT_SECONDS = 10
 # The last of `storage/migrations/versions`.
 NEWEST_REVISION = "0017_homes"
@@ -50,7 +52,10 @@ class ForbiddenError(UserError):
 
 
 class UnavailableError(UserError):
-    """The database fails or is gone. Nothing is wrong with what was asked, and it may work again later."""
+    """The database fails or is gone. Nothing is wrong with what was asked, and it may work again later: `seconds`
+    says after how long to ask again."""
+
+    seconds = 5
 
 
 class Store:
@@ -65,6 +70,7 @@ class Store:
         self._writer = engine.execution_options(**_WRITING)
         self._durable_writer = engine.execution_options(**_DURABLE)
         self._turn = Lock()
+        self._file = _identity(name) if engine.dialect.name == "sqlite" else None
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -78,25 +84,35 @@ class Store:
         """A session that commits when the block ends and keeps nothing of it when the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
-        for another one; and what was committed survives a power cut only if `durable`, which takes longer. Raises
-        `UnavailableError` where the database fails.
+        for another one; and what was committed survives a power cut only if `durable`, which takes longer and
+        waits less long for others. Raises `UnavailableError` where the database fails, and where its file was
+        deleted or replaced meanwhile: what was committed into a file that nobody opens any more is not stored.
         """
         self._check_file()
         writer = self._durable_writer if durable else self._writer
-        with self._wait_for_turn(), _database_errors(self.name), Session(writer) as session, session.begin():
+        with (
+            self._wait_for_turn(_DURABLE_SECONDS if durable else _BUSY_SECONDS),
+            _database_errors(self.name),
+            Session(writer) as session,
+            session.begin(),
+        ):
             session.connection()
             yield session
+        self._check_file()
 
     @contextmanager
-    def _wait_for_turn(self) -> Iterator[None]:
+    def _wait_for_turn(self, seconds: float) -> Iterator[None]:
         """Let one thread of this process write at a time on SQLite, which has those who wait look again ever more
         rarely, so that one of many may wait for very long. Other processes are waited for by the database."""
-        held = self.engine.dialect.name == "sqlite" and self._turn.acquire(timeout=_BUSY_SECONDS)
+        if self.engine.dialect.name != "sqlite":
+            yield
+            return
+        if not self._turn.acquire(timeout=seconds):
+            raise UnavailableError(f"{self.name}: database is locked.", _hint("locked"))
         try:
             yield
         finally:
-            if held:
-                self._turn.release()
+            self._turn.release()
 
     def check(self) -> None:
         """Raises `UnavailableError` where the database does not answer."""
@@ -105,8 +121,13 @@ class Store:
 
     def _check_file(self) -> None:
         # A file that is gone stays open here, and a new connection would put an empty one in its place.
-        if self.engine.dialect.name == "sqlite" and not os.path.exists(self.name):
+        if self._file is None or (found := _identity(self.name)) == self._file:
+            return
+        if found is None:
             raise UnavailableError(f"{self.name}: the file is gone.", "Put it back, or start StepSight again.")
+        raise UnavailableError(
+            f"{self.name}: the file was replaced by another while StepSight used it.", "Start StepSight again."
+        )
 
     def close(self) -> None:
         """Close the pooled connections. Closing twice does no harm."""
@@ -188,10 +209,22 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
         options = connection.get_execution_options()
         statement = options.get(_BEGIN, "BEGIN")
         if statement == _WRITING[_BEGIN]:
-            # It cannot be set within a transaction, and stays with the connection.
-            connection.exec_driver_sql(f"PRAGMA synchronous = {options.get(_SYNCHRONOUS, 'NORMAL')}")
+            # Neither can be set within a transaction, and both stay with the connection.
+            synchronous = options.get(_SYNCHRONOUS, "NORMAL")
+            seconds = _BUSY_SECONDS if synchronous == "NORMAL" else _DURABLE_SECONDS
+            connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
         if statement:
             connection.exec_driver_sql(statement)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from every other one, whatever its name; None where there is none."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _use_wal(engine: Engine) -> None:

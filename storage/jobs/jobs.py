@@ -220,25 +220,36 @@ def resume_job(store: Store, job_id: int) -> Job:
 
 
 def take_job(
-    store: Store, worker: str, lease: timedelta = LEASE, tasks: Collection[Task] = tuple(Task)
+    store: Store,
+    worker: str,
+    lease: timedelta = LEASE,
+    tasks: Collection[Task] = tuple(Task),
+    *,
+    queued_only: bool = False,
 ) -> Job | None:
-    """The oldest job of `tasks` that is queued or whose worker is gone, now held by `worker`; None where there is
-    none.
+    """The oldest job of `tasks` that is queued or, unless `queued_only`, whose worker is gone, now held by
+    `worker`; None where there is none.
 
-    No two workers get the same one. A job over which three workers in a row have ended fails.
+    No two workers get the same one. A job over which three workers in a row have ended fails. A heartbeat of the
+    future is one of before the clock was set back: a worker that lives has written another since.
     """
-    free = or_(
-        JobRow.state == State.QUEUED,
-        (JobRow.state == State.RUNNING) & (JobRow.heartbeat < now() - lease),
-    )
-    oldest = select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
+
+    def oldest() -> Select[tuple[JobRow]]:
+        # Anew each time: who waits for the database may wait longer than a lease.
+        moment = now()
+        is_gone = or_(JobRow.heartbeat < moment - lease, JobRow.heartbeat > moment + lease)
+        free = JobRow.state == State.QUEUED
+        if not queued_only:
+            free = or_(free, (JobRow.state == State.RUNNING) & is_gone)
+        return select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
+
     # Who finds none waits for nobody who writes.
     with store.read() as session:
-        if session.scalars(oldest.with_only_columns(JobRow.id)).one_or_none() is None:
+        if session.scalars(oldest().with_only_columns(JobRow.id)).one_or_none() is None:
             return None
     with store.write() as session:
         while True:
-            row = session.scalars(oldest.with_for_update(skip_locked=True)).one_or_none()
+            row = session.scalars(oldest().with_for_update(skip_locked=True)).one_or_none()
             if row is None:
                 return None
             if row.attempts < _ATTEMPTS:

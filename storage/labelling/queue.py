@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.trace import Step, find_answer
-from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
+from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotators import check_annotator, may_label_in
@@ -30,6 +30,7 @@ from stepsight.storage.labelling.slots import (
     load_slot,
     lock_person,
     renew,
+    shorten,
     take,
 )
 from stepsight.storage.labelling.suggestions import add_suggestions
@@ -81,6 +82,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
         check_annotator(session, campaign, user)
         if campaign.closed is not None:
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
+        shorten(session, campaign.id, campaign.lease)
         slot_id = _find_own(session, campaign, user)
         if slot_id is not None:
             renew(session, slot_id, campaign.lease)
@@ -106,7 +108,10 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
     """The public id of the slot that a person submitted last in a campaign; None where they have submitted none."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
-    newest = select(SlotRow.public_id).where(*mine).order_by(SlotRow.ended.desc(), SlotRow.id.desc())
+    # By the log, whose order is that of its ids, whatever the clock said; imported slots may have no event.
+    last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
+    newest = select(SlotRow.public_id).where(*mine)
+    newest = newest.order_by(func.coalesce(last_event, 0).desc(), SlotRow.id.desc())
     with store.read() as session:
         return session.scalar(newest.limit(1))
 

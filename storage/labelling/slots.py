@@ -138,6 +138,14 @@ def renew(session: Session, slot_id: int, lease: int) -> None:
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
+def shorten(session: Session, campaign_id: int, lease: int) -> None:
+    """Have no lease of a campaign last longer from now on than a new one: the clock was set back since it began,
+    and who has gone would keep the trace for as long."""
+    latest = _end(now(), lease)
+    too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)
+    session.execute(update(SlotRow).where(*too_late).values(expires=latest))
+
+
 def end(session: Session, slot: Slot, state: str) -> None:
     """Put a slot down as submitted or skipped. Where it is skipped, somebody else gets another one."""
     _set(session, slot.id, state=state, expires=None, ended=now())

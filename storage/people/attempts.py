@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
@@ -79,7 +79,10 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
-        session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= now() - WINDOW))
+        moment = now()
+        session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= moment - WINDOW))
+        # Those of what is the future, since the clock was set back, would bring a pause until then.
+        session.execute(update(FailedLoginRow).where(FailedLoginRow.moment > moment).values(moment=moment))
         session.add_all(rows)
         session.flush()
         attempt = Attempt(by_name, home, tuple(row.id for row in rows))
