@@ -1,0 +1,47 @@
+"""Labels as a page sends them, and what the store has of them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import select
+from starlette.testclient import TestClient
+
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.people.users import local_user
+from tests.storage.labelling.samples import campaign
+
+STEPS = 40
+
+
+@dataclass
+class Page:
+    """The labelling page of a trace of many steps; `stored` has what the server said that it stored, by key."""
+
+    client: TestClient
+    slot: int
+    stored: dict[str, int] = field(default_factory=dict)
+
+    def label(self, step: int, key: str | None = None) -> Any:
+        """The answer to a label."""
+        body = {"kind": "label", "key": key or str(uuid4()), "step": step, "new": "pos"}
+        response = self.client.post(f"/relabel/slots/{self.slot}/events", json=body)
+        if response.status_code == 200:
+            self.stored[str(body["key"])] = response.json()["event"]
+        return response
+
+
+def open_page(store: Store, client: TestClient) -> Page:
+    made = campaign(store, [Trace.of("How many?", [f"Step {step}." for step in range(STEPS)], id="long")])
+    task = assign_next(store, made.id, local_user(store))
+    assert task is not None
+    return Page(client, task.slot_id)
+
+
+def logged(store: Store) -> dict[str, int]:
+    """The events of the log by their keys."""
+    with store.read() as session:
+        return dict(session.execute(select(EventRow.key, EventRow.id)).all())
