@@ -130,6 +130,9 @@ class Annotator:
         self._connection.request("POST", path, body, self._headers)
         response = self._connection.getresponse()
         data = response.read()
+        if response.status == 503 and self.patient:
+            # Another process writes for long; the page sends it again then, too.
+            raise HTTPException(data.decode())
         if response.status not in (200, 204):
             raise AssertionError(f"{path}: {response.status} {data[:200]!r}")
         found: dict[str, Any] | None = json.loads(data) if data else None

@@ -1,0 +1,14 @@
+"""A short form of `python -m tests.benchmarks.kills`: processes of every kind are killed while people label."""
+
+from tests.benchmarks.kills import KINDS, run
+
+
+def test_what_is_killed_loses_and_doubles_nothing(tmp_path):
+    killing = run(tmp_path / "store.db", tmp_path, kills=4, people=3)
+    assert {kind: killing.tallies[kind].kills for kind in KINDS} == dict.fromkeys(KINDS, 1)
+    assert all(tally.is_sound for tally in killing.tallies.values()), killing.tallies
+    assert killing.tallies["labels"].acknowledged > 0
+    assert killing.tallies["imports"].acknowledged > 0
+    assert killing.tallies["jobs"].acknowledged > 0
+    # The one that was let go on, to learn how long it takes.
+    assert killing.whole_backups > 0
