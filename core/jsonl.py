@@ -7,12 +7,12 @@ as the trace's `meta`.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.json_values import LARGEST, parse_json
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
@@ -54,10 +54,23 @@ def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from read_rows(file, str(path))
 
 
+class _Input(BufferedReader):
+    """A file of bytes whose lines are no longer than memory holds."""
+
+    def __next__(self) -> bytes:
+        line = self.readline(LARGEST + 1)
+        if not line:
+            raise StopIteration
+        if len(line) > LARGEST:
+            raise UserError(f"{self.name}: a line has over {LARGEST:,} bytes.", "Write one JSON object per line.")
+        return line
+
+
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a file for reading bytes, or raise `UserError` saying why not."""
+    """Open a file for reading bytes, or raise `UserError` saying why not. Going through its lines raises it where
+    one has over `LARGEST` bytes."""
     try:
-        return open(path, "rb")
+        return _Input(FileIO(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
 

@@ -33,7 +33,7 @@ from stepsight.storage.backup.backup import check_backup
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, TraceRow
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.jobs.jobs import Job, State, get_job, start_job
+from stepsight.storage.jobs.jobs import Job, State, get_job, resume_job, start_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import silence
@@ -46,7 +46,6 @@ from tests.storage.samples import add, many, plain_row, write_lines
 KINDS = ("labels", "imports", "jobs", "backups")
 _ROWS = 1500
 _JUDGED = "to be judged"
-_TRACES = 2000
 
 
 @dataclass
@@ -68,8 +67,8 @@ class Tally:
 class Killing:
     """What is killed on the store at `path`, in `folder`, and what is known to be stored for good."""
 
-    def __init__(self, store: Store, server: LabellingServer, folder: Path, seed: int) -> None:
-        self.store, self.server, self.folder = store, server, folder
+    def __init__(self, store: Store, server: LabellingServer, folder: Path, seed: int, traces: int) -> None:
+        self.store, self.server, self.folder, self.traces = store, server, folder, traces
         self.tallies = {kind: Tally() for kind in KINDS}
         self.whole_backups = 0
         self.acknowledged: Callable[[], dict[str, int]] = dict
@@ -78,9 +77,9 @@ class Killing:
         self._imports = 0
         self._whole: list[str] = []
         self._evaluator = write_evaluator(folder / "tiny", max_position_embeddings=1024)
-        add(store, many(_TRACES), _JUDGED)
+        add(store, many(traces), _JUDGED)
         # For how long each works, at most until it is killed; learnt from one that is let go on.
-        self._lasts = {"imports": 60.0, "jobs": 3.0, "backups": 60.0}
+        self._lasts = {"imports": 60.0, "jobs": traces / 250, "backups": 60.0}
         self._job: Job | None = None
         self._judged: dict[int, Any] = {}
 
@@ -98,10 +97,12 @@ class Killing:
     def finish(self) -> None:
         """Let the job end, and count what there is of everything."""
         if self._job is not None:
+            if get_job(self.store, self._job.id).state == State.FAILED:
+                resume_job(self.store, self._job.id)
             self._work_off(None)
             self._look_at_job()
             job = get_job(self.store, self._job.id)
-            self.tallies["jobs"].partial += job.state != State.DONE or len(self._judged) != _TRACES
+            self.tallies["jobs"].partial += job.state != State.DONE or len(self._judged) != self.traces
         for name in self._whole:
             self.tallies["imports"].acknowledged += _ROWS
             self._count_import(name, is_whole=True)
@@ -127,9 +128,13 @@ class Killing:
             self._whole.append(name)
 
     def _kill_jobs(self) -> None:
-        if self._job is None or get_job(self.store, self._job.id).state == State.DONE:
+        state = None if self._job is None else get_job(self.store, self._job.id).state
+        if self._job is not None and state == State.FAILED:
+            # Three workers in a row were killed before they had got on with it.
+            resume_job(self.store, self._job.id)
+        elif state in (None, State.DONE):
             self._begin_job()
-        self._work_off(self._chance.uniform(0.2, self._lasts["jobs"]))
+        self._work_off(self._chance.uniform(0.3, 1) * self._lasts["jobs"])
         self._look_at_job()
 
     def _kill_backups(self, *, spared: bool = False) -> None:
@@ -231,14 +236,14 @@ class Killing:
         return process.returncode == 0
 
 
-def run(path: Path, folder: Path, kills: int, people: int, seed: int = 0) -> Killing:
-    """So many kills, a quarter of each kind, on a new store."""
+def run(path: Path, folder: Path, kills: int, people: int, seed: int = 0, traces: int = 2000) -> Killing:
+    """So many kills, a quarter of each kind, on a new store; jobs are over so many traces."""
     with ExitStack() as stack:
         store = stack.enter_context(open_store(str(path)))
         server = stack.enter_context(labelling_server(str(path)))
         campaign, tokens = prepare(store, people, traces=60 * kills + 100, overlap=people)
         annotators = [Annotator(server.port, user, token, campaign, True) for user, token in tokens]
-        killing = Killing(store, server, folder, seed)
+        killing = Killing(store, server, folder, seed, traces)
         killing.acknowledged = lambda: _acknowledged(annotators)
         done = threading.Event()
         with ThreadPoolExecutor(people) as pool:

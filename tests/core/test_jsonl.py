@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import format_trace, parse_trace, read_rows
+from stepsight.core.jsonl import format_trace, parse_trace, read_file, read_rows
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 
@@ -80,3 +80,13 @@ def test_rows_count_lines_and_pass_over_blank_ones():
 def test_a_line_that_cannot_be_read_is_named(line, message):
     with pytest.raises(UserError, match=message):
         list(read_rows([b"{}", line], "f"))
+
+
+def test_a_line_without_an_end_is_not_read_to_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("stepsight.core.jsonl.LARGEST", 1000)
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b"x" * 1000 + b"\n")
+    with pytest.raises(UserError, match=r"f\.jsonl: a line has over 1,000 bytes"):
+        list(read_file(path))
+    path.write_bytes(b'{"a": 1}\n' * 3)
+    assert len(list(read_file(path))) == 3
