@@ -234,7 +234,7 @@ def take_job(
     future is one of before the clock was set back: a worker that lives has written another since.
     """
 
-    def oldest() -> Select[tuple[JobRow]]:
+    def oldest() -> Select[JobRow]:
         # Anew each time: who waits for the database may wait longer than a lease.
         moment = now()
         is_gone = or_(JobRow.heartbeat < moment - lease, JobRow.heartbeat > moment + lease)
