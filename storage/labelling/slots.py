@@ -89,7 +89,9 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
 def find_slot(store: Store, public_id: str) -> int:
     """The database id of the slot with that public one. Raises `NotFoundError`."""
     with store.read() as session:
-        slot_id = session.scalar(select(SlotRow.id).where(SlotRow.public_id == public_id))
+        # PostgreSQL cannot look for what none is called.
+        known = SlotRow.public_id == (public_id if public_id.isprintable() else "")
+        slot_id = session.scalar(select(SlotRow.id).where(known))
     if slot_id is None:
         raise NotFoundError(
             f"There is no assignment {public_id!r}.",

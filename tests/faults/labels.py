@@ -22,7 +22,7 @@ class Page:
     """The labelling page of a trace of many steps; `stored` has what the server said that it stored, by key."""
 
     client: TestClient
-    slot: int
+    slot: str
     stored: dict[str, int] = field(default_factory=dict)
 
     def label(self, step: int, key: str | None = None) -> Any:
@@ -38,7 +38,7 @@ def open_page(store: Store, client: TestClient) -> Page:
     made = campaign(store, [Trace.of("How many?", [f"Step {step}." for step in range(STEPS)], id="long")])
     task = assign_next(store, made.id, local_user(store))
     assert task is not None
-    return Page(client, task.slot_id)
+    return Page(client, task.public_id)
 
 
 def logged(store: Store) -> dict[str, int]:

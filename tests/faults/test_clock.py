@@ -99,7 +99,7 @@ def test_the_last_submission_is_the_one_that_came_last(store, time_of_day):
     time_of_day.set(-HOUR)
     second = take(store, made, ada)
     label_all(store, second, ada, ["pos", "neu", "pos"])
-    assert last_submitted(store, made.id, ada) == second.slot_id
+    assert last_submitted(store, made.id, ada) == second.public_id
 
 
 def test_a_trace_that_somebody_left_is_not_kept_for_an_hour_more(store, time_of_day):

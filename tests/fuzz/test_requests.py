@@ -83,7 +83,7 @@ def test_jobs(client):
 
 def test_labels(client, filled):
     made = campaign(filled, None, name="to label", overlap=3)
-    slot = assign_next(filled, made.id, local_user(filled)).slot_id
+    slot = assign_next(filled, made.id, local_user(filled)).public_id
     event = {"kind": "label", "key": "a", "step": 0, "new": "pos", "seconds": 1.5, "revealed": 2, "guideline": 1}
     shoot(client, "label", f"/relabel/slots/{slot}/events", event)
     comment = event | {"kind": "comment", "new": "Why not."}
