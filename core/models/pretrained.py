@@ -158,7 +158,7 @@ def _refused(folder: Path, error: Exception) -> UserError:
     message = " ".join(str(error).split())
     return UserError(
         f"{folder}/config.json: Transformers makes no network of it ({type(error).__name__}: {message:.400}).",
-        "Copy it again.",
+        "Copy it again, or choose another model.",
     )
 
 

@@ -57,13 +57,13 @@ def refuses(port):
 
 
 def test_a_label_that_is_being_written_is_stored_and_acknowledged(sqlite_store):
-    slot = take(sqlite_store, campaign(sqlite_store), local_user(sqlite_store)).slot_id
+    slot = take(sqlite_store, campaign(sqlite_store), local_user(sqlite_store))
     event = {"kind": "label", "key": "the-key-of-it", "step": 0, "new": "pos", "guideline": 1}
     with running(sqlite_store) as (process, port), ThreadPoolExecutor() as pool:
         with sqlite_store.write() as session:
             # Nobody else writes as long as this goes on.
             session.connection()
-            answer = pool.submit(ask, port, f"/relabel/slots/{slot}/events", event)
+            answer = pool.submit(ask, port, f"/relabel/slots/{slot.public_id}/events", event)
             time.sleep(1)
             assert not answer.done()
             process.send_signal(signal.SIGTERM)
@@ -74,7 +74,7 @@ def test_a_label_that_is_being_written_is_stored_and_acknowledged(sqlite_store):
         assert process.wait(SECONDS) == 0
     assert time.monotonic() - began < SECONDS
     assert (status, stored["state"]["labels"][0]) == (200, "pos")
-    assert read_annotation(sqlite_store, slot).labels[0] == "pos"
+    assert read_annotation(sqlite_store, slot.slot_id).labels[0] == "pos"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="processes are looked up in /proc")

@@ -238,11 +238,7 @@ def _texts(traces: Iterable[Trace]) -> Iterator[str]:
 def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepModel]:
     head, frozen = config.head or Head(), config.lora is not None
     place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
-    try:
-        backbone = load_backbone(folder, place, layers=head.depth)
-    except ValueError as error:
-        # Not every architecture has the attention that the masks are written for.
-        raise UserError(f"{folder}: {' '.join(str(error).split())}", "Choose another backbone.") from None
+    backbone = load_backbone(folder, place, layers=head.depth)
     try:
         tokenizer = load_tokenizer(folder)
         encoder = Encoder(tokenizer, _template(folder, tokenizer, frozen))

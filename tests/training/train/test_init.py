@@ -178,7 +178,7 @@ def test_what_cannot_be_a_start_is_named(tmp_path):
         eos_token_id=None,
     )
     write_backbone(tmp_path / "neo", config, tokenizer)
-    with pytest.raises(UserError, match=r"neo: GPTNeoModel does not support .*Choose another backbone"):
+    with pytest.raises(UserError, match=r"neo/config.json: .*GPTNeoModel does not support .*choose another model"):
         begin(tmp_path / "neo")
     write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
     write_token_classifier(tmp_path / "two", "qwen2", num_labels=2, id2label={0: "bad", 1: "good"})

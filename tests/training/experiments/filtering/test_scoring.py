@@ -53,7 +53,9 @@ def test_the_fast_pass_is_called_as_if_there_were_one_thread(tmp_path, evaluator
     scorer = ChunkScorer(open_pool(tmp_path, sums(8)), evaluator, 8)
     forward, seen = scorer._scorer.forward, []
     run = forward.run
-    monkeypatch.setattr(forward, "run", lambda inputs: seen.append(torch.get_num_threads()) or run(inputs))
+    monkeypatch.setattr(
+        forward, "run", lambda inputs, check: seen.append(torch.get_num_threads()) or run(inputs, check)
+    )
     torch.set_num_threads(2)
     try:
         assert len(scorer(0)) == 8
