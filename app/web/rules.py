@@ -43,7 +43,7 @@ _STATIC = tuple(
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
     # What an event of a page does beyond looking, it checks itself.
-    _rule("POST", "/gradio_api/run/[a-z]+", LOOKING),
+    _rule("POST", "/gradio_api/run/(split|write|score|open|save)", LOOKING),
     _rule("GET", f"{API}/openapi.json", LOOKING),
 )
 

@@ -3,6 +3,7 @@
 import pytest
 from fastapi import APIRouter, Depends, FastAPI
 
+from stepsight.app.score.page import ScorePage
 from stepsight.app.web.rights import Needs, Right
 from stepsight.app.web.rules import Rules
 
@@ -58,10 +59,16 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("POST", "/tables/1234567890123"),
         ("GET", "/forgotten"),
         ("POST", "/gradio_api/run/a/b"),
+        ("POST", "/gradio_api/run/unknown"),
     ],
 )
 def test_what_no_rule_names_is_not_there(rules, method, path):
     assert rules.find(method, path) is None
+
+
+def test_the_events_of_the_score_page_have_a_rule(rules, sqlite_store, evaluators):
+    events = ScorePage(sqlite_store, evaluators).events
+    assert {name for name in events if rules.find("POST", f"/gradio_api/run/{name}") is not None} == set(events)
 
 
 def test_the_methods_of_a_path(rules):
