@@ -28,8 +28,6 @@ _RATE = 20_000.0
 _EACH = 100
 # Bytes of memory that have to be free before more work is taken.
 _SPARE = 100_000_000
-# Seconds after which what short work has left behind is given back.
-_RESTS = 30.0
 _PATIENCE = 5
 
 
@@ -78,7 +76,6 @@ class Batcher:
         self._short = _Lane(self, self._lock, places.short, _BATCH)
         self._long = _Lane(self, self._lock, places.long, 1, is_long=True)
         self._rate = _RATE
-        self._rested = time.monotonic()
 
     def submit(
         self,
@@ -136,12 +133,6 @@ class Batcher:
     def most_tokens(self) -> float:
         """What the traces scored in one call may need; what needs more is long."""
         return _LONG * self._rate
-
-    def rest(self, *, at_once: bool) -> None:
-        """Give back the memory that work has left behind: what long work leaves at once, else now and then."""
-        if at_once or time.monotonic() - self._rested > _RESTS:
-            self._rested = time.monotonic()
-            release_memory()
 
     def score(self, batch: list[Request]) -> None:
         """Score them, in as many calls as they have modes, and take the time."""
@@ -202,7 +193,8 @@ class _Lane:
                 if not batch:
                     break
                 self._batcher.score([one for one in batch if one.answer.set_running_or_notify_cancel()])
-        self._batcher.rest(at_once=self._is_long)
+        if self._is_long:
+            release_memory()
 
     def _take(self) -> list[Request]:
         """The next requests; none end the thread."""

@@ -171,30 +171,6 @@ def test_nothing_is_taken_where_memory_is_short(batcher, watched, monkeypatch):
     assert status_of(caught.value) == 503
 
 
-def test_memory_is_given_back_after_long_work_and_now_and_then(evaluators, monkeypatch):
-    released = []
-    monkeypatch.setattr("stepsight.app.scoring.batcher.release_memory", lambda: released.append(time.monotonic()))
-    batcher = Batcher(evaluators.scorer("tiny"), Places(threading.Lock(), threading.Lock()))
-    for number in range(3):
-        batcher._rate = 1e9
-        assert batcher.submit(trace(number), Mode.OFFLINE).result(30)
-        batcher.drain()
-    assert not released
-    # At a token a second everything takes long.
-    batcher._rate = 1.0
-    assert batcher.submit(trace(3), Mode.OFFLINE).result(30)
-    until = time.monotonic() + 10
-    while not released and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(released) == 1
-    monkeypatch.setattr("stepsight.app.scoring.batcher._RESTS", 0.0)
-    assert batcher.submit(trace(4), Mode.OFFLINE).result(30)
-    until = time.monotonic() + 10
-    while len(released) < 2 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(released) == 2
-
-
 def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched, monkeypatch):
     def fail(traces, mode, check):
         raise RuntimeError("no memory")
