@@ -60,7 +60,7 @@ hashes: $(VENV)/.tools
 	  echo '# Written by: make hashes'; \
 	  $(TOOLS)/bin/uv pip compile pyproject.toml --constraints constraints.txt --universal --python-version 3.11 \
 	    --extra lora --extra parquet --extra postgresql --generate-hashes \
-	    --no-annotate --no-header --no-emit-index-url --quiet; } > build/hashes.txt
+	    --no-annotate --no-header --quiet; } > build/hashes.txt
 	mv build/hashes.txt requirements-hashed.txt
 
 sbom: $(VENV)/.app $(VENV)/.tools
