@@ -29,6 +29,7 @@ from stepsight.core.models.fetched import Fetched, check_files, find_fetched, li
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import DTYPES, Placement, typed_name
+from stepsight.core.priority import lower_process
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
@@ -367,9 +368,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_follow_signal, args=(orders,), daemon=True).start()
     threading.Thread(target=_follow_input, args=(orders,), daemon=True).start()
-    if hasattr(os, "nice"):
-        # The pages come first.
-        os.nice(10)
+    # The pages come first.
+    lower_process()
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None

@@ -15,6 +15,8 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # Beside the weights: what is computed between the layers, and what a loader holds twice for a moment.
 _SHARE, _BESIDE = 1.15, 300_000_000
 _GROUP = Path("/sys/fs/cgroup")
+# The options of mallopt, as glibc numbers them.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def needed_memory(parameters: int, dtype: str) -> int:
@@ -44,6 +46,16 @@ def free_memory() -> int | None:
     if limit is None or used is None:
         return free
     return min(free, max(0, limit - used + _kept_of_files()))
+
+
+def map_large_arrays() -> None:
+    """Have the C library map every array of over a megabyte by itself, so that its memory goes back to the system
+    when it is freed. By itself it raises that limit up to 32 MB with what is freed, and large arrays then lie
+    among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 were holes."""
+    set_option = getattr(_c_library(), "mallopt", None)
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, 2**20)
+        set_option(_TRIM_THRESHOLD, 2**24)
 
 
 def release_memory() -> None:

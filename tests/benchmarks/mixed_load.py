@@ -3,9 +3,10 @@
 python -m tests.benchmarks.mixed_load [--minutes 60] [--scorers 8] [--browsers 20] [--annotators 10]
 
 starts `stepsight app` on a new store with people, a campaign and a dataset that a job judges meanwhile. Scorers are
-programs that post one solution after the other, browsers open pages, annotators label. Prints p50 and p95 of each,
-errors, and the memory of the server, minute by minute. Exits with 1 at an error, a p95 of browsing or labelling
-over 1 s, memory over 1.1 GB, or memory that grows by more than a tenth after the first sixth of the time.
+programs that post one solution after the other, browsers open pages, annotators label. Prints p50 and p95 of each
+and of each page, errors, and the memory of the server, minute by minute. Exits with 1 at an error, a p95 of pages
+or labelling over 1 s, memory over 1.1 GB, or memory that grows by more than a tenth after the first sixth of the
+time.
 """
 
 import argparse
@@ -111,13 +112,17 @@ def score(client: Client, chance: random.Random, until: float) -> None:
         time.sleep(chance.expovariate(1 / _ASKS))
 
 
-def browse(client: Client, chance: random.Random, until: float, traces: Sequence[int]) -> None:
-    """A person who looks at one page after the other."""
+def browse(
+    port: int, token: str, into: dict[str, Requests], chance: random.Random, until: float, traces: Sequence[int]
+) -> None:
+    """A person who looks at one page after the other; `into` has the requests of each page."""
     while time.monotonic() < until:
         trace = chance.choice(traces)
         query = urlencode({"dataset": DATASET, "q": str(chance.randint(1, 40)), "sort": "position"})
         own = (f"/browse?trace={trace}", f"/browse?trace={trace}", f"/evidence?trace={trace}", f"/browse?{query}")
-        client.ask("GET", chance.choice([*own, f"/results?dataset={DATASET}", *_PAGES]))
+        page = chance.choice([*own, f"/results?dataset={DATASET}", *_PAGES])
+        kind = page.split("=", maxsplit=1)[0]
+        Client(port, token, into.setdefault(kind, Requests())).ask("GET", page)
         time.sleep(chance.expovariate(1 / _READS))
 
 
@@ -176,6 +181,7 @@ def _run(folder: Path, args: argparse.Namespace) -> int:
         fill(store, int(1_000 * args.minutes))
         boss = open_login(store, add_user(store, "somebody", Role.ADMIN, None))
     scoring, looking, labelling = Requests(), Requests(), Requests()
+    by_page: dict[str, Requests] = {}
     with served(folder) as port:
         pid = server_of(folder)
         admin = Client(port, boss, Requests())
@@ -189,18 +195,22 @@ def _run(folder: Path, args: argparse.Namespace) -> int:
             work.append(partial(score, Client(port, boss, scoring), random.Random(number), until))
         traces = [row["trace"] for row in rows]
         for number in range(args.browsers):
-            work.append(partial(browse, Client(port, boss, looking), random.Random(1_000 + number), until, traces))
+            work.append(partial(browse, port, boss, by_page, random.Random(1_000 + number), until, traces))
         work += [partial(annotator.work, lambda: time.monotonic() >= until) for annotator in annotators]
         threads = [threading.Thread(target=part) for part in work]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        looking.seconds = [value for one in by_page.values() for value in one.seconds]
+        looking.errors = [error for one in by_page.values() for error in one.errors]
         labelling.seconds = [value for annotator in annotators for value in annotator.seconds]
         labelling.errors = [error for annotator in annotators for error in annotator.errors]
         (job,) = json.loads(admin.ask("GET", "/api/v1/jobs"))[:1]
     print(scoring.line("scored"))
     print(looking.line("pages"))
+    for page in sorted(by_page):
+        print(f"  {by_page[page].line(page)}")
     print(labelling.line("acts of labelling"))
     print(f"job: {job['state']}, {job['done']:,} of {job['total']:,} traces")
     settled = max(sizes[: max(1, len(sizes) // 6)])

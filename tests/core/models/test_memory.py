@@ -2,6 +2,8 @@
 
 import os
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,35 @@ def test_what_is_free_is_given_back():
     memory.release_memory()
     assert before - held() > 50_000_000
     assert above
+
+
+ARRAYS = """
+import os, sys
+import numpy as np
+from pathlib import Path
+from stepsight.core.models.memory import map_large_arrays
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+if sys.argv[1] == "mapped":
+    map_large_arrays()
+# What is freed raises the limit under which the library keeps arrays among small objects.
+np.ones(2**22)
+before, small = held(), []
+for _ in range(4):
+    arrays = []
+    for _ in range(40):
+        arrays.append(np.ones(3 * 2**17))
+        small.append(bytes(3000))
+    del arrays
+print(held() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such option")
+def test_large_arrays_leave_no_holes_among_small_objects():
+    def left(how):
+        return int(subprocess.check_output([sys.executable, "-c", ARRAYS, how], text=True))
+
+    assert left("mapped") < 10_000_000 < 100_000_000 < left("kept")
