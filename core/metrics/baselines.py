@@ -29,13 +29,14 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 @dataclass(frozen=True)
 class Baseline:
     """`validity(trace, last)` gives `s_val` of each step, shape (n,); `last`, shape (n,), is whether each step is
-    the last one in view: online all of them are. `reads` says what it goes by, in words. One `of_substeps` takes
-    each sub-step for a step."""
+    the last one in view: online all of them are; only one `by_mode` asks for that. `reads` says what it goes by, in
+    words. One `of_substeps` takes each sub-step for a step."""
 
     name: str
     reads: str
     validity: Callable[[Trace, Bools], Floats64]
     of_substeps: bool = False
+    by_mode: bool = False
 
     @property
     def outputs(self) -> Outputs:
@@ -87,14 +88,14 @@ BASELINES = _named(
     Baseline(f"{PREFIX}constant", "a constant", _constant),
     Baseline(f"{PREFIX}position", "the position of a step", _position),
     Baseline(f"{PREFIX}length", "the length of a step", _length),
-    Baseline(f"{PREFIX}last-step", "whether a step is the last", _last_step),
+    Baseline(f"{PREFIX}last-step", "whether a step is the last", _last_step, by_mode=True),
 )
 """Of whole steps: those that a benchmark splits into sub-steps are joined."""
 
 OF_SUBSTEPS = _named(
     Baseline(f"{PREFIX}substep-position", "the position of a sub-step", _position, of_substeps=True),
     Baseline(f"{PREFIX}substep-length", "the length of a sub-step", _length, of_substeps=True),
-    Baseline(f"{PREFIX}last-substep", "whether a sub-step is the last", _last_step, of_substeps=True),
+    Baseline(f"{PREFIX}last-substep", "whether a sub-step is the last", _last_step, of_substeps=True, by_mode=True),
 )
 """The same of sub-steps, which tell something else only where a step has several; a step then has, as from any
 evaluator, the least validity of its sub-steps."""

@@ -67,7 +67,7 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     evaluators whose `outputs` are verdicts in words, the word on the solution is `called_wrong`.
     """
     gold = table.first_errors()
-    predicted = table.first(table.validity.astype(np.float32) < np.float32(threshold))
+    predicted = table.first(table.validity < np.float32(threshold))
     unscored = table.first(np.isnan(table.validity))
     known = knows_first_error(gold, predicted, unscored, outputs)
     labelled = np.ones(table.traces, np.bool_)

@@ -39,7 +39,7 @@ def prm_items(
     group = np.array(table.groups, dtype=object)[table.trace]
     simple = np.isin(group, CATEGORIES["simplicity"])
     by_redundancy = simple & outputs.has_redundancy
-    scores = np.where(by_redundancy, 1 - table.redundancy, table.validity)
+    scores = np.where(by_redundancy, 1 - table.redundancy.astype(np.float64), table.validity)
     # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
     valid, redundant = np.float32(cut.validity), np.float32(cut.redundancy)
     predicted = np.where(by_redundancy, table.redundancy < redundant, table.validity >= valid)

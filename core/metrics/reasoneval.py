@@ -84,9 +84,10 @@ def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> _Rule:
 
 def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64:
     if errors == Errors.INVALID or outputs == Outputs.VALIDITY:
-        return table.validity
+        return table.validity.astype(np.float64)
     # A verdict on redundancy is 1 or 0 per step.
-    return 1 - table.redundancy if outputs == Outputs.VERDICT else -table.redundancy
+    redundancy = table.redundancy.astype(np.float64)
+    return 1 - redundancy if outputs == Outputs.VERDICT else -redundancy
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:

@@ -23,9 +23,10 @@ class StepTable:
 
     Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based; `label`, 0 1 2 or `SILENT`;
     `valid`, 0 1 or `SILENT`; `validity` and `redundancy`, the least `s_val` and the greatest `s_red` of the step's
-    sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the row of the least valid sub-step. Of
-    shape (traces,): `solution`, the evaluator's own score of the whole, else NaN; `groups`, the class that the
-    benchmark puts the trace in, else "".
+    sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the row of the least valid sub-step. Scores
+    have the precision that the store keeps; what is computed from them is computed in double. Of shape (traces,):
+    `solution`, the evaluator's own score of the whole, else NaN; `groups`, the class that the benchmark puts the
+    trace in, else "".
     """
 
     ids: tuple[str, ...]
@@ -33,9 +34,9 @@ class StepTable:
     position: Ints
     label: Ints
     valid: Ints
-    validity: Floats64
-    redundancy: Floats64
-    probs: Floats64
+    validity: Floats32
+    redundancy: Floats32
+    probs: Floats32
     solution: Floats64
     groups: tuple[str, ...]
 
@@ -94,7 +95,7 @@ class TableBuilder:
     def build(self) -> StepTable:
         counts = np.array([len(part) for part in self._score_parts], np.int64)
         gold = np.concatenate([*self._gold_parts, np.empty((0, 2), np.int8)]).astype(np.int64)
-        numbers = np.concatenate([*self._score_parts, np.empty((0, 5), np.float32)]).astype(np.float64)
+        numbers = np.concatenate([*self._score_parts, np.empty((0, 5), np.float32)])
         starts = np.cumsum(counts) - counts
         return StepTable(
             ids=tuple(self.ids),
@@ -157,7 +158,7 @@ def retroactive(online: StepTable, offline: StepTable) -> Floats64:
     """
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
-    return offline.validity - online.validity
+    return offline.validity.astype(np.float64) - online.validity
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:

@@ -36,7 +36,7 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
     """Every labelled step with scores, classified by argmax; with `label`, as that class where its probability is
     at least `tau`, else as the likelier of the other two."""
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
-    probs = table.probs[kept]
+    probs = table.probs[kept].astype(np.float64)
     predicted = probs.argmax(axis=1) if len(probs) else np.empty(0, np.int64)
     if label is not None and len(probs):
         rest = probs.copy()

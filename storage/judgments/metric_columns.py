@@ -208,13 +208,13 @@ def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> Ste
     """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does."""
     starts = np.cumsum(gold.substeps) - gold.substeps
     silent = (probs.sum(axis=1) == 0) | np.isnan(probs[:, 0])
-    validity = np.where(silent, np.nan, probs[:, 1] + probs[:, 2]).astype(np.float64)
+    validity = np.where(silent, np.nan, probs[:, 1] + probs[:, 2])
     owners = np.repeat(np.arange(len(gold.substeps)), gold.substeps)
     # The row of the least valid sub-step, the first of equal ones: sorted by step and then validity.
     order = np.lexsort((np.arange(len(owners)), validity, owners))
     least = order[starts] if len(starts) else np.empty(0, np.int64)
     unsaid = np.maximum.reduceat(silent, starts) if len(starts) else np.empty(0, np.bool_)
-    redundancy = np.maximum.reduceat(probs[:, 1], starts) if len(starts) else np.empty(0)
+    redundancy = np.maximum.reduceat(probs[:, 1], starts) if len(starts) else np.empty(0, np.float32)
     return StepTable(
         ids=gold.ids,
         trace=gold.trace,
@@ -222,8 +222,8 @@ def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> Ste
         label=gold.label,
         valid=gold.valid,
         validity=np.where(unsaid, np.nan, validity[least]),
-        redundancy=np.where(unsaid, np.nan, redundancy).astype(np.float64),
-        probs=np.where(unsaid[:, None], np.nan, probs[least]).astype(np.float64),
+        redundancy=np.where(unsaid, np.nan, redundancy),
+        probs=np.where(unsaid[:, None], np.nan, probs[least]),
         solution=solution,
         groups=gold.groups,
     )

@@ -89,12 +89,16 @@ def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> st
     return ""
 
 
+BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
+
+
 def read_tables(
-    store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], modes: list[Mode]
+    store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """Tables of judgments, one at a time, so that only one is held that no row needs."""
-    for mode in modes:
-        for baseline, table in baseline_tables(store, gold, mode):
+    """The tables of the baselines, `trivial`, and of judgments, by mode; the latter one at a time, so that only one
+    is held that no row needs."""
+    for mode, tables in trivial.items():
+        for baseline, table in tables:
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
         for evaluator in evaluators:
             assert evaluator.id is not None
@@ -103,23 +107,25 @@ def read_tables(
                 yield evaluator, mode, table
 
 
-def baseline_tables(store: Store, gold: Gold, mode: Mode) -> list[tuple[Baseline, StepTable]]:
-    """A table for each baseline, in one pass over the texts; for those of sub-steps where a step has several."""
+def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> BaselineTables:
+    """For each mode a table of each baseline, of those of sub-steps where a step has several; in one pass over the
+    texts. Modes share the table of a baseline that says the same in all of them."""
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
-    probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in baselines]
+    views = [(one, mode) for one in baselines for mode in (modes if one.by_mode else modes[:1])]
+    probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in views]
     done = 0
     for place, trace in enumerate(iterate_traces(store, gold.dataset.id)):
         end = done + len(trace.substeps)
         seen = trace if gold.kept is None else replace(trace, steps=trace.steps[: gold.kept[place]])
-        for part, baseline in zip(probs, baselines, strict=True):
+        for part, (baseline, mode) in zip(probs, views, strict=True):
             part[done:end] = np.nan
             part[done : done + len(seen.substeps)] = baseline.score(seen, mode).probs
         done = end
     none = np.full(len(gold.ids), np.nan)
-    tables = [(one, build_columns(gold, part, none)) for one, part in zip(baselines, probs, strict=True)]
-    if gold.in_view.all():
-        return tables
-    return [(one, table.where(gold.in_view)) for one, table in tables]
+    tables = {(one.name, mode): build_columns(gold, probs.pop(0), none).where(gold.in_view) for one, mode in views}
+    return {
+        mode: [(one, tables[one.name, mode if one.by_mode else modes[0]]) for one in baselines] for mode in modes
+    }
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
@@ -298,10 +304,18 @@ def evaluate(
     measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in evaluators]
     weights = _weights(inside, draws)
     rows: list[Row] = []
-    for one, mode, table in read_tables(store, gold, measured, chosen):
-        table = table.where(inside[table.trace])
-        if len(table):
-            rows += _rows(one, mode, table, weights)
+    trivial = baseline_tables(store, gold, chosen)
+    # A baseline's table may serve several modes.
+    done: dict[int, list[Row]] = {}
+    for one, mode, table in read_tables(store, gold, measured, trivial):
+        if id(table) in done:
+            rows += [replace(row, mode=mode) for row in done[id(table)]]
+            continue
+        inner = table.where(inside[table.trace])
+        of_table = list(_rows(one, mode, inner, weights)) if len(inner) else []
+        rows += of_table
+        if one.id is None:
+            done[id(table)] = of_table
     rows = [against_baselines(row, rows, weights) for row in rows]
     reference = () if patch or cut is not None else published(dataset.kind, group)
     printed = [row for row in reference if row.benchmark.traces == inside.sum()]
@@ -457,6 +471,8 @@ def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
     """A baseline on the steps alone of which an evaluator says something, which its figures count; both are of the
     same traces."""
     silent = np.isnan(row.subject.table.validity)
-    table = replace(rival.subject.table, validity=np.where(silent, np.nan, rival.subject.table.validity))
+    table = replace(
+        rival.subject.table, validity=np.where(silent, np.float32(np.nan), rival.subject.table.validity)
+    )
     subject = Subject(table, Outputs.CHECKS, rival.subject.thresholds)
     return replace(rival, subject=subject, measured=protocol(subject, rival.errors, weights, row.measured))

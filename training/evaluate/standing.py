@@ -83,7 +83,7 @@ def measure_standing(
         return None
     rivals = [
         _row(MeasuredEvaluator(one.name, one.outputs), mode, errors, baseline, weights, row.name).row
-        for one, baseline in baseline_tables(store, gold, mode)
+        for one, baseline in baseline_tables(store, gold, [mode])[mode]
     ]
     return standing_of(against_baselines(row.row, rivals, weights))
 

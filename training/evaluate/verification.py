@@ -34,7 +34,7 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
 
 def best_threshold(table: StepTable) -> float:
     """The threshold with the best F1, the one nearest to 0.5 of several; 0.5 where there is no score."""
-    scores = np.unique(table.validity[~np.isnan(table.validity)].astype(np.float32))
+    scores = np.unique(table.validity[~np.isnan(table.validity)])
     if len(scores) > _MOST:
         scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))
     # A step is wrong below the threshold: between two neighbouring scores all thresholds are alike.
