@@ -1,5 +1,8 @@
 """The bootstrap over traces: resamples as counts per trace, and the sums, shares and intervals that follow."""
 
+import mmap
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +15,8 @@ from stepsight.core.metrics.value import Value
 DRAWS = 1000
 # The arrays of a chunk of resamples stay within this many numbers.
 _CHUNK = 4_000_000
+# Resamples of more bytes lie in a file, of which only the chunk in use is in memory.
+_IN_MEMORY = 20_000_000
 
 Weights = NDArray[np.uint8]
 
@@ -23,10 +28,24 @@ def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
     if not traces:
         return np.zeros((draws, 0), np.uint8)
     # No trace is ever drawn as often as 255 times.
-    counts = np.empty((draws, traces), np.uint8)
-    for row in counts:
-        row[:] = np.bincount(rng.integers(0, traces, traces), minlength=traces)
+    counts = _room(draws, traces)
+    for part in chunks(counts, traces):
+        for row in part:
+            row[:] = np.bincount(rng.integers(0, traces, traces), minlength=traces)
     return counts
+
+
+def _room(draws: int, traces: int) -> Weights:
+    """Room for resamples: in a file without a name where there is much of it and the disk has it."""
+    if draws * traces <= _IN_MEMORY or not hasattr(os, "posix_fallocate"):
+        return np.empty((draws, traces), np.uint8)
+    with tempfile.TemporaryFile() as file:
+        try:
+            # A disk that is full must show now, since it cannot once the file is written through memory.
+            os.posix_fallocate(file.fileno(), 0, draws * traces)
+        except OSError:
+            return np.empty((draws, traces), np.uint8)
+        return np.memmap(file, np.uint8, "r+", shape=(draws, traces))
 
 
 def weighted_sums(hits: Sequence[Bools], trace: Ints, weights: Weights) -> Floats64:
@@ -47,6 +66,9 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
+        if isinstance(weights.base, mmap.mmap):
+            # The file still has them.
+            weights.base.madvise(mmap.MADV_DONTNEED)
 
 
 def share(hit: Bools, trace: Ints, weights: Weights | None, lacking: str) -> Value:

@@ -1,10 +1,13 @@
 """Figures must have the value that scikit-learn gives, and every resample that on the items repeated as drawn."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 from sklearn.metrics import brier_score_loss, f1_score, precision_score, recall_score, roc_auc_score
 
-from stepsight.core.metrics import binary
+from stepsight.core.metrics import binary, bootstrap
 from stepsight.core.metrics.binary import auc_draws, macro_f1_draws
 from stepsight.core.metrics.bootstrap import interval, resamples
 from stepsight.core.metrics.calibration import brier
@@ -58,6 +61,27 @@ def test_resamples_draw_as_many_as_there_are_and_repeat_by_seed():
     np.testing.assert_array_equal(weights, resamples(25, 50, seed=2))
     assert (weights != resamples(25, 50, seed=3)).any()
     assert resamples(0, 5).shape == (5, 0)
+
+
+@pytest.mark.parametrize("disk", ["has room", "is full"])
+def test_many_resamples_lie_in_a_file_where_the_disk_has_room(items, monkeypatch, disk):
+    kept = resamples(40, 200)
+    monkeypatch.setattr(bootstrap, "_IN_MEMORY", 5_000)
+    monkeypatch.setattr(bootstrap, "_CHUNK", 300)
+    if disk == "is full":
+
+        def refuse(file, offset, length):
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+        monkeypatch.setattr(bootstrap.os, "posix_fallocate", refuse, raising=False)
+    filed = resamples(40, 200)
+    in_file = isinstance(filed, np.memmap)
+    assert in_file == (disk == "has room" and hasattr(os, "posix_fallocate"))
+    assert (filed == kept).all()
+    # Each chunk leaves memory once it is used, and can be used again.
+    for _ in range(2):
+        assert np.array_equal(macro_f1_draws(items, filed), macro_f1_draws(items, kept))
+        assert np.array_equal(auc_draws(items, filed), auc_draws(items, kept))
 
 
 def test_a_resample_with_one_class_has_no_value():
