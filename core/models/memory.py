@@ -54,7 +54,7 @@ def map_large_arrays() -> None:
     among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 were holes."""
     set_option = getattr(_c_library(), "mallopt", None)
     if set_option is not None:
-        set_option(_MMAP_THRESHOLD, 2**20)
+        set_option(_MMAP_THRESHOLD, 2**22)
         set_option(_TRIM_THRESHOLD, 2**24)
 
 
