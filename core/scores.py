@@ -218,7 +218,8 @@ class Outputs(StrEnum):
 
 def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
     """What the three probabilities of a sub-step make it: valid, redundant or not valid."""
-    _, neu, pos = map(float, probs)
+    # In single precision, as `judge_solution` has it.
+    _, neu, pos = np.asarray(probs, np.float32)
     if neu + pos < thresholds.validity:
         return "not valid"
     return "redundant" if outputs == Outputs.THREE_WAY and neu >= thresholds.redundancy else "valid"

@@ -8,7 +8,8 @@
 
 `Trace` is a problem with its steps; `load_evaluator` reads a checkpoint in any layout that is recognised; `Scorer`
 gives each step its probabilities of neg, neu and pos, online, offline or in hindsight; `Hindsight` is the triangle
-of every step after each later one; `Store` holds traces, judgments and labels in a database.
+of every step after each later one; `Store`, which `open_store` opens, holds traces, judgments and labels in a
+database. `frame` and `frame_of` give these as pandas frames.
 """
 
 from importlib import import_module
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from stepsight.core.scores import Hindsight
     from stepsight.core.scoring.scorer import Scorer
     from stepsight.core.trace import Trace
-    from stepsight.storage.database.store import Store
+    from stepsight.storage.database.store import Store, open_store
+    from stepsight.storage.exports.frames import frame
+    from stepsight.training.report.frames import frame_of
 
-__all__ = ["Hindsight", "Scorer", "Store", "Trace", "load_evaluator"]
+__all__ = ["Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
 
 # Loaded when asked for: an evaluator brings PyTorch, which half of the commands do without.
 _HOMES = {
@@ -29,7 +32,10 @@ _HOMES = {
     "Scorer": "core.scoring.scorer",
     "Store": "storage.database.store",
     "Trace": "core.trace",
+    "frame": "storage.exports.frames",
+    "frame_of": "training.report.frames",
     "load_evaluator": "core.formats.loading",
+    "open_store": "storage.database.store",
 }
 
 

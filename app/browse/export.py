@@ -19,8 +19,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_rows import COLUMNS, judgment_rows
-from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, Columns, Row, table_parts
+from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, Row, frame_parts, table_parts
 from stepsight.storage.exports.trace_lines import trace_lines
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
@@ -97,12 +97,11 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     store = selection.store
     if address.content == "traces":
         return trace_lines(store, ids), "jsonl"
-    columns: Columns = LABEL_COLUMNS
     if address.content == "judgments":
-        columns, rows = COLUMNS, judgment_rows(store, ids, _evaluators(selection, address.by))
-    else:
-        rows = label_rows(store, ids, per_annotator=address.content == "annotations")
-    return table_parts(columns, rows, address.format), address.format
+        frames = judgment_frames(store, address.dataset, ids, _evaluators(selection, address.by))
+        return frame_parts(frames, address.format), address.format
+    rows = label_rows(store, ids, per_annotator=address.content == "annotations")
+    return table_parts(LABEL_COLUMNS, rows, address.format), address.format
 
 
 def _evaluators(selection: Selection, key: str) -> list[int] | None:

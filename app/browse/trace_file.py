@@ -19,9 +19,9 @@ from stepsight.core.files import csv_text
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scores import Outputs
+from stepsight.core.scores import Outputs, StepScores, Thresholds, verdict_word
+from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_rows import gold_word, substep_numbers
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 JSON_PATH = "/browse/trace.json"
@@ -81,6 +81,30 @@ def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[Sto
     return trace, judge_trace(store, evaluators, shown_choices(choices, address), trace)
 
 
+def _gold_word(step: Step) -> str | None:
+    """The gold of a step: its label, `valid` where that is all that is known, None where there is none."""
+    if step.label is not None:
+        return step.label.text
+    return "valid" if step.valid else None
+
+
+def _substep_numbers(scores: StepScores, i: int, outputs: Outputs, thresholds: Thresholds) -> dict[str, Any]:
+    """What an evaluator says of sub-step `i`, by column; probabilities of zero stand for nothing."""
+    probs = scores.probs[i]
+    if not probs.any():
+        return {}
+    verdict = {"verdict": verdict_word(probs, thresholds, outputs)}
+    if outputs.in_words:
+        return verdict
+    numbers = {"validity": _rounded(scores.validity[i])}
+    if scores.spread is not None:
+        numbers["spread"] = _rounded(scores.spread[i])
+    if outputs != Outputs.THREE_WAY:
+        return numbers | verdict
+    three = dict(zip(LABEL_NAMES, map(_rounded, probs), strict=True))
+    return three | numbers | {"redundancy": three["neu"]} | verdict
+
+
 def file_address(path: str, address: Address) -> str:
     """The address of a file of the trace that an address shows, as an attribute's value."""
     kept = ("trace", "evaluator", "against", "other", "beside")
@@ -129,14 +153,14 @@ def _substep_record(answer: TraceJudgments, mode: Mode, i: int) -> dict[str, Any
 def _rows(trace: StoredTrace, answer: TraceJudgments) -> Iterator[list[object]]:
     for mode, scores in answer.modes.items():
         for i in range(len(scores)):
-            numbers = substep_numbers(scores, i, answer.outputs, answer.thresholds)
+            numbers = _substep_numbers(scores, i, answer.outputs, answer.thresholds)
             yield [*_place(trace, i), answer.name, mode.value, *map(numbers.get, _NUMBERS)]
 
 
 def _place(trace: StoredTrace, i: int) -> list[object]:
     owner = int(trace.owners[i])
     substep = i - int((trace.owners < owner).sum())
-    return [owner + 1, substep + 1, trace.substeps[i], gold_word(trace.steps[owner])]
+    return [owner + 1, substep + 1, trace.substeps[i], _gold_word(trace.steps[owner])]
 
 
 def _rounded(value: float) -> float:

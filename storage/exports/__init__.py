@@ -1,6 +1,7 @@
 """Traces and judgments on their way out.
 
-- table_files: rows as CSV, Parquet or JSON Lines, a few in memory at a time
-- judgment_rows: judgments as a tidy table
+- table_files: rows and frames as CSV, Parquet or JSON Lines, a few in memory at a time
+- frames: judgments as pandas frames
+- judgment_columns: judgments as columns of numbers, from which these are made
 - trace_lines: traces in the plain format
 """

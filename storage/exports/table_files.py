@@ -1,14 +1,18 @@
-"""Tables as files: rows as CSV, Parquet or JSON Lines, a few in memory at a time."""
+"""Tables as files: rows, or pandas frames, as CSV, Parquet or JSON Lines, a few in memory at a time."""
 
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import csv_text
+from stepsight.core.files import csv_text, inert
 from stepsight.core.parquet import load_parquet
+
+if TYPE_CHECKING:
+    # Most who write rows do without it.
+    import pandas as pd
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, type]
@@ -21,6 +25,7 @@ MEDIA_TYPES = {
 }
 TABLE_FORMATS = tuple(MEDIA_TYPES)
 
+_DIGITS = 6
 # Rows in memory, and of a row group of Parquet.
 _PART = 5_000
 
@@ -33,11 +38,26 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]
     writers = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
-    if format not in writers:
-        raise UserError(f"There is no format {format!r:.40} of tables.", f"Expected {', '.join(writers)}.")
+    _check_format(format)
+    return writers[format](columns, rows)
+
+
+def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
+    """The bytes of a file with the rows of one or more frames that have the same columns, as `table_parts` has it.
+
+    Numbers are rounded to `_DIGITS` digits but in Parquet, which pandas reads as the frames were. Raises
+    `UserError` as `table_parts` does.
+    """
+    writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
+    _check_format(format)
+    return writers[format](frames)
+
+
+def _check_format(format: str) -> None:
+    if format not in TABLE_FORMATS:
+        raise UserError(f"There is no format {format!r:.40} of tables.", f"Expected {', '.join(TABLE_FORMATS)}.")
     if format == "parquet":
         load_parquet()
-    return writers[format](columns, rows)
 
 
 def _csv(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
@@ -61,6 +81,46 @@ def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
             writer.write_table(arrow.Table.from_pylist(part, schema=schema))
             yield sink.take()
     yield sink.take()
+
+
+def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+    for number, frame in enumerate(frames):
+        shown = frame.apply(_shown)
+        yield shown.to_csv(index=False, header=not number, lineterminator="\r\n").encode()
+
+
+def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column as a spreadsheet shows it: numbers rounded, and no formula."""
+    if column.dtype.kind == "f":
+        return column.astype("float64").round(_DIGITS)
+    if column.dtype == "category":
+        return column.cat.rename_categories([inert(text) for text in column.cat.categories])
+    return column
+
+
+def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+    for frame in (one for one in frames if len(one)):
+        lines = frame.to_json(orient="records", lines=True, double_precision=_DIGITS, force_ascii=False)
+        # pandas writes every slash behind a backslash.
+        yield lines.replace("\\/", "/").encode()
+
+
+def _frames_parquet(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+    arrow, parquet = load_parquet()
+    sink, writer = _Sink(), None
+    for frame in frames:
+        table = arrow.Table.from_pandas(frame, preserve_index=False)
+        if writer is None:
+            # A category is as wide as its first frame needs it, the file as any may.
+            wide = arrow.dictionary(arrow.int32(), arrow.string())
+            kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
+            schema = arrow.schema(list(zip(table.column_names, kinds, strict=True)), table.schema.metadata)
+            writer = parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema)
+        writer.write_table(table.cast(schema))
+        yield sink.take()
+    if writer is not None:
+        writer.close()
+        yield sink.take()
 
 
 def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:

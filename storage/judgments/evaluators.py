@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, check_name
 from stepsight.storage.database.store import Store
@@ -117,6 +118,18 @@ def list_evaluators(store: Store) -> list[StoredEvaluator]:
     with store.read() as session:
         rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
+
+
+def find_by_name(store: Store, name: str) -> StoredEvaluator:
+    """The evaluator with that name or fingerprint. Raises `UserError` where there is none, or several."""
+    evaluators = list_evaluators(store)
+    matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UserError(f"{len(matches)} evaluators are called {name!r:.80}.", "Give the fingerprint instead.")
+    names = ", ".join(sorted({one.name for one in evaluators})) or "none"
+    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It has {names}.")
 
 
 def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:

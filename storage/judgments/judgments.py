@@ -247,12 +247,12 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 def pack(result: StepScores | Hindsight) -> bytes:
     """The probabilities as little-endian float32. Raises `ValueError` where one is no probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
-    if not _are_probabilities(probs):
+    if not are_probabilities(probs):
         raise ValueError("a value is no probability")
     return probs.astype(_PACKED).tobytes()
 
 
-def _are_probabilities(values: Floats32) -> bool:
+def are_probabilities(values: Floats32) -> bool:
     # Also false of what is not a number.
     return bool(values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE)
 
@@ -266,7 +266,7 @@ def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepSc
         result = Hindsight.from_packed(probs, spreads) if mode == Mode.HINDSIGHT else StepScores(probs, spreads)
     except ValueError as error:
         raise DamagedError(f"judgments.probabilities: {error}.") from None
-    if not len(probs) or not _are_probabilities(probs):
+    if not len(probs) or not are_probabilities(probs):
         raise DamagedError("judgments.probabilities: a value is no probability.")
     return result
 

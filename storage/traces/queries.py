@@ -127,6 +127,13 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
     return matches[0]
 
 
+def list_trace_ids(store: Store, dataset_id: int) -> list[int]:
+    """The database ids of a dataset's traces in file order."""
+    wanted = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
+    with store.read() as session:
+        return list(session.scalars(wanted))
+
+
 def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
     """Every trace of a dataset in file order, `BATCH` at a time; no connection is held in between."""
     return iterate(store, dataset_id, traces())

@@ -3,11 +3,10 @@
 import argparse
 from typing import Any, get_args
 
-from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.evaluators import find_by_name
 
 _ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
 
@@ -34,13 +33,4 @@ def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter
 
 def find_evaluator_id(store: Store, name: str) -> int | None:
     """The database id of the evaluator with that name or fingerprint, None where none is named."""
-    if not name:
-        return None
-    evaluators = list_evaluators(store)
-    ids = [row.id for row in evaluators if name in (row.name, row.fingerprint)]
-    if len(ids) == 1:
-        return ids[0]
-    if ids:
-        raise UserError(f"{len(ids)} evaluators are called {name!r}.", "Give the fingerprint instead.")
-    names = ", ".join(sorted({row.name for row in evaluators})) or "none"
-    raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It has {names}.")
+    return find_by_name(store, name).id if name else None

@@ -8,14 +8,17 @@ stepsight export traces mr-math-invalid errors.jsonl --gold error
 import argparse
 from collections.abc import Iterator
 
-from stepsight.app.commands.labelling.conditions import add_conditions, find_evaluator_id, read_conditions
+import pandas as pd
+
+from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.exports.judgment_rows import COLUMNS, judgment_rows
-from stepsight.storage.exports.table_files import TABLE_FORMATS, Row, table_parts
+from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts
 from stepsight.storage.exports.trace_lines import trace_lines
+from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset
 
@@ -54,7 +57,7 @@ _LABELS = (
 )
 _JUDGMENTS = (
     "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. What an evaluator"
-    " does not say is empty."
+    " does not say is empty. Parquet is what stepsight.frame gives with substeps=True."
 )
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
@@ -82,15 +85,15 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     ids = list_matching(store, find_dataset(store, args.dataset).id, where)
     rows = 0
 
-    def counted() -> Iterator[Row]:
+    def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
-        chosen = {find_evaluator_id(store, name) or 0 for name in args.by}
-        for row in judgment_rows(store, ids, chosen or None):
-            rows += 1
-            yield row
+        chosen = {find_by_name(store, name).id for name in args.by}
+        for frame in judgment_frames(store, args.dataset, ids, chosen or None):
+            rows += len(frame)
+            yield frame
 
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         judgments = args.what == "judgments"
-        file.writelines(table_parts(COLUMNS, counted(), args.format) if judgments else trace_lines(store, ids))
+        file.writelines(frame_parts(counted(), args.format) if judgments else trace_lines(store, ids))
     of = f"{rows:,} rows of " if judgments else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

@@ -21,7 +21,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
-from stepsight.storage.exports.judgment_rows import judgment_rows
+from stepsight.storage.exports.frames import frame
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
@@ -253,5 +253,5 @@ def test_the_spread_of_an_ensemble_is_wherever_its_scores_are(sqlite_store, tmp_
         page = client.get("/browse", params={"trace": trace.trace_id, "evaluator": "ActPRM"}).text
         assert page.count('<b class="spread"') == 2 * len(spread)
         assert "a line across a bar" in page
-    rows = list(judgment_rows(sqlite_store, [trace.trace_id]))
-    assert [row["spread"] for row in rows] == pytest.approx([*spread, *spread], abs=1e-5)
+    rows = frame(sqlite_store, trace.dataset, substeps=True)
+    assert rows.spread.tolist() == pytest.approx([*spread, *spread], abs=1e-5)

@@ -1,0 +1,93 @@
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import stepsight
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.training.report.frames import EVENTS, LABELS, RESULTS, frame_of
+from tests.storage.labelling.samples import campaign, do, label_all, people, take
+from tests.storage.samples import add, evaluator, judge, many
+
+
+def test_labels_are_those_of_the_exported_file(store: Store, tmp_path: Path) -> None:
+    first = campaign(store, overlap=2)
+    ada, ben = people(store, 2)
+    for person, labels in ((ada, ["pos", "neg"]), (ben, ["neu", "neg"])):
+        label_all(store, take(store, first, person), person, labels)
+    together = frame_of(store, labels="first")
+    assert list(together) == list(LABELS)
+    assert together.label.isna().tolist() == [True, False]
+    assert together.how.tolist() == ["tie", "majority"]
+    each = frame_of(store, labels="first", per_annotator=True)
+    assert each.groupby("annotator").label.agg(list).to_dict() == {
+        "annotator 1": ["pos", "neg"],
+        "annotator 2": ["neu", "neg"],
+    }
+    assert each.submitted.dt.tz is not None
+    export_labels(store, "first", tmp_path / "each.parquet", "parquet", per_annotator=True)
+    file = pd.read_parquet(tmp_path / "each.parquet")
+    for name in ("trace" if "trace" in file else "id", "step", "text", "label", "annotator", "seconds"):
+        assert each[name].astype(object).where(each[name].notna(), None).tolist() == file[name].tolist()
+
+
+def test_events_are_the_log_in_its_order(store: Store) -> None:
+    first = campaign(store)
+    (ada,) = people(store, 1)
+    task = take(store, first, ada)
+    do(store, task.slot_id, ada, "label", 0, "pos")
+    do(store, task.slot_id, ada, "label", 0, "neg")
+    do(store, task.slot_id, ada, "flag", None, "no question")
+    events = frame_of(store, events="first")
+    assert list(events) == list(EVENTS)
+    assert events[["trace", "annotator", "event", "step", "old", "new"]].astype(object).where(
+        events.notna(), None
+    ).to_numpy().tolist() == [
+        ["two", "annotator 1", "label", 1, None, "pos"],
+        ["two", "annotator 1", "label", 1, "pos", "neg"],
+        ["two", "annotator 1", "flag", None, None, "no question"],
+    ]
+    assert events.moment.is_monotonic_increasing
+
+
+def test_results_are_the_figures_of_evaluate(store: Store) -> None:
+    stored = add(store, many(30))
+    save_judgments(store, evaluator(store).id, (judge(trace, "online", n) for n, trace in enumerate(stored)))
+    save_judgments(store, evaluator(store, "other").id, (judge(trace, "online", 9) for trace in stored))
+    results = frame_of(store, results="sums", evaluators="mini")
+    assert list(results) == list(RESULTS)
+    assert set(results[~results.baseline].evaluator) == {"mini"}
+    assert results.baseline.any()
+    (auc,) = results.query("evaluator == 'mini' and mode == 'online' and figure == 'step_auc'").itertuples()
+    assert 0 <= auc.low <= auc.value <= auc.high <= 1
+    # Of 30 traces of one step, ten have an error, ten have none and ten have no gold.
+    assert (auc.traces, auc.steps) == (30, 20)
+    with pytest.raises(UserError, match="There is no evaluator 'mine' in the store"):
+        frame_of(store, results="sums", evaluators=["mine"])
+
+
+@pytest.mark.parametrize("what", ["labels", "events", "results"])
+def test_types_survive_parquet(store: Store, what: str) -> None:
+    first = campaign(store)
+    (ada,) = people(store, 1)
+    label_all(store, take(store, first, ada), ada, ["pos", "neg"])
+    frame = frame_of(store, **{what: "sums" if what == "results" else "first"})
+    assert len(frame)
+    file = io.BytesIO()
+    frame.to_parquet(file)
+    read = pd.read_parquet(file)
+    assert read.dtypes.astype(str).to_dict() == frame.dtypes.astype(str).to_dict()
+    assert json.loads(read.to_json(orient="records")) == json.loads(frame.to_json(orient="records"))
+
+
+def test_one_thing_is_asked_for(sqlite_store: Store) -> None:
+    for names in ({}, {"labels": "a", "events": "a"}):
+        with pytest.raises(TypeError, match="one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET"):
+            stepsight.frame_of(sqlite_store, **names)
+    with pytest.raises(UserError, match="There is no campaign 'a'"):
+        stepsight.frame_of(sqlite_store, labels="a")

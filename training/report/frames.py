@@ -1,0 +1,188 @@
+"""Labels by people, what they did, and the figures of evaluators, as pandas frames.
+
+    import stepsight
+
+    stepsight.frame_of(store, labels="MR-MATH again", per_annotator=True)
+    stepsight.frame_of(store, events="MR-MATH again")
+    stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
+
+What evaluators say of each step is `storage.exports.frames.frame`. Types are as there: texts that repeat are
+categories, whole numbers and truth values may be missing, and moments are in UTC.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import pandas as pd
+
+from stepsight.storage.database.store import Store, snapshot
+from stepsight.storage.exports.frames import named_evaluators
+from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.files.export_events import iterate_rows
+from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
+from stepsight.storage.labelling.files.formats.table import step_rows
+from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.evaluation import Row, evaluate
+
+_TYPES: dict[type, str] = {str: "category", int: "Int32", float: "float64"}
+_MOMENT = "datetime64[us, UTC]"
+
+LABELS = {name: _TYPES[kind] for name, kind in LABEL_COLUMNS.items()} | {
+    **dict.fromkeys(("text", "comment", "correction"), "str"),
+    "labelled_before": "boolean",
+    "submitted": _MOMENT,
+}
+"""The columns of labels and their types: a row per trace and step, or per trace, annotator and step."""
+
+EVENTS = {
+    **dict.fromkeys(("campaign", "dataset", "trace", "annotator", "event"), "category"),
+    "slot": "Int32",
+    "step": "Int32",
+    "old": "str",
+    "new": "str",
+    "cause": "category",
+    "moment": _MOMENT,
+    "seconds": "float64",
+    "guideline": "Int32",
+    "view": "category",
+    "revealed": "Int32",
+    "visible": "category",
+    "key": "str",
+    "of": "str",
+}
+"""The columns of events and their types: a row for each, in the order of the log. Steps are counted from 1. `old`
+and `new` are texts; what is more than one text is written as JSON. `visible` names what the person had seen."""
+
+RESULTS = {
+    **dict.fromkeys(("dataset", "evaluator"), "category"),
+    "baseline": "bool",
+    **dict.fromkeys(("mode", "errors", "figure"), "category"),
+    **dict.fromkeys(("value", "low", "high", "published"), "float64"),
+    "reason": "category",
+    **dict.fromkeys(("traces", "solutions", "steps"), "Int32"),
+}
+"""The columns of results and their types: a row per evaluator, mode, kind of error and figure. Figures are
+fractions with the ends of their 95 % interval, or missing for the `reason`; `published` is what the paper
+prints."""
+
+
+@overload
+def frame_of(store: Store, *, labels: str, per_annotator: bool = False, exposed: bool = False) -> pd.DataFrame: ...
+
+
+@overload
+def frame_of(store: Store, *, events: str) -> pd.DataFrame: ...
+
+
+@overload
+def frame_of(
+    store: Store, *, results: str, evaluators: str | Sequence[str] | None = None, force: bool = False
+) -> pd.DataFrame: ...
+
+
+def frame_of(
+    store: Store,
+    *,
+    labels: str | None = None,
+    events: str | None = None,
+    results: str | None = None,
+    per_annotator: bool = False,
+    exposed: bool = False,
+    evaluators: str | Sequence[str] | None = None,
+    force: bool = False,
+) -> pd.DataFrame:
+    """One of three frames, by what is named.
+
+    - `labels` of a campaign: those that its annotators agree on, or with `per_annotator` each one's own; with
+      `exposed` also those by people who had seen what a blind campaign hides. See `LABELS`.
+    - `events` of a campaign: its whole log. See `EVENTS`.
+    - `results` on a dataset: the figures of evaluators, by name or fingerprint, None for all that have judged it,
+      and of the trivial baselines; `force` as in `training.evaluate.evaluation.evaluate`. See `RESULTS`.
+
+    Raises `UserError` where there is no such campaign, dataset or evaluator, and `TypeError` where not exactly one
+    of them is named.
+    """
+    if sum(name is not None for name in (labels, events, results)) != 1:
+        raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")
+    if labels is not None:
+        return _labels(store, labels, per_annotator=per_annotator, exposed=exposed)
+    if events is not None:
+        return _typed(_event_rows(store, events), EVENTS)
+    assert results is not None
+    return _typed(_result_rows(store, results, evaluators, force=force), RESULTS)
+
+
+def _typed(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
+    columns: dict[str, list[Any]] = {name: [] for name in types}
+    for row in rows:
+        for name, values in columns.items():
+            values.append(row.get(name))
+    return pd.DataFrame({name: _column(values, types[name]) for name, values in columns.items()})
+
+
+def _column(values: list[Any], kind: str) -> "pd.Series[Any]":
+    # Else a column without a value is one of objects, of which there are no categories of texts.
+    texts = pd.Series(values, dtype="str" if kind == "category" else kind)
+    return texts.astype("category") if kind == "category" else texts
+
+
+def _labels(store: Store, campaign: str, *, per_annotator: bool, exposed: bool) -> pd.DataFrame:
+    found = find_campaign(store, campaign)
+    labelled = LabelledTraces(store, found, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator)
+    return _typed((row for trace in labelled for row in step_rows(trace, found.name)), LABELS)
+
+
+def _event_rows(store: Store, campaign: str) -> Iterator[dict[str, Any]]:
+    found = find_campaign(store, campaign)
+    traces: dict[int, dict[str, str]] = {}
+    with snapshot(store) as session:
+        for row in iterate_rows(session, found.id):
+            if "slots" in row:
+                traces[row["item"]] = {"dataset": row["dataset"], "trace": row["trace"]}
+            elif "event" in row:
+                yield (
+                    row
+                    | traces[row["item"]]
+                    | {
+                        "campaign": found.name,
+                        "step": None if row["step"] is None else row["step"] + 1,
+                        "old": _text(row["old"]),
+                        "new": _text(row["new"]),
+                        "visible": " ".join(sorted(what for what, seen in row["visible"].items() if seen)),
+                    }
+                )
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _result_rows(
+    store: Store, dataset: str, evaluators: str | Sequence[str] | None, *, force: bool
+) -> Iterator[dict[str, Any]]:
+    found = find_dataset(store, dataset)
+    for row in evaluate(store, found, named_evaluators(store, found, evaluators), force=force).rows:
+        counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
+        about = {"dataset": found.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
+        for name, measured in row.measured.items():
+            value = measured.value
+            yield (
+                about
+                | counts
+                | {
+                    "mode": row.mode.value,
+                    "errors": row.errors.value,
+                    "figure": name,
+                    "value": value.number,
+                    "low": value.low,
+                    "high": value.high,
+                    "reason": value.reason or None,
+                    "published": _published(row, name),
+                }
+            )
+
+
+def _published(row: Row, name: str) -> float | None:
+    return row.published.values.get(name) if row.published else None
