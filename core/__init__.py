@@ -3,6 +3,7 @@
 - label, trace, split: the three labels; a problem with its steps; pasted text into steps
 - jsonl: traces as JSON Lines
 - scores, judgment: probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
+- notebook: how these draw themselves in a notebook
 - evidence: how later steps changed verdicts on earlier ones
 - label_patch: corrections of a benchmark's labels as a file
 - errors, validation: `UserError`; pydantic's errors as such

@@ -43,6 +43,12 @@ class Judgment:
         if isinstance(self.result, Hindsight) and len(self.trace.steps) != len(ends) == len(self.result):
             object.__setattr__(self, "result", replace(self.result, ends=ends))
 
+    def _repr_html_(self) -> str:
+        # What draws it knows it.
+        from stepsight.core.notebook import judgment_html
+
+        return judgment_html(self)
+
     @property
     def hindsight(self) -> Hindsight | None:
         return self.result if isinstance(self.result, Hindsight) else None

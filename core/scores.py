@@ -138,6 +138,12 @@ class Hindsight:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def _repr_html_(self) -> str:
+        # What draws it knows it.
+        from stepsight.core.notebook import hindsight_html
+
+        return hindsight_html(self)
+
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":
         """The triangle of a causal evaluator: later steps change nothing, so each column is constant."""

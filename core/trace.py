@@ -96,6 +96,12 @@ class Trace:
         )
         return cls(id, problem, built, meta or {})
 
+    def _repr_html_(self) -> str:
+        # What draws it knows it.
+        from stepsight.core.notebook import trace_html
+
+        return trace_html(self)
+
     @cached_property
     def substeps(self) -> tuple[str, ...]:
         """Every sub-step in order: what an evaluator scores."""

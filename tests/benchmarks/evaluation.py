@@ -1,10 +1,12 @@
-"""How much memory a large dataset takes to import, to judge and to evaluate, and how long many evaluators take.
+"""How much memory a large dataset takes to import, to judge, to evaluate and to have as a frame, and how long many
+evaluators take.
 
     python -m tests.benchmarks.evaluation [TRACES ...]
 
 Every phase runs in a process of its own, whose greatest resident size is reported beside that of a process which
 only loads the same modules. The traces are synthetic, of four to nine steps; the judgments are drawn at random, in
-hindsight mode, the largest there is. At the end `MANY` evaluators are measured on `SMALL` traces.
+hindsight mode, the largest there is. At the end `MANY` evaluators are measured on `SMALL` traces. The frame is of
+`FRAMED` evaluators in both modes.
 """
 
 import json
@@ -26,6 +28,7 @@ from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from stepsight.storage.exports.frames import frame
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.judgments.metric_columns import read_gold, read_table
@@ -38,6 +41,7 @@ SIZES = (10_000, 100_000)
 DATASET = "large"
 EVALUATOR = "random"
 SMALL, MANY = 3_000, 12
+FRAMED = 5
 
 
 def main() -> None:
@@ -48,7 +52,7 @@ def main() -> None:
     sizes = [int(text) for text in sys.argv[1:]] or SIZES
     print(f"{'traces':>9}  {'phase':14}{'seconds':>9}{'peak MB':>9}")
     for size in sizes:
-        report(size, "nothing", "import", "judge", "columns", "evaluate")
+        report(size, "nothing", "import", "judge", "columns", "evaluate", *["judge"] * (FRAMED - 1), "frame")
     report(SMALL, "import", *["judge"] * MANY, "evaluate")
     print(f"the last line is of {MANY} evaluators, every baseline and {DRAWS:,} draws")
 
@@ -123,12 +127,20 @@ def measure_all(folder: Path) -> None:
     assert all(0.4 < value.low < value.high < 0.6 for value in aucs)
 
 
+def measure_frame(folder: Path) -> None:
+    with open_store(str(folder / "store.db")) as store:
+        steps = frame(store, DATASET)
+    assert steps.evaluator.nunique() == FRAMED
+    assert len(steps) == 2 * FRAMED * int(steps.groupby("trace").step.max().sum())
+
+
 PHASES: dict[str, Callable[[Path], None]] = {
     "nothing": lambda folder: None,
     "import": import_traces,
     "judge": judge,
     "columns": measure,
     "evaluate": measure_all,
+    "frame": measure_frame,
 }
 
 
