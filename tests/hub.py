@@ -6,6 +6,7 @@ come from the hub itself. It can be told to misbehave.
 
 import hashlib
 import json
+import re
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -21,8 +22,8 @@ _PIECE = 1 << 14
 
 
 class Hub(LocalServer):
-    """`folders` by the id of a model, with what is below them; `asked` lists (method, path, Range, whether a token
-    came) of what was asked.
+    """`folders` by the id of a model, or of a dataset behind `datasets:`, with what is below them; `asked` lists
+    (method, path, Range, whether a token came) of what was asked.
 
     Of a file whose name is in `cut` only so many bytes are sent before the connection breaks, so many `times`; a
     model in `gated` is given to who brings `token`. Each piece of a file waits `pause` seconds. `commits` are those
@@ -74,6 +75,15 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(self.path.split("?")[0])
         has_token = self.headers.get("authorization") is not None
         self.hub.asked.append((self.command, path, self.headers.get("range"), has_token))
+        # A dataset is asked for as a model is, with a word before its id.
+        of_dataset = re.match(r"/(?:(api)/)?datasets/([^/]+)/([^/]+)/(.*)", path)
+        if of_dataset:
+            before = "/api/models" if of_dataset[1] else ""
+            self._answer_for(f"{before}/datasets:{of_dataset[2]}/{of_dataset[3]}/{of_dataset[4]}")
+            return
+        self._answer_for(path)
+
+    def _answer_for(self, path: str) -> None:
         parts = path.strip("/").split("/")
         if parts[:2] == ["api", "models"] and len(parts) == 6 and parts[4] in ("revision", "tree"):
             self._tell(f"{parts[2]}/{parts[3]}", parts[4], parts[5])

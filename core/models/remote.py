@@ -202,28 +202,30 @@ def content_of(file: RemoteFile, start: int = 0) -> Iterator[tuple[bool, Iterato
 
 
 @contextmanager
-def explained(repo: str, revision: str) -> Iterator[None]:
-    """Turn what the client raises into a `UserError`."""
+def explained(repo: str, revision: str, what: str = "model") -> Iterator[None]:
+    """Turn what the client raises of a `model` or a `dataset` into a `UserError`."""
+    given = "with --evaluator" if what == "model" else "in place of its id"
+    page = f"{constants.ENDPOINT}/{repo}" if what == "model" else f"{constants.ENDPOINT}/{what}s/{repo}"
     try:
         yield
     except GatedRepoError:
         raise UserError(
             f"{repo} is gated: its owners give it to those who have accepted their terms.",
-            f"Accept them at {constants.ENDPOINT}/{repo}, and start StepSight with a token of yours in HF_TOKEN.",
+            f"Accept them at {page}, and start StepSight with a token of yours in HF_TOKEN.",
         ) from None
     except RevisionNotFoundError:
         raise UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.") from None
     except RepositoryNotFoundError:
         raise UserError(
-            f"the model hub has no model {repo!r:.100} that it gives to you.",
-            "Check the name; for a private model, start StepSight with a token of yours in HF_TOKEN.",
+            f"the model hub has no {what} {repo!r:.100} that it gives to you.",
+            f"Check the name; for a private {what}, start StepSight with a token of yours in HF_TOKEN.",
         ) from None
     except HFValidationError:
-        raise UserError(f"{repo!r:.100} is no model's id.", "Give OWNER/NAME.") from None
+        raise UserError(f"{repo!r:.100} is no {what}'s id.", "Give OWNER/NAME.") from None
     except (httpx.TransportError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
         raise UnreachableError(
             f"the model hub cannot be reached at {constants.ENDPOINT} ({_reason(error)}).",
-            "Check the network, or copy the model to this machine and give its folder with --evaluator.",
+            f"Check the network, or copy the {what} to this machine and give its folder {given}.",
         ) from None
     except HfHubHTTPError as error:
         raise UserError(f"the model hub refuses {repo}: {_reason(error)}", "Try again.") from None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, type]
-"""By column, what is in it: `str`, `int` or `float`. Every cell may be empty."""
+"""By column, what is in it: `str`, `int` or `float`, in Parquet also `list` of texts. Every cell may be empty."""
 
 MEDIA_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -53,6 +53,12 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
     return writers[format](frames)
 
 
+def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+    """As `frame_parts` in Parquet, with categories as the texts that they are: not every reader knows them."""
+    load_parquet()
+    return _frames_parquet(frames, plain=True)
+
+
 def _check_format(format: str) -> None:
     if format not in TABLE_FORMATS:
         raise UserError(f"There is no format {format!r:.40} of tables.", f"Expected {', '.join(TABLE_FORMATS)}.")
@@ -73,7 +79,7 @@ def _jsonl(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
 
 def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
     arrow, parquet = load_parquet()
-    kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64()}
+    kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     sink = _Sink()
     with parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:
@@ -105,16 +111,17 @@ def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
         yield lines.replace("\\/", "/").encode()
 
 
-def _frames_parquet(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
+def _frames_parquet(frames: "Iterable[pd.DataFrame]", *, plain: bool = False) -> Iterator[bytes]:
     arrow, parquet = load_parquet()
     sink, writer = _Sink(), None
     for frame in frames:
         table = arrow.Table.from_pandas(frame, preserve_index=False)
         if writer is None:
             # A category is as wide as its first frame needs it, the file as any may.
-            wide = arrow.dictionary(arrow.int32(), arrow.string())
+            wide = arrow.string() if plain else arrow.dictionary(arrow.int32(), arrow.string())
             kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
-            schema = arrow.schema(list(zip(table.column_names, kinds, strict=True)), table.schema.metadata)
+            about = None if plain else table.schema.metadata
+            schema = arrow.schema(list(zip(table.column_names, kinds, strict=True)), about)
             writer = parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema)
         writer.write_table(table.cast(schema))
         yield sink.take()

@@ -34,7 +34,9 @@ _VALID: dict[object, bool] = {
 }  # fmt: skip
 _NONE = ("", "n/a", "none", "null")
 _WHOLE = re.compile("[+-]?[0-9]{1,9}")
+_PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
+_MISSING = object()
 _GUESSES = {
     "id": ("id", "uuid", "idx", "uid"),
     "problem": ("problem", "question", "prompt", "query", "instruction", "input"),
@@ -47,10 +49,11 @@ _GUESSES = {
 
 @dataclass(frozen=True, config=STRICT)
 class ColumnMap(Record):
-    """Names of columns; `a.b` is the key `b` of what stands in the column `a`.
+    """Names of columns; `a.b` is the key `b` of what stands in the column `a`, or of each where that is a list, and
+    `a.0` the first of a list.
 
-    `steps` holds a list, or a text that is split as `core.split` does. `labels_as` is one of `LABELS`. Without `id`
-    a trace is known by what its row says.
+    `steps` holds a list, or a text that is split: at each `split`, or as `core.split` does where there is none.
+    `labels_as` is one of `LABELS`. Without `id` a trace is known by what its row says.
     """
 
     problem: str
@@ -58,6 +61,7 @@ class ColumnMap(Record):
     labels: str = ""
     labels_as: Annotated[str, choice(tuple(LABELS))] = "ratings"
     id: str = ""
+    split: str = ""
 
 
 def columns_kind(columns: ColumnMap, rows: Reader) -> Kind:
@@ -77,8 +81,9 @@ def column_names(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         for key, value in row.items():
             names[key] = None
-            if isinstance(value, dict):
-                names.update(dict.fromkeys(f"{key}.{inner}" for inner in value))
+            one = value[0] if isinstance(value, list) and value else value
+            if isinstance(one, dict):
+                names.update(dict.fromkeys(f"{key}.{inner}" for inner in one))
     return list(names)[:_MOST]
 
 
@@ -109,8 +114,10 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
         for what, name in (("problem", columns.problem), ("steps", columns.steps)):
             if not name:
                 raise UserError(f"no column is named for the {what}.", "Choose one.")
-        problem, steps = _text(row, columns.problem), _steps(_find(row, columns.steps), columns.steps)
+        problem, steps = _text(row, columns.problem), _steps(row, columns)
         labels = _find(row, columns.labels) if columns.labels else None
+        if labels is _MISSING:
+            raise _missing(row, columns.labels)
         used = {name.split(".", 1)[0] for name in (columns.problem, columns.steps, columns.labels, columns.id)}
         return Trace(
             id=_id(row, columns.id) if columns.id else content_id(row),
@@ -121,16 +128,39 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
 
 
 def _find(row: Row, name: str) -> Any:
-    """What stands in a column; None where nothing does."""
-    if name in row or "." not in name:
-        return row.get(name)
-    first, inner = name.split(".", 1)
-    value = row.get(first)
-    return _find(value, inner) if isinstance(value, dict) else None
+    """What stands in a column; `_MISSING` where there is none."""
+    if name in row:
+        return row[name]
+    first, _, inner = name.partition(".")
+    return _within(row[first], inner) if inner and first in row else _MISSING
+
+
+def _within(value: Any, name: str) -> Any:
+    """What stands at a path in an object or a list. A list without it in any of its items has none."""
+    if isinstance(value, dict):
+        return _find(value, name)
+    if not isinstance(value, list):
+        # A column that is empty in this row has nothing within.
+        return None if value is None else _MISSING
+    first, _, inner = name.partition(".")
+    if _PLACE.fullmatch(first):
+        if int(first) >= len(value):
+            return _MISSING
+        one = value[int(first)]
+        return _within(one, inner) if inner else one
+    found = [_within(one, name) for one in value]
+    return _MISSING if any(one is _MISSING for one in found) else found
+
+
+def _missing(row: Row, name: str) -> UserError:
+    names = ", ".join(map(repr, column_names([row])[:12])) or "none"
+    return UserError(f"the column {name!r:.60} is missing (found: {names}).", "Check the name, or the row.")
 
 
 def _text(row: Row, name: str) -> str:
     value = _find(row, name)
+    if value is _MISSING:
+        raise _missing(row, name)
     if not isinstance(value, str):
         raise UserError(f"the column {name!r:.60} is {describe(value)}, expected a text.", "Choose another column.")
     return value
@@ -138,13 +168,18 @@ def _text(row: Row, name: str) -> str:
 
 def _id(row: Row, name: str) -> str:
     value = _find(row, name)
+    if value is _MISSING:
+        raise _missing(row, name)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the column {name!r:.60} is {describe(value)}, expected text or a whole number.")
     return str(value)
 
 
-def _steps(value: object, name: str) -> list[tuple[str, ...]]:
-    steps = split_steps(value) if isinstance(value, str) else value
+def _steps(row: Row, columns: ColumnMap) -> list[tuple[str, ...]]:
+    value, name = _find(row, columns.steps), columns.steps
+    if value is _MISSING:
+        raise _missing(row, name)
+    steps = _split(value, columns.split) if isinstance(value, str) else value
     if not isinstance(steps, list):
         raise UserError(
             f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
@@ -154,9 +189,20 @@ def _steps(value: object, name: str) -> list[tuple[str, ...]]:
     for number, step in enumerate(steps, start=1):
         texts = tuple(step) if isinstance(step, list) else (step,)
         if not all(isinstance(text, str) for text in texts):
-            raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.")
+            hint = (
+                f"Name what is within, such as {name}.{next(iter(step))}."
+                if isinstance(step, dict) and step
+                else ""
+            )
+            raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.", hint)
         found.append(texts)
     return found
+
+
+def _split(text: str, separator: str) -> list[Any]:
+    if not separator:
+        return split_steps(text)
+    return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:

@@ -1,9 +1,10 @@
-"""Rows of CSV and Parquet, whose columns a person says the meaning of (see `columns`)."""
+"""Rows of CSV, Parquet and Arrow, whose columns a person says the meaning of (see `columns`)."""
 
 import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -11,6 +12,7 @@ from stepsight.core.parquet import load_parquet
 from stepsight.storage.importers.kind import OnBad, Rows
 
 PARQUET = b"PAR1"
+_ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _BATCH = 500
 _LONGEST_CELL = 10_000_000
 _SEPARATORS = ",;\t"
@@ -53,23 +55,60 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
 def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """(where, row) of each row of a Parquet file, which is held in memory as it is stored. Raises `UserError` where
     it is none or pyarrow is missing."""
-    arrow, parquet = load_parquet()
+    return table_rows(parquet_batches(io.BytesIO(b"".join(lines))), name, "Parquet")
+
+
+def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
+    """(where, row) of each row of `parquet_batches` or `arrow_batches`. Raises `UserError` as these are read."""
+    arrow, _ = load_parquet()
     number = 0
     try:
-        with parquet.ParquetFile(io.BytesIO(b"".join(lines))) as file:
-            for batch in file.iter_batches(batch_size=_BATCH):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{name} row {number}", _plain(row)
+        for batch in batches:
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{name} row {number}", _plain(row)
     except (arrow.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise UserError(f"{name}: not Parquet ({reason}).", "Fetch the file again.") from None
+        raise UserError(f"{name}: not {format} ({reason}).", "Fetch the file again.") from None
+
+
+def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
+    """The rows of a Parquet file, some at a time. Raises what pyarrow does."""
+    _, parquet = load_parquet()
+    with parquet.ParquetFile(file) as content:
+        yield from content.iter_batches(batch_size=_BATCH)
+
+
+def arrow_batches(path: Path) -> Iterator[Any]:
+    """The rows of an Arrow file, which is a stream as `datasets` writes it or has an index at its end, some at a
+    time. Raises what pyarrow does."""
+    arrow, _ = load_parquet()
+    with arrow.memory_map(str(path)) as content:
+        if content.read(len(_ARROW_FILE)) == _ARROW_FILE:
+            indexed = arrow.ipc.open_file(content)
+            batches: Iterable[Any] = map(indexed.get_batch, range(indexed.num_record_batches))
+        else:
+            content.seek(0)
+            batches = arrow.ipc.open_stream(content)
+        for batch in batches:
+            for start in range(0, batch.num_rows, _BATCH):
+                yield batch.slice(start, _BATCH)
+
+
+def is_arrow(beginning: bytes) -> bool:
+    """Whether a file that begins so is one of Arrow."""
+    return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row in the values of JSON: dates and the like become texts."""
-    value: dict[str, Any] = json.loads(json.dumps(row, default=_text))
+    value: dict[str, Any] = json.loads(json.dumps(row, default=_text), parse_constant=_constant)
     return value
+
+
+def _constant(name: str) -> float | None:
+    """What is no number stands for nothing, as in pandas."""
+    return None if name == "NaN" else float(name)
 
 
 def _text(value: object) -> str:

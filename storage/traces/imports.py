@@ -21,6 +21,8 @@ from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.kind import Kind
 from stepsight.storage.traces.writer import TraceWriter
 
@@ -263,15 +265,31 @@ def import_file(
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
     name = (chosen.dataset or path.stem) if dataset is None else dataset
-    listing = None if skipped is None else Path(skipped)
-
-    def bad_rows(session: Session, dataset_id: int) -> BadRows:
-        if listing is None:
-            return RefusedRows(str(path))
-        return LeftOutRows(session, dataset_id, str(path), _file_name(path), listing)
-
     with open_input(path) as file:
-        return import_source(store, chosen, FileSource(path, file), name, bad_rows, progress, where, change)
+        source = FileSource(path, file)
+        return import_source(store, chosen, source, name, _bad_rows(source, skipped), progress, where, change)
+
+
+def import_table(
+    store: Store,
+    columns: ColumnMap,
+    data: DataFiles,
+    dataset: str,
+    progress: Progress | None = None,
+    skipped: str | Path | None = None,
+    where: Conditions | None = None,
+) -> ImportSummary:
+    """As `import_file`, the rows of one or more files by the columns that are named."""
+    return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
+
+
+def _bad_rows(source: "Source", skipped: str | Path | None) -> "Callable[[Session, int], BadRows]":
+    def bad_rows(session: Session, dataset_id: int) -> BadRows:
+        if skipped is None:
+            return RefusedRows(source.name)
+        return LeftOutRows(session, dataset_id, source.name, source.file_name, Path(skipped))
+
+    return bad_rows
 
 
 BadRows = RefusedRows | LeftOutRows

@@ -3,7 +3,8 @@
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
 stepsight import auto FOLDER
-stepsight import columns table.csv --fields problem=question,steps=solution
+stepsight import any table.csv --fields problem=question,steps=solution
+stepsight import any OWNER/NAME --revision main --part train --fields problem=question,steps=steps,labels=labels
 stepsight import prm800k phase2_train.jsonl --where is_quality_control_question=false
 stepsight import labels labels.jsonl
 """
@@ -20,7 +21,6 @@ from tqdm import tqdm
 
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.core.where import parse_conditions
@@ -31,30 +31,35 @@ from stepsight.storage.importers.catalogue import benchmarks
 from stepsight.storage.importers.columns import LABELS as LABEL_FORMS
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.data_files import DataFiles, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import Kind
 from stepsight.storage.importers.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.prm800k import beside_the_paper
-from stepsight.storage.importers.recognition import BEGINNING, kind_of
 from stepsight.storage.jobs.folders import find_files, import_found
 from stepsight.storage.jobs.import_work import fetch_benchmark
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
-from stepsight.storage.traces.imports import ImportSummary, import_file
+from stepsight.storage.traces.imports import ImportSummary, import_file, import_table
 from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
 
 # Beside the kinds of files of traces.
 LABELS = "labels"
 AUTO = "auto"
+ANY = ("any", COLUMNS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         help="such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
-        " holds; columns: a table whose columns --fields names; labels: labels by people",
+        " holds; any: a table whose columns --fields names; labels: labels by people",
     )
-    parser.add_argument("path", nargs="?", help="the file; with --download one of the names it is published by")
+    parser.add_argument(
+        "path",
+        nargs="?",
+        help="the file; with any also a folder, or OWNER/NAME of a dataset on the model hub; with --download one of"
+        " the names it is published by",
+    )
     parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
     parser.add_argument("--skip-bad", action="store_true", help="leave out bad rows and list them in a file")
     parser.add_argument(
@@ -69,8 +74,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fields",
         metavar="NAME=COLUMN,…",
-        help="with columns: those of problem and steps, and of labels and id; labels_as is one of "
-        + ", ".join(LABEL_FORMS),
+        help="with any: those of problem and steps, and of labels and id, a.b being what is within; labels_as is"
+        " one of " + ", ".join(LABEL_FORMS),
+    )
+    parser.add_argument(
+        "--split",
+        metavar="TEXT",
+        help=r"with any: what stands between the steps of a solution that is one text, such as '\n\n'",
+    )
+    parser.add_argument(
+        "--part", metavar="NAME", help="with any: the part of a folder or of a dataset, such as train"
+    )
+    parser.add_argument(
+        "--revision", metavar="REV", help="with any: the commit, branch or tag of a dataset on the model hub"
     )
     parser.add_argument(
         "--where",
@@ -108,10 +124,12 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.scores and not args.download:
         raise UserError("--scores goes with --download.", "Give both.")
-    if (args.fields is not None) != (args.kind == COLUMNS):
+    if (args.fields is not None) != (args.kind in ANY):
         raise UserError(
-            f"--fields goes with {COLUMNS}.", f"stepsight import {COLUMNS} FILE --fields problem=A,steps=B"
+            f"--fields goes with {ANY[0]}.", f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B"
         )
+    if args.kind not in ANY and (args.split, args.part, args.revision) != (None, None, None):
+        raise UserError(f"--split, --part and --revision go with {ANY[0]}.", "Leave them out.")
     if args.campaign is not None or args.annotator is not None:
         raise UserError("--campaign and --annotator go with labels.", f"stepsight import {LABELS} FILE")
     if args.skipped is not None and not args.skip_bad:
@@ -173,16 +191,25 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
         print(fetch_benchmark(store, benchmark, show).summary)
 
 
-def _kind(args: argparse.Namespace, path: Path) -> Kind:
-    if args.kind != COLUMNS:
-        return find_kind(args.kind)
-    with open_input(path) as file:
-        return kind_of(COLUMNS, _columns(args.fields), file.read(BEGINNING))
+def _columns(args: argparse.Namespace) -> ColumnMap:
+    pairs = [part.partition("=") for part in args.fields.split(",")]
+    named = {name.strip(): column.strip() for name, _, column in pairs}
+    if args.split is not None:
+        # As a person can type it.
+        named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t")
+    return validate(ColumnMap, named, "--fields")
 
 
-def _columns(fields: str) -> ColumnMap:
-    pairs = [part.partition("=") for part in fields.split(",")]
-    return validate(ColumnMap, {name.strip(): column.strip() for name, _, column in pairs}, "--fields")
+def _data(args: argparse.Namespace) -> DataFiles:
+    path = Path(args.path)
+    if path.exists() or not is_hub_id(args.path):
+        if args.revision is not None:
+            raise UserError("--revision goes with a dataset on the model hub.", "Give OWNER/NAME, or leave it out.")
+        return find_data(path, args.part or "")
+    # Half of the commands do without a hub's client.
+    from stepsight.storage.importers.hub_data import fetch_data
+
+    return fetch_data(args.path, args.revision or "", args.part or "")
 
 
 def _import_labels(args: argparse.Namespace) -> None:
@@ -210,10 +237,13 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        kind = _kind(args, path)
-        name = args.dataset or (path.stem if kind.name == COLUMNS else args.kind)
         where = parse_conditions(args.where)
-        return import_file(store, kind, path, name, show, listing, where, _continued if args.continued else None)
+        if args.kind not in ANY:
+            change = _continued if args.continued else None
+            return import_file(store, args.kind, path, args.dataset or args.kind, show, listing, where, change)
+        columns, data = _columns(args), _data(args)
+        name = args.dataset or path.resolve().stem
+        return import_table(store, columns, data, name, show, listing, where)
 
 
 def _continued(trace: Trace) -> Trace | None:

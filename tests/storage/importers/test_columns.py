@@ -75,7 +75,7 @@ LABELLED = NAMES | {"labels": "l"}
 @pytest.mark.parametrize(
     ("row", "columns", "message"),
     [
-        ({"q": "?"}, NAMES, "the column 's' is null, expected a list of steps"),
+        ({"q": "?"}, NAMES, r"the column 's' is missing \(found: 'q'\)"),
         ({"q": 7, "s": ["a"]}, NAMES, "the column 'q' is 7, expected a text"),
         ({"q": "?", "s": [7]}, NAMES, "step 1 is 7, expected a text or a list of texts"),
         ({"q": "?", "s": []}, NAMES, "there are no steps"),

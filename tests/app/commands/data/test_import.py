@@ -93,15 +93,19 @@ def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
     code, out, _ = command("import", "columns", file, "--fields", fields, "--db", db)
     assert (code, out) == (0, "table: 1 trace added; 1 in the dataset.\n")
     for given, message in (
-        ("problem=Ask,steps=Nowhere", "the column 'Nowhere' is null"),
+        ("problem=Ask,steps=Nowhere", "the column 'Nowhere' is missing (found: 'Ask', 'Work', 'Gold')"),
         ("problem=Ask", "the key steps is missing"),
         ("problem=Ask,steps=Work,odd=x", "unknown key odd"),
         ("problem=Ask,steps=Work,labels_as=odd", "labels_as is 'odd'"),
     ):
         code, _, err = command("import", "columns", file, "--dataset", "x", "--fields", given, "--db", db)
         assert (code, message in err) == (2, True), err
+    code, out, _ = command(
+        "import", "any", file, "--fields", fields, "--split", r"\n", "--dataset", "x", "--db", db
+    )
+    assert (code, out) == (0, "x: 1 trace added; 1 in the dataset.\n")
     code, _, err = command("import", "columns", file, "--db", db)
-    assert "--fields goes with columns" in err
+    assert "--fields goes with any" in err
 
 
 def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
@@ -110,10 +114,12 @@ def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
         (["auto", file, "--dataset", "x"], "do not go with auto"),
         (["jsonl", file, "--scores"], "--scores goes with --download"),
         (["prm800k", "phase1_test.jsonl", "--download", "--scores"], "No scores are published for phase1_test"),
-        (["jsonl", file, "--fields", "problem=a"], "--fields goes with columns"),
+        (["jsonl", file, "--fields", "problem=a"], "--fields goes with any"),
         (["labels", file, "--where", "a=b"], "--where goes with one file of traces"),
         (["auto", file, "--where", "a=b"], "--where goes with one file of traces"),
         (["jsonl", file, "--continued"], "--continued goes with prm800k"),
+        (["jsonl", file, "--part", "train"], "--split, --part and --revision go with any"),
+        (["any", file, "--fields", "problem=a,steps=b", "--revision", "v1"], "--revision goes with a dataset on"),
     ):
         code, _, err = command("import", *arguments, "--db", db)
         assert (code, message in err) == (2, True), err

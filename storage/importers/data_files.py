@@ -1,0 +1,178 @@
+"""The files of a dataset, read one after the other as one table: a file, a folder, or what a hub has.
+
+A folder is what `datasets` saved to disk, with its Arrow files, or holds files as hubs do, such as
+`data/train-00000-of-00002.parquet`. Files that are numbered like that are one part, called `data/train` or `train`.
+Rows are counted over all files of the part, as `datasets` counts them, but from 1.
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files import read_json
+from stepsight.core.jsonl import open_input
+from stepsight.storage.importers.columns import ColumnMap, columns_kind
+from stepsight.storage.importers.kind import Kind, OnBad, Rows
+from stepsight.storage.importers.recognition import BEGINNING, check_beginning, find_reader
+from stepsight.storage.importers.tables import PARQUET, arrow_batches, is_arrow, parquet_batches, table_rows
+
+SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
+_DICTIONARY, _STATE = "dataset_dict.json", "state.json"
+_ABOUT = (_DICTIONARY, _STATE, "dataset_info.json", "dataset_infos.json")
+_NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
+_PLAIN = re.compile(r"[\w.-]+")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file by the name that messages give it."""
+
+    name: str
+    path: Path
+
+
+class DataFiles:
+    """The files of one dataset, called `name` in messages and `file_name` in the store: a source of
+    `storage.traces.imports`, whose rows are those of `kind`."""
+
+    def __init__(self, name: str, files: Sequence[DataFile], file_name: str = "") -> None:
+        self.name, self.file_name = name, file_name or PurePosixPath(name).name
+        self._files = files
+        self._sizes = [file.path.stat().st_size for file in files]
+        self._read = 0
+        self._hash = hashlib.sha256()
+
+    def kind(self, columns: ColumnMap) -> Kind:
+        """The kind that reads these files by the columns that are named."""
+        return columns_kind(columns, self._rows)
+
+    def __iter__(self) -> Iterator[bytes]:
+        # Its kind opens the files by itself: of some formats no line can be read before the end.
+        return iter(())
+
+    @property
+    def fraction(self) -> float:
+        return self._read / max(1, sum(self._sizes))
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def _rows(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows:
+        number = 0
+        for file, size in zip(self._files, self._sizes, strict=True):
+            with open(file.path, "rb") as content:
+                self._hash.update(hashlib.file_digest(content, "sha256").digest())
+            for where, row in self._rows_of(file, on_bad):
+                number += 1
+                yield (where if len(self._files) == 1 else f"{name} row {number}"), row
+            self._read += size
+
+    def _rows_of(self, file: DataFile, on_bad: OnBad | None) -> Rows:
+        beginning = _beginning(file.path)
+        if is_arrow(beginning):
+            return table_rows(arrow_batches(file.path), self.name, "Arrow")
+        if beginning.startswith(PARQUET):
+            return table_rows(parquet_batches(file.path), self.name, "Parquet")
+        if not beginning.strip():
+            raise UserError(f"{file.name}: the file is empty.", "Check the file.")
+        check_beginning(beginning, file.name)
+        return self._text_rows(file, beginning, on_bad)
+
+    def _text_rows(self, file: DataFile, beginning: bytes, on_bad: OnBad | None) -> Rows:
+        def told(where: str, error: UserError, content: bytes) -> None:
+            assert on_bad is not None
+            on_bad(where, error if len(self._files) == 1 else error.at(file.name), content)
+
+        with open_input(file.path) as lines:
+            yield from find_reader(beginning)(lines, self.name, told if on_bad else None)
+
+
+def is_hub_id(text: str) -> bool:
+    """Whether it looks like the `OWNER/NAME` of a dataset on a hub, and not like a file."""
+    return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(SUFFIXES)
+
+
+def find_data(path: Path, part: str = "") -> DataFiles:
+    """The files at a path: one file, or of a folder those of one `part`. Raises `UserError` where there is none,
+    and where the folder has several parts and none is named."""
+    if not path.is_dir():
+        with open_input(path):
+            return DataFiles(str(path), [DataFile(path.name, path)])
+    if (path / _DICTIONARY).is_file():
+        return find_data(path / _saved_part(path, part))
+    if (path / _STATE).is_file():
+        return DataFiles(str(path), [DataFile(name, path / name) for name in _saved_files(path)])
+    below = {one.relative_to(path).as_posix(): one for one in path.rglob("*") if one.is_file()}
+    names = choose_part(below, str(path), part)
+    return DataFiles(str(path), [DataFile(name, below[name]) for name in names])
+
+
+def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
+    """Of the names of a dataset's files those of one part, in order. Raises `UserError` as `find_data` does."""
+    parts = _parts(names)
+    if not parts:
+        raise UserError(f"{where}: no file of data.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+    chosen = [key for key in parts if part in ("", key) or key.endswith(f"/{part}")]
+    if len(chosen) == 1:
+        return parts[chosen[0]]
+    shown = ", ".join(list(parts)[:_SHOWN]) + (", …" if len(parts) > _SHOWN else "")
+    if not chosen:
+        raise UserError(f"{where} has no part {part!r:.60}.", f"It has {shown}.")
+    raise UserError(f"{where} has {len(parts)} parts: {shown}.", "Name one of them with --part.")
+
+
+def _parts(names: Iterable[str]) -> dict[str, list[str]]:
+    """The files of each part, in the first of the formats that it has."""
+    found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name in sorted(names):
+        path = PurePosixPath(name)
+        hidden = any(one.startswith(".") for one in path.parts)
+        if path.suffix.lower() in SUFFIXES and path.name not in _ABOUT and not hidden:
+            key = _NUMBERED.sub("", path.with_suffix("").as_posix())
+            found[key][path.suffix.lower()].append(name)
+    return {key: next(kinds[suffix] for suffix in SUFFIXES if suffix in kinds) for key, kinds in found.items()}
+
+
+def _saved_part(path: Path, part: str) -> str:
+    """The folder of a part of what `datasets` saved as a dictionary."""
+    splits = read_json(path / _DICTIONARY).get("splits")
+    if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
+        raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")
+    if part in splits or (len(splits) == 1 and not part):
+        return part or str(splits[0])
+    shown = ", ".join(splits[:_SHOWN])
+    if part:
+        raise UserError(f"{path} has no part {part!r:.60}.", f"It has {shown}.")
+    raise UserError(f"{path} has {len(splits)} parts: {shown}.", "Name one of them with --part.")
+
+
+def _saved_files(path: Path) -> list[str]:
+    """The names of the Arrow files of what `datasets` saved, in order."""
+    state: Mapping[str, Any] = read_json(path / _STATE)
+    files = state.get("_data_files")
+    named = files if isinstance(files, list) else []
+    names: list[Any] = [one.get("filename") for one in named if isinstance(one, dict)]
+    if not names or not all(_is_name(name) for name in names):
+        raise UserError(f"{path / _STATE}: no files are named.", "Save the dataset again.")
+    missing = [name for name in names if not (path / name).is_file()]
+    if missing:
+        raise UserError(f"{path}: {missing[0]} is missing.", "Copy the whole folder.")
+    return names
+
+
+def _is_name(value: object) -> bool:
+    """Whether it names a file or a folder right here."""
+    return isinstance(value, str) and bool(_PLAIN.fullmatch(value)) and value.strip(".") != ""
+
+
+def _beginning(path: Path) -> bytes:
+    with open_input(path) as file:
+        return file.read(BEGINNING)

@@ -1,0 +1,181 @@
+"""Files of datasets in the shapes in which people keep them: folders that `datasets` saved, a hub's, tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.data_files import choose_part, find_data, is_hub_id
+from stepsight.storage.traces.imports import import_table
+from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "question": f"What is {n} + 1?",
+        "solution": {"steps": [{"text": "A sum.", "rating": 1}, {"text": f"So {n + 2}.", "rating": -1}]},
+        "level": n,
+    }
+    for n in range(7)
+]
+COLUMNS = ColumnMap("question", "solution.steps.text", "solution.steps.rating")
+
+
+def stored(store: Store, path: Path, columns: ColumnMap = COLUMNS, part: str = "") -> list[Any]:
+    import_table(store, columns, find_data(path, part), "table")
+    return list(iterate_traces(store, find_dataset(store, "table").id))
+
+
+def check(traces: list[Any]) -> None:
+    assert [trace.problem for trace in traces] == [row["question"] for row in ROWS]
+    assert [step.text for step in traces[3].steps] == ["A sum.", "So 5."]
+    assert [label.text for label in traces[3].labels] == ["pos", "neg"]
+    assert traces[3].meta == {"level": 3}
+
+
+def save(folder: Path, rows: list[dict[str, Any]] = ROWS) -> None:
+    datasets.Dataset.from_list(rows).save_to_disk(folder, num_shards=3)
+
+
+@pytest.mark.parametrize("format", ["parquet", "jsonl", "json", "arrow", "stream"])
+def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, format: str) -> None:
+    path, table = tmp_path / f"table.{format}", pyarrow.Table.from_pylist(ROWS)
+    if format == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    elif format in ("arrow", "stream"):
+        kind = pyarrow.ipc.new_file if format == "arrow" else pyarrow.ipc.new_stream
+        with kind(str(path), table.schema) as writer:
+            writer.write_table(table)
+    else:
+        path.write_text(json.dumps(ROWS) if format == "json" else "".join(f"{json.dumps(row)}\n" for row in ROWS))
+    check(stored(sqlite_store, path))
+
+
+def test_what_datasets_saved_is_read_in_its_order_and_twice_is_once(store: Store, tmp_path: Path) -> None:
+    save(tmp_path / "saved")
+    assert len(list((tmp_path / "saved").glob("*.arrow"))) == 3
+    check(stored(store, tmp_path / "saved"))
+    assert "nothing new, 7 traces" in str(import_table(store, COLUMNS, find_data(tmp_path / "saved"), "table"))
+    (dataset,) = list_datasets(store)
+    assert (dataset.source, len(dataset.sha256)) == ("saved", 64)
+
+
+def test_one_part_of_a_saved_dictionary_is_named(sqlite_store: Store, tmp_path: Path) -> None:
+    parts = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:2])}
+    datasets.DatasetDict(parts).save_to_disk(tmp_path / "both")
+    with pytest.raises(UserError, match=r"both has 2 parts: train, test\. Name one of them with --part"):
+        find_data(tmp_path / "both")
+    with pytest.raises(UserError, match=r"has no part 'dev'\. It has train, test"):
+        find_data(tmp_path / "both", "dev")
+    check(stored(sqlite_store, tmp_path / "both", part="train"))
+
+
+def test_a_folder_of_numbered_files_is_one_part(sqlite_store: Store, tmp_path: Path) -> None:
+    for number, rows in enumerate((ROWS[:4], ROWS[4:])):
+        path = tmp_path / "data" / f"train-{number:05d}-of-00002.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    (tmp_path / "README.md").write_text("about it")
+    check(stored(sqlite_store, tmp_path))
+
+
+def test_parts_are_told_by_the_names_of_their_files() -> None:
+    names = ["README.md", ".git/a.json", "dataset_infos.json", "main/test-00000-of-00001.parquet",
+             "main/train-00000-of-00002.parquet", "main/train-00001-of-00002.parquet", "main/train.jsonl",
+             "other/train-00000-of-00001.parquet"]  # fmt: skip
+    assert choose_part(names, "A/b", "main/test") == choose_part(names, "A/b", "test") == [names[3]]
+    assert choose_part(names, "A/b", "main/train") == names[4:6]
+    with pytest.raises(UserError, match="A/b has 3 parts: main/test, main/train, other/train"):
+        choose_part(names, "A/b")
+    with pytest.raises(UserError, match=r"Expected files that end in \.parquet, \.arrow"):
+        choose_part(["README.md"], "A/b")
+    assert [is_hub_id(text) for text in ("A/b-c", "a/b.csv", "a", "a/b/c", "../b", "/a/b")] == [True] + [False] * 5
+
+
+def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text('q,a\n1 + 1?,"A sum. ки So 3. ки"\n')
+    (trace,) = stored(sqlite_store, path, ColumnMap("q", "a", split="ки"))
+    assert [step.text for step in trace.steps] == ["A sum.", "So 3."]
+
+
+def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    turns = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "A sum.\n\nSo 3."}]
+    path.write_text(json.dumps({"messages": turns}) + "\n")
+    columns = ColumnMap("messages.0.content", "messages.1.content", split="\n\n")
+    (trace,) = stored(sqlite_store, path, columns)
+    assert (trace.problem, len(trace.steps)) == ("1 + 1?", 2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (ColumnMap("problem", "solution.steps.text"), r"row 1: the column 'problem' is missing \(found: 'qu"),
+        (ColumnMap("question", "solution.steps.body"), "row 1: the column 'solution.steps.body' is missing"),
+        (ColumnMap("question", "solution.steps"), r"step 1 is an object, .*such as solution.steps.\w+\."),
+        (ColumnMap("question", "solution"), "the column 'solution' is an object, expected a list of steps"),
+        (ColumnMap("level", "solution.steps.text"), "the column 'level' is 0, expected a text"),
+        (ColumnMap("question", "solution.steps.text", "level"), "'level' is 0, expected a list with"),
+    ],
+)  # fmt: skip
+def test_a_table_of_another_shape_is_told_with_its_columns(
+    store: Store, tmp_path: Path, columns: ColumnMap, message: str
+) -> None:
+    save(tmp_path / "saved")
+    with pytest.raises(UserError, match=message):
+        import_table(store, columns, find_data(tmp_path / "saved"), "table")
+    assert list_datasets(store) == []
+
+
+def test_one_row_without_a_column_is_named_and_nothing_is_stored(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "table.jsonl"
+    lacking = {"problem": "?", "done": True}
+    rows = [{"problem": f"{n}?", "steps": ["a"]} if n != 7321 else lacking for n in range(9000)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    columns = ColumnMap("problem", "steps")
+    with pytest.raises(UserError) as caught:
+        import_table(store, columns, find_data(path), "table")
+    assert str(caught.value) == (
+        f"{path} line 7322: the column 'steps' is missing (found: 'problem', 'done')."
+        " Check the name, or the row. Or leave it out with --skip-bad."
+    )
+    assert list_datasets(store) == []
+    summary = import_table(store, columns, find_data(path), "table", skipped=tmp_path / "skipped.jsonl")
+    assert (summary.added, summary.left_out) == (8999, 1)
+    assert json.loads((tmp_path / "skipped.jsonl").read_text())["line"] == 7322
+
+
+def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store: Store, tmp_path: Path) -> None:
+    save(tmp_path / "saved", [*ROWS[:5], ROWS[5] | {"question": None}, ROWS[6]])
+    with pytest.raises(UserError, match=r"saved row 6: the column 'question' is null, expected a text"):
+        import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
+
+
+def test_damaged_folders_are_told(sqlite_store: Store, tmp_path: Path) -> None:
+    save(tmp_path / "saved")
+    victim = tmp_path / "saved" / "data-00001-of-00003.arrow"
+    victim.write_bytes(victim.read_bytes()[:-200])
+    with pytest.raises(UserError, match="saved: not Arrow"):
+        import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
+    victim.unlink()
+    with pytest.raises(UserError, match=r"saved: data-00001-of-00003.arrow is missing\. Copy the whole folder"):
+        find_data(tmp_path / "saved")
+    (tmp_path / "saved" / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
+    with pytest.raises(UserError, match="no files are named"):
+        find_data(tmp_path / "saved")
+    assert list_datasets(sqlite_store) == []
+
+
+def test_what_is_no_number_in_a_table_is_nothing(sqlite_store: Store, tmp_path: Path) -> None:
+    rows = [{"q": "1?", "s": ["a", "b"], "l": [1.0, float("nan")], "x": float("nan")}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
+    (trace,) = stored(sqlite_store, tmp_path / "table.parquet", ColumnMap("q", "s", "l"))
+    assert [label and label.text for label in trace.labels] == ["pos", None]
+    assert trace.meta == {"x": None}
