@@ -55,7 +55,7 @@ def look_at(path: Path) -> Found:
     except UserError as error:
         return Found(path, error=error)
     if finding.kind == COLUMNS:
-        hint = f"Name its columns: stepsight import {COLUMNS} FILE --fields problem=NAME,steps=NAME"
+        hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
         return Found(path, error=UserError(f"{path.name}: a table whose columns have no names that we know.", hint))
     return Found(path, finding)
 

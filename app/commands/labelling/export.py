@@ -7,6 +7,7 @@ stepsight export traces mr-math-invalid errors.jsonl --gold error
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 
@@ -15,6 +16,8 @@ from stepsight.app.commands.options import add_db
 from stepsight.core.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.exports.dataset_folders import NAME as FOLDER
+from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts
 from stepsight.storage.exports.trace_lines import trace_lines
@@ -22,13 +25,15 @@ from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset
 
+_FORMAT = f"the format of the file; {FOLDER}: a folder with a card, for datasets.load_dataset"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     whats = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     labels = whats.add_parser("labels", help="labels that people gave in a campaign", description=_LABELS)
     labels.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
     labels.add_argument("path", metavar="FILE", help="the file to write")
-    labels.add_argument("--format", required=True, choices=FORMAT_NAMES, help="the format of the file")
+    labels.add_argument("--format", required=True, choices=(*FORMAT_NAMES, FOLDER), help=_FORMAT)
     labels.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
     labels.add_argument(
         "--exposed",
@@ -41,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
-    judgments.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
+    judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, FOLDER), help=_FORMAT)
     judgments.add_argument(
         "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
     )
@@ -92,6 +97,10 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
             rows += len(frame)
             yield frame
 
+    if args.what == "judgments" and args.format == FOLDER:
+        chosen = {find_by_name(store, name).id for name in args.by} if args.by else None
+        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
+        return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         judgments = args.what == "judgments"
         file.writelines(frame_parts(counted(), args.format) if judgments else trace_lines(store, ids))

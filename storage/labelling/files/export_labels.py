@@ -1,13 +1,16 @@
 """Exporting the labels of a campaign to a file."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from stepsight.core.atomic import atomic_file
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.exports.dataset_folders import NAME as FOLDER
+from stepsight.storage.exports.dataset_folders import Table, plain, write_dataset
+from stepsight.storage.exports.table_files import Row, table_parts
+from stepsight.storage.labelling.campaigns import Campaign, find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS, find_format
 from stepsight.storage.labelling.results.consensus import LabelledTraces
@@ -15,6 +18,21 @@ from stepsight.storage.labelling.results.consensus import LabelledTraces
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
+"""The formats of one file."""
+
+_COLUMNS: dict[str, type] = {
+    "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
+    "dataset": str,
+}  # fmt: skip
+_ABOUT = {
+    "id, dataset": "the trace, and the dataset that it is of",
+    "problem": "the problem",
+    "steps": "the steps in order, the sub-steps of one joined by line breaks",
+    "labels": "the label of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), or null",
+    "how": "where each label comes from: adjudicated, majority, tie, unsure, none",
+    "annotators": "how many labelled the trace",
+    "annotator": "who labelled it, where each one's labels stand alone",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,8 @@ def export_labels(
     exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
-    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, a few traces in memory at a time.
+    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder of the format `FOLDER`, a
+    few traces in memory at a time.
 
     The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own
     with `per_annotator`. Annotations by people who had seen what a blind campaign hides, or the scores that another
@@ -50,6 +69,8 @@ def export_labels(
     format and where the file cannot be written, or is there already unless `force` is given.
     """
     stored = find_campaign(store, campaign)
+    if format == FOLDER:
+        return _export_folder(store, stored, Path(path), per_annotator=per_annotator, exposed=exposed)
     if format == EVENTS:
         with atomic_file(path, replace=force) as partial:
             return LabelExport(str(path), write_events(store, stored, partial), "events", {})
@@ -62,3 +83,32 @@ def export_labels(
         rows = target.write(labelled, partial, stored.name, inexpressible)
     left_out = {reason: count for reason, count in (labelled.left_out + inexpressible).items() if count}
     return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)
+
+
+def _export_folder(
+    store: Store, campaign: Campaign, path: Path, *, per_annotator: bool, exposed: bool
+) -> LabelExport:
+    labelled = LabelledTraces(
+        store, campaign, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator
+    )
+    whose = "what each annotator said" if per_annotator else "what the annotators agree on"
+    about = f"Labels of steps by people, from the campaign {plain(campaign.name)}: {whose}."
+    table = Table(table_parts(_COLUMNS, _folder_rows(labelled), "parquet"), _ABOUT)
+    rows = write_dataset(path, campaign.name, about, {"labels": table})["labels"]
+    left_out = {reason: count for reason, count in labelled.left_out.items() if count}
+    return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)
+
+
+def _folder_rows(traces: LabelledTraces) -> Iterator[Row]:
+    for labelled in traces:
+        trace = labelled.trace
+        yield {
+            "id": trace.id,
+            "problem": trace.problem,
+            "steps": [step.text for step in trace.steps],
+            "labels": list(labelled.labels),
+            "how": None if labelled.how is None else list(labelled.how),
+            "annotators": len(labelled.annotations),
+            "annotator": labelled.annotator,
+            "dataset": trace.dataset,
+        }

@@ -1,6 +1,6 @@
 """Importing labels by people from a file: all of it or nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -9,17 +9,18 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input, read_rows
+from stepsight.core.jsonl import open_input
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
 from stepsight.storage.importers.fields import describe, located, text
-from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.kind import Row, json_rows
 from stepsight.storage.labelling.files.import_annotations import AnnotationImporter
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.import_prm800k import read_prm800k
+from stepsight.storage.labelling.files.import_tools import read_argilla, read_label_studio
 from stepsight.storage.labelling.files.rows import ImportedTrace
 from stepsight.storage.people.users import User
 
@@ -52,13 +53,13 @@ def import_labels(
     dataset: str | None = None,
     annotator: str | None = None,
 ) -> LabelImport:
-    """Store the labels of a file: one that `export_labels` wrote as `events` or `jsonl`, or rows of PRM800K as
-    labels of one annotator. Importing it again adds nothing.
+    """Store the labels of a file: one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K as labels
+    of one annotator, or tasks of Label Studio or records of Argilla. Importing it again adds nothing.
 
     The traces must be in the store, with the text and gold that was labelled. `campaign` is created where there is
     none, by `user`; without it the name is the file's. People who are missing are added without a password. Rows of
-    PRM800K need a `campaign`; their traces are those of `dataset`, or of the campaign's, with that problem and
-    those steps, and their labels are `annotator`'s, or each row's labeler's.
+    PRM800K and of the tools need a `campaign`; their traces are those of `dataset`, or of the campaign's, with that
+    problem and those steps, and their labels are `annotator`'s, or whose the row says.
 
     Raises `UserError` with the line, and nothing is stored, at what is no row of these kinds, a trace that is not
     there or is another one, and labels that the campaign has otherwise.
@@ -66,7 +67,7 @@ def import_labels(
     if campaign is not None:
         check_name(campaign, "the name of the campaign")
     with open_input(path) as file, store.write() as session:
-        rows: Located = ((f"{path} line {number}", row) for number, row in read_rows(file, str(path)))
+        rows: Located = json_rows(file, str(path))
         first = next(rows, None)
         if first is None:
             raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
@@ -75,8 +76,10 @@ def import_labels(
             return _import_events(session, rows, campaign)
         if "answers" in first[1]:
             return _import_annotations(store, session, rows, user, campaign)
-        if guess_kind(first[1]) == "prm800k":
-            traces = _prm800k(session, rows, str(path), campaign, dataset, annotator)
+        reader = _reader(first[1])
+        if reader is not None:
+            of = _dataset_of(session, str(path), campaign, dataset)
+            traces = reader(session, rows, of, annotator)
             return _add(AnnotationImporter(store, session, campaign or "", user), traces)
         raise _not_labels(first[1], first[0])
 
@@ -108,20 +111,31 @@ def _parse(where: str, row: Row, campaign: str) -> ImportedTrace:
         return validate(ImportedTrace, row, "the row")
 
 
-def _prm800k(
-    session: Session, rows: Located, path: str, campaign: str | None, dataset: str | None, annotator: str | None
-) -> Iterator[tuple[str, ImportedTrace]]:
+_Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, ImportedTrace]]]
+
+
+def _reader(row: Row) -> _Reader | None:
+    """How the rows of a file are read whose first is `row`; None where it is of none of these kinds."""
+    if {"data", "annotations"} <= row.keys():
+        return read_label_studio
+    if {"fields", "metadata", "responses"} <= row.keys():
+        return read_argilla
+    return read_prm800k if guess_kind(row) == "prm800k" else None
+
+
+def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
+    """The dataset that labels are of whose file does not name their traces."""
     if campaign is None:
-        raise UserError(f"{path}: rows of PRM800K name no campaign.", "Give one with --campaign.")
+        raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:
         datasets = select(DatasetRow.name).join(CampaignRow, CampaignRow.dataset_id == DatasetRow.id)
         dataset = session.scalar(datasets.where(CampaignRow.name == campaign))
     if dataset is None:
         raise UserError(
-            f"{path}: rows of PRM800K do not name their traces, and there is no campaign {campaign!r}.",
+            f"{path}: its rows do not name their traces, and there is no campaign {campaign!r}.",
             "Name the dataset with --dataset.",
         )
-    return read_prm800k(session, rows, dataset, annotator)
+    return dataset
 
 
 def _add(importer: AnnotationImporter, traces: Iterator[tuple[str, ImportedTrace]]) -> LabelImport:

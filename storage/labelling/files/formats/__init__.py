@@ -1,13 +1,22 @@
 """The formats that labels are exported in, one module each, tables together. A new one is a line in `FORMATS`."""
 
 from stepsight.core.errors import UserError
-from stepsight.storage.labelling.files.formats import jsonl, prm800k, prmbench, processbench, stepwise, table
+from stepsight.storage.labelling.files.formats import (
+    argilla,
+    jsonl,
+    label_studio,
+    prm800k,
+    prmbench,
+    processbench,
+    stepwise,
+    table,
+)
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat
 
 FORMATS: dict[str, LabelFormat] = {
     format.name: format
     for format in (
-        *(module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, jsonl)),
+        *(module.FORMAT for module in (prm800k, processbench, prmbench, stepwise, label_studio, argilla, jsonl)),
         table.CSV,
         table.PARQUET,
     )

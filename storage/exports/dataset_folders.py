@@ -1,0 +1,153 @@
+"""A folder that `datasets.load_dataset` reads and a hub takes: Parquet files, and a card with their configurations.
+
+FOLDER/README.md
+FOLDER/data/NAME.parquet
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from stepsight.core.errors import UserError
+from stepsight.core.parquet import load_parquet
+from stepsight.core.trace import Step
+from stepsight.storage.database.store import Store
+from stepsight.storage.exports.frames import judgment_frames
+from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
+from stepsight.storage.exports.trace_lines import batches
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.traces.queries import find_dataset
+
+NAME = "datasets"
+"""The format, as commands call it."""
+
+TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list}
+_SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
+# As hubs have the sizes of datasets.
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
+          (10_000_000, "1M<n<10M"))  # fmt: skip
+_LARGEST = "n>10M"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The bytes of a Parquet file, and what its columns are, by their names."""
+
+    parts: Iterable[bytes]
+    columns: Mapping[str, str]
+
+
+def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Table]) -> dict[str, int]:
+    """Fill a folder with tables, each a configuration of its name, the first of which is the default; gives their
+    numbers of rows. `about` is Markdown.
+
+    The folder appears whole or not at all. Raises `UserError` where it is there already, cannot be written, or
+    pyarrow is missing.
+    """
+    _, parquet = load_parquet()
+    if path.exists():
+        raise UserError(f"{path}: already exists.", "Name another folder.")
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        (partial / "data").mkdir(parents=True)
+        rows = {}
+        for name, table in tables.items():
+            file = partial / "data" / f"{name}.parquet"
+            with open(file, "wb") as content:
+                content.writelines(table.parts)
+            rows[name] = int(parquet.read_metadata(file).num_rows)
+        (partial / "README.md").write_text(_card(title, about, tables, rows), encoding="utf-8", newline="")
+        os.rename(partial, path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return rows
+
+
+def write_judgments(
+    store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
+) -> dict[str, int]:
+    """The traces of a dataset with these database ids, and what the evaluators with these say of them, None: all
+    that have judged the dataset; as `write_dataset`."""
+    judged = evaluators_of(store, find_dataset(store, dataset).id)
+    chosen = [one for one in judged if evaluators is None or one.id in evaluators]
+    frames = judgment_frames(store, dataset, trace_ids, [one.id for one in chosen])
+    names = [f"- {plain(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
+    about = "\n".join(
+        [f"What evaluators say of each step of the traces of {plain(dataset)}:", "", *(names or ["- nobody yet"])]
+    )
+    tables = {
+        "judgments": Table(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
+        "traces": Table(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
+    }
+    return write_dataset(path, f"Judgments of {dataset}", about, tables)
+
+
+_TRACE_COLUMNS = {
+    "id": "the trace's id, `trace` in the judgments",
+    "problem": "the problem",
+    "steps": "the steps in order, the sub-steps of one joined by line breaks",
+    "labels": "the gold of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), valid where"
+    " the benchmark says that alone, or null",
+}
+_JUDGMENT_COLUMNS = {
+    "dataset, trace, step, substep": "what is judged; steps and sub-steps are counted from 1",
+    "gold": "the gold of the step, as in the traces",
+    "evaluator, fingerprint, mode": "who judged; online with only the steps before in view, offline with all",
+    "neg, neu, pos": "the probabilities",
+    "validity, redundancy": "neu + pos, and neu",
+    "change": "the retroactive change: offline minus online validity",
+    "spread": "of an ensemble, how far its members disagree",
+    "verdict": "valid, redundant or not valid, by the thresholds in force",
+    "solution, rationale": "what the evaluator says of the whole solution by itself, and its words",
+}
+
+
+def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
+    for batch in batches(store, trace_ids):
+        for trace in batch:
+            labels = [_gold(step) for step in trace.steps]
+            steps = [step.text for step in trace.steps]
+            yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels}
+
+
+def _gold(step: Step) -> str | None:
+    if step.label is not None:
+        return step.label.text
+    return "valid" if step.valid else None
+
+
+def plain(text: str) -> str:
+    """A text whose signs Markdown does not take for its own."""
+    return _SIGNS.sub(r"\\\1", text)
+
+
+def _card(title: str, about: str, tables: Mapping[str, Table], rows: Mapping[str, int]) -> str:
+    configs = [
+        {"config_name": name, "data_files": [{"split": "train", "path": f"data/{name}.parquet"}]}
+        | ({"default": True} if name == next(iter(tables)) else {})
+        for name in tables
+    ]
+    front = {
+        "pretty_name": title,
+        "tags": ["stepsight", "process-reward-model"],
+        "size_categories": [_size(max(rows.values()))],
+        "configs": configs,
+    }
+    lines = ["---", yaml.safe_dump(front, sort_keys=False, allow_unicode=True).rstrip(), "---", ""]
+    lines += [f"# {plain(title)}", "", about]
+    for name, table in tables.items():
+        lines += ["", f"## {name}", "", f"{rows[name]:,} rows.", "", "| column | is |", "|---|---|"]
+        lines += [f"| {column} | {what} |" for column, what in table.columns.items()]
+    return "\n".join([*lines, "", "Written by StepSight.", ""])
+
+
+def _size(rows: int) -> str:
+    return next((name for limit, name in _SIZES if rows < limit), _LARGEST)

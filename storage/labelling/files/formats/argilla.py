@@ -1,0 +1,72 @@
+"""Argilla's records, one for each step of a trace, as a JSON array.
+
+    [{"id": "mr-math-invalid/7/2", "fields": {"problem": "…", "before": "…", "step": "…"},
+      "metadata": {"dataset": "mr-math-invalid", "trace": "7", "step": 2, "steps": 3, "annotators": ["ada"]},
+      "suggestions": {}, "responses": {"label": [{"value": "neg", "user_id": "…"}]}, "vectors": {}}]
+
+A record per step fits datasets of one shape, whose fields are `problem`, `before` (the steps before it) and `step`,
+with a question `label` for one of neg, neu, pos and unsure. `step` in the metadata counts from 1. What an annotator
+said is a response, whose `user_id` is made of the name, since Argilla wants one; the names of all who labelled the
+trace are in `annotators`. What all of them said together is a suggestion by the agent `consensus`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
+from stepsight.storage.labelling.files.formats.label_studio import by_trace
+from stepsight.storage.labelling.files.formats.prm800k import CONSENSUS
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+
+QUESTION = "label"
+
+
+def user_id(name: str) -> str:
+    """What stands for a person of that name."""
+    return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
+
+
+def records(labelled: list[LabelledTrace]) -> list[Row]:
+    """A trace as records, one for each of its steps."""
+    trace = labelled[0].trace
+    texts = [step.text for step in trace.steps]
+    about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}
+    names = [one.annotator or CONSENSUS for one in labelled]
+    return [
+        {
+            "id": f"{trace.dataset}/{trace.id}/{place + 1}",
+            "fields": {"problem": trace.problem, "before": "\n\n".join(texts[:place]), "step": text},
+            "metadata": about | {"step": place + 1, "annotators": names},
+            **_answers(labelled, place),
+            "vectors": {},
+        }
+        for place, text in enumerate(texts)
+    ]
+
+
+def _answers(labelled: list[LabelledTrace], place: int) -> Row:
+    suggestions, responses = {}, []
+    for one in labelled:
+        label = one.labels[place] if one.annotator is None else one.annotations[0].labels[place]
+        if label is None:
+            continue
+        if one.annotator is None:
+            suggestions[QUESTION] = {"value": label, "score": None, "agent": CONSENSUS}
+        else:
+            responses.append({"value": label, "user_id": user_id(one.annotator)})
+    return {"suggestions": suggestions, "responses": {QUESTION: responses} if responses else {}}
+
+
+def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
+    written = 0
+    with open(path, "w", encoding="utf-8") as file:
+        for same in by_trace(traces):
+            for record in records(same):
+                file.write(f"{',' if written or record['metadata']['step'] > 1 else '['}\n{line(record)}")
+            written += len(same)
+        file.write("\n]\n" if written else "[]\n")
+    return written
+
+
+FORMAT = LabelFormat("argilla", "Argilla: a record per step", _write, with_gold=True)

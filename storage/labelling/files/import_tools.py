@@ -1,0 +1,200 @@
+"""Importing tasks of Label Studio and records of Argilla as annotations of traces in the store.
+
+A task or the records of a trace may be those that `formats.label_studio` and `formats.argilla` write, or of the
+same shape; who labelled stands in `completed_by` or `user_id`, or is named.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.core.validation import validate
+from stepsight.storage.importers.fields import describe, field, located, text, whole
+from stepsight.storage.importers.kind import Row
+from stepsight.storage.labelling.annotation import LABELS
+from stepsight.storage.labelling.files.formats.argilla import QUESTION, user_id
+from stepsight.storage.labelling.files.rows import ImportedTrace
+from stepsight.storage.labelling.files.trace_index import TraceIndex
+from stepsight.storage.traces.queries import StoredTrace
+
+_PLACE = re.compile(r"\w+?_(\d{1,6})")
+# Argilla's files have no moments.
+_NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
+_MOST_STEPS = 100_000
+
+
+def read_label_studio(
+    session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
+) -> Iterator[tuple[str, ImportedTrace]]:
+    """The annotations of tasks, of the traces of a dataset with the same problem and steps. Skipped ones are passed
+    over. Raises `UserError` where no trace fits a task, or several do, and where a choice is no label."""
+    index = TraceIndex(session, dataset)
+    for where, row in rows:
+        with located(where):
+            data = _object(row, "data")
+            texts = [_step_text(step, n) for n, step in enumerate(_list(data, "steps"), 1)]
+            trace = index.find(Trace.of(text(data, "problem"), texts))
+            names = data.get("annotators")
+            answers = []
+            for number, one in enumerate(_list(row, "annotations")):
+                if not isinstance(one, dict):
+                    raise UserError(f"annotation {number + 1} is {describe(one)}, expected an object.")
+                if one.get("was_cancelled"):
+                    continue
+                named = names[number] if isinstance(names, list) and number < len(names) else None
+                who = annotator or _completed_by(one.get("completed_by")) or named
+                labels = _choices(one, len(texts))
+                moment, seconds = one.get("created_at") or one.get("updated_at"), one.get("lead_time")
+                answers.append(_answer(who, labels, _moment(moment), seconds))
+            yield where, _imported(dataset, trace, answers)
+
+
+def read_argilla(
+    session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
+) -> Iterator[tuple[str, ImportedTrace]]:
+    """The responses of records, one for each step, to the question `label`; the records of a trace follow each
+    other or not. Raises `UserError` where no trace fits the steps of one, or several do, where a step is missing,
+    and where an answer is no label."""
+    index = TraceIndex(session, dataset)
+    places: dict[str, str] = {}
+    steps: dict[str, dict[int, Row]] = {}
+    for where, row in rows:
+        with located(where):
+            about = _object(row, "metadata")
+            name = str(field(about, "trace"))
+            place = whole(field(about, "step"), 1, _MOST_STEPS, "the field 'step'", "a step, counted from 1")
+            if place in steps.setdefault(name, {}):
+                raise UserError(f"step {place} of the trace {name!r:.60} is there twice.", "Keep one record of it.")
+            steps[name][place] = row
+            places.setdefault(name, where)
+    for name, records in steps.items():
+        with located(places[name]):
+            count = _object(next(iter(records.values())), "metadata").get("steps", max(records))
+            last = whole(count, 1, _MOST_STEPS, "the field 'steps'", "how many there are")
+            missing = next((n for n in range(1, last + 1) if n not in records), None)
+            if missing is not None:
+                hint = "Export all records of it."
+                raise UserError(f"step {missing} of the trace {name!r:.60} is missing.", hint)
+            in_order = [records[n] for n in range(1, last + 1)]
+            texts = [text(_object(row, "fields"), "step") for row in in_order]
+            trace = index.find(Trace.of(text(_object(in_order[0], "fields"), "problem"), texts))
+            yield places[name], _imported(dataset, trace, _responses(in_order, annotator))
+
+
+def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]]:
+    """What each person said of all steps."""
+    said: dict[str, list[str | None]] = {}
+    for place, row in enumerate(records):
+        names = _object(row, "metadata").get("annotators")
+        known = {user_id(name): name for name in names if isinstance(name, str)} if isinstance(names, list) else {}
+        responses = _object(row, "responses")
+        for one in _list(responses, QUESTION) if QUESTION in responses else []:
+            if not isinstance(one, dict):
+                raise UserError(f"a response is {describe(one)}, expected an object.")
+            id = str(one.get("user_id"))
+            who = annotator or known.get(id, id)
+            labels = said.setdefault(who, [None] * len(records))
+            if labels[place] is not None:
+                raise UserError(f"step {place + 1} has two answers by {who!r:.60}.", "Leave --annotator out.")
+            labels[place] = _label(one.get("value"), place + 1)
+    return [_answer(who, labels, _NO_MOMENT, None) for who, labels in said.items()]
+
+
+def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> ImportedTrace:
+    nothing = [None] * len(trace.steps)
+    for one in answers:
+        # Labels that end before the trace does leave its later steps unlabelled.
+        one["labels"] = one["first"] = (one["labels"] + nothing)[: len(nothing)]
+        one |= {"errors": nothing, "comments": nothing, "corrections": nothing}
+    values = {
+        "dataset": dataset,
+        "id": trace.id,
+        "digest": trace.digest,
+        "chosen": "ordered",
+        "steps": list(trace.steps),
+        "answers": answers,
+    }
+    return validate(ImportedTrace, values, "the row")
+
+
+def _answer(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:
+    if not who:
+        raise UserError("nobody is named who labelled it.", "Name them with --annotator.")
+    is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
+    return {
+        "annotator": who,
+        "view": "whole",
+        "labels": labels,
+        "flag": None,
+        "exposed": [],
+        "guideline": 1,
+        "submitted": submitted,
+        "seconds": seconds if is_time else 0.0,
+    }
+
+
+def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
+    """The label of each step, by the place at the end of the name of what was chosen."""
+    labels: list[str | None] = [None] * steps
+    for one in _list(annotation, "result"):
+        if not isinstance(one, dict) or one.get("type") != "choices":
+            continue
+        match = _PLACE.fullmatch(str(one.get("from_name")))
+        if match is None:
+            continue
+        place = whole(int(match[1]), 0, steps - 1, f"the place of {match[0]}", f"0 to {steps - 1}")
+        chosen = _object(one, "value").get("choices")
+        if not isinstance(chosen, list) or len(chosen) != 1:
+            raise UserError(f"step {place + 1} has {describe(chosen)} for a label, expected a list of one.")
+        labels[place] = _label(chosen[0], place + 1)
+    return labels
+
+
+def _label(value: object, step: int) -> str:
+    label = value.strip().lower() if isinstance(value, str) else value
+    if label not in LABELS:
+        raise UserError(f"the label of step {step} is {describe(value)}.", f"Expected {', '.join(LABELS)}.")
+    return str(label)
+
+
+def _completed_by(value: object) -> str | None:
+    """Whom Label Studio names: its number of a user, or what it knows of one."""
+    if isinstance(value, dict):
+        value = value.get("email") or value.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"label-studio-{value}"
+    return value if isinstance(value, str) and value else None
+
+
+def _moment(value: object) -> str:
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise UserError(f"the field 'created_at' is {describe(value)}, expected a date and time.") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
+def _step_text(step: object, number: int) -> str:
+    value = step.get("text") if isinstance(step, dict) else step
+    if not isinstance(value, str):
+        raise UserError(f"step {number} is {describe(value)}, expected a text.")
+    return value
+
+
+def _object(row: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = field(dict(row), key)
+    if not isinstance(value, dict):
+        raise UserError(f"the field {key!r} is {describe(value)}, expected an object.")
+    return value
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    value = field(dict(row), key)
+    if not isinstance(value, list):
+        raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
+    return value

@@ -1,0 +1,85 @@
+"""Folders that the `datasets` library loads, and that come in again."""
+
+from pathlib import Path
+
+import datasets
+import pandas as pd
+import pytest
+import yaml
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.storage.database.store import Store
+from stepsight.storage.exports.dataset_folders import write_judgments
+from stepsight.storage.exports.frames import frame
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.data_files import find_data
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.traces.imports import import_table
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from tests.storage.labelling.samples import campaign, label_all, people, take
+from tests.storage.samples import add, evaluator, judge
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+
+
+def load(folder: Path, name: str) -> datasets.Dataset:
+    return datasets.load_dataset(str(folder), name, split="train", cache_dir=str(folder.parent / "cache"))
+
+
+def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store: Store, tmp_path: Path) -> None:
+    stored = add(sqlite_store)
+    save_judgments(
+        sqlite_store, evaluator(sqlite_store, "a *bold* `name`").id, (judge(t, "hindsight") for t in stored)
+    )
+    rows = write_judgments(sqlite_store, tmp_path / "out", "sums", [trace.trace_id for trace in stored])
+    assert rows == {"judgments": 2 * (3 + 1 + 2 + 4), "traces": 4}
+    loaded = load(tmp_path / "out", "judgments").to_pandas()
+    expected = frame(sqlite_store, "sums", substeps=True, metadata=False)
+    assert list(loaded) == list(expected)
+    for name in expected:
+        missing = expected[name].isna()
+        assert loaded[name].isna().tolist() == missing.tolist()
+        assert loaded[name][~missing].tolist() == expected[name][~missing].tolist()
+    traces = load(tmp_path / "out", "traces")
+    assert traces["labels"][3] == ["valid", "neg", None]
+    card = (tmp_path / "out" / "README.md").read_text()
+    _, front, body = card.split("---\n", 2)
+    about = yaml.safe_load(front)
+    assert (about["pretty_name"], about["size_categories"]) == ("Judgments of sums", ["n<1K"])
+    assert [one["config_name"] for one in about["configs"]] == ["judgments", "traces"]
+    assert r"- a \*bold\* \`name\`, fingerprint" in body
+
+
+def test_labels_come_in_again_as_traces(sqlite_store: Store, tmp_path: Path) -> None:
+    first = campaign(sqlite_store)
+    (ada,) = people(sqlite_store, 1)
+    label_all(sqlite_store, take(sqlite_store, first, ada), ada, ["pos", "neg"])
+    done = export_labels(sqlite_store, "first", tmp_path / "out", "datasets")
+    assert (done.rows, done.what) == (1, "traces")
+    (row,) = load(tmp_path / "out", "labels")
+    assert (row["labels"], row["how"], row["annotators"]) == (["pos", "neg"], ["majority"] * 2, 1)
+    columns = ColumnMap("problem", "steps", "labels", id="id")
+    import_table(sqlite_store, columns, find_data(tmp_path / "out"), "again")
+    (trace,) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "again").id)
+    assert list(trace.labels) == [Label.POS, Label.NEG]
+    each = export_labels(sqlite_store, "first", tmp_path / "each", "datasets", per_annotator=True)
+    assert each.what == "annotations"
+    assert pd.read_parquet(tmp_path / "each" / "data" / "labels.parquet").annotator.tolist() == ["annotator 1"]
+
+
+def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store: Store, tmp_path: Path) -> None:
+    stored = add(sqlite_store)
+    ids = [trace.trace_id for trace in stored]
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UserError, match=r"there: already exists\. Name another folder"):
+        write_judgments(sqlite_store, tmp_path / "there", "sums", ids)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="out: cannot be written"):
+        write_judgments(sqlite_store, tmp_path / "file" / "out", "sums", ids)
+    assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == ["file", "there"]

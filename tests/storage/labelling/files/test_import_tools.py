@@ -1,0 +1,202 @@
+"""Tasks of Label Studio and records of Argilla: written, read back, and what they may have in them."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
+from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.formats.argilla import user_id
+from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.people.users import local_user
+from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
+from tests.storage.samples import add
+
+Rows = list[dict[str, Any]]
+SAID = {"annotator 1": ["pos", "neg"], "annotator 2": ["unsure", "neg"]}
+
+
+@pytest.fixture
+def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+    """A store that has the traces and no labels."""
+    path = tmp_path / "other.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    with open_store(str(path)) as opened:
+        add(opened, TRACES, DATASET)
+        yield opened
+
+
+@pytest.fixture
+def written(sqlite_store: Store, tmp_path: Path) -> Callable[..., Path]:
+    """Exports what two people said of one trace."""
+    first = campaign(sqlite_store, overlap=2)
+    for person, labels in zip(people(sqlite_store, 2), SAID.values(), strict=True):
+        label_all(sqlite_store, take(sqlite_store, first, person), person, labels)
+
+    def write(format: str, **how: bool) -> Path:
+        path = tmp_path / f"{format}-{len(how)}.json"
+        export_labels(sqlite_store, "first", path, format, **how)
+        return path
+
+    return write
+
+
+def read(store: Store, path: Path, **who: str) -> dict[str, list[str | None]]:
+    """The labels by annotator after an import."""
+    import_labels(store, path, local_user(store), campaign="again", dataset=DATASET, **who)
+    return {one.user: list(one.labels) for one in iterate_annotations(store, find_campaign(store, "again").id)}
+
+
+@pytest.mark.parametrize("format", ["label-studio", "argilla"])
+def test_each_ones_labels_are_read_back(other: Store, written: Callable[..., Path], format: str) -> None:
+    path = written(format, per_annotator=True)
+    assert read(other, path) == SAID
+    again = import_labels(other, path, local_user(other), campaign="again", dataset=DATASET)
+    assert (again.added, again.repeated) == (0, 2)
+    assert read(other, path) == SAID
+
+
+def test_a_task_has_the_choice_of_each_step(written: Callable[..., Path]) -> None:
+    (task,) = json.loads(written("label-studio", per_annotator=True).read_text())
+    assert task["data"] == {
+        "id": "two",
+        "dataset": DATASET,
+        "problem": "What is 1 + 1?",
+        "steps": [{"text": "It is a sum."}, {"text": "So 3.\nDone."}],
+        "annotators": ["annotator 1", "annotator 2"],
+    }
+    one, two = task["annotations"]
+    assert [(r["from_name"], r["to_name"], r["value"]) for r in one["result"]] == [
+        ("label_0", "step_0", {"choices": ["pos"]}),
+        ("label_1", "step_1", {"choices": ["neg"]}),
+    ]
+    assert [r["value"]["choices"] for r in two["result"]] == [["unsure"], ["neg"]]
+
+
+def test_a_record_is_a_step_and_a_consensus_is_a_suggestion(written: Callable[..., Path]) -> None:
+    first, second = json.loads(written("argilla", per_annotator=True).read_text())
+    assert second["fields"] == {"problem": "What is 1 + 1?", "before": "It is a sum.", "step": "So 3.\nDone."}
+    assert second["metadata"] | {"annotators": ""} == {
+        "dataset": DATASET, "trace": "two", "steps": 2, "step": 2, "annotators": "",
+    }  # fmt: skip
+    assert first["responses"]["label"] == [
+        {"value": "pos", "user_id": user_id("annotator 1")},
+        {"value": "unsure", "user_id": user_id("annotator 2")},
+    ]
+    # One says pos and one is unsure, which is a tie; both say neg of the other step.
+    together = json.loads(written("argilla").read_text())
+    assert [record["suggestions"] for record in together] == [
+        {},
+        {"label": {"value": "neg", "score": None, "agent": "consensus"}},
+    ]
+    assert all(record["responses"] == {} for record in together)
+
+
+def studio(changes: dict[str, Any] | None = None, **annotation: Any) -> Rows:
+    """A task as Label Studio exports one, with an annotation by its user 7."""
+    result = [
+        {"id": "Dx", "from_name": "label_1", "to_name": "step_1", "type": "choices", "value": {"choices": ["neg"]}},
+        {"id": "Ab", "from_name": "note", "to_name": "problem", "type": "textarea", "value": {"text": ["odd"]}},
+    ]
+    one = {"id": 1, "completed_by": 7, "result": result, "was_cancelled": False, "lead_time": 4.288,
+           "created_at": "2021-03-09T22:16:08.728353Z"} | annotation  # fmt: skip
+    data = {"problem": "What is 1 + 1?", "steps": [{"text": "It is a sum."}, {"text": "So 3.\nDone."}]}
+    return [{"id": 1, "data": data | (changes or {}), "annotations": [one], "project": 83}]
+
+
+def save(path: Path, rows: Rows) -> Path:
+    path.write_text(json.dumps(rows, indent=1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("who", "name"),
+    [(7, "label-studio-7"), ({"id": 7, "email": "a@x.org"}, "a@x.org"), ({"id": 7}, "label-studio-7")],
+)  # fmt: skip
+def test_an_annotation_is_of_whom_label_studio_names(other: Store, tmp_path: Path, who: Any, name: str) -> None:
+    path = save(tmp_path / "tasks.json", studio(completed_by=who))
+    assert read(other, path) == {name: [None, "neg"]}
+    assert read(other, path, annotator="eve")["eve"] == [None, "neg"]
+
+
+def test_what_was_skipped_is_passed_over(other: Store, tmp_path: Path) -> None:
+    assert read(other, save(tmp_path / "tasks.json", studio(was_cancelled=True))) == {}
+
+
+def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
+    return {"result": [{"type": "choices", "from_name": name, "value": {"choices": value}}]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (studio(**choice(["wrong"])), r"row 1: the label of step 2 is 'wrong'\. Expected neg, neu, pos, unsure"),
+        (studio(**choice(["neg", "pos"])), "step 2 has a list for a label, expected a list of one"),
+        (studio(**choice(["neg"], "label_2")), "the place of label_2 is 2, expected 0 to 1"),
+        (studio(created_at="yesterday"), "'created_at' is 'yesterday', expected a date and time"),
+        (studio(completed_by=None), r"nobody is named who labelled it\. Name them with --annotator"),
+        (studio(result=None), "'result' is null, expected a list"),
+        (studio({"steps": [{"text": "Another."}]}), "has no trace with this problem and these steps"),
+        (studio({"steps": [{"body": "It."}]}), "step 1 is null, expected a text"),
+        (studio({"problem": 7}), "the field 'problem' is int, expected text"),
+    ],
+)
+def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(
+    other: Store, tmp_path: Path, rows: Rows, message: str
+) -> None:
+    path = save(tmp_path / "tasks.json", [*studio(), *rows])
+    with pytest.raises(UserError, match=message.replace("row 1", "row 2")):
+        read(other, path)
+    assert list_campaigns(other) == []
+
+
+def record(step: int, **changes: Any) -> dict[str, Any]:
+    texts = ["It is a sum.", "So 3.\nDone."]
+    return {
+        "id": str(step),
+        "fields": {"problem": "What is 1 + 1?", "step": texts[step - 1]},
+        "metadata": {"trace": "two", "step": step, "steps": 2},
+        "suggestions": {},
+        "responses": {"label": [{"value": "pos", "user_id": "a-user"}]},
+    } | changes
+
+
+def test_records_come_in_any_order(other: Store, tmp_path: Path) -> None:
+    assert read(other, save(tmp_path / "a.json", [record(2), record(1)])) == {"a-user": ["pos", "pos"]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([record(1)], r"row 1: step 2 of the trace 'two' is missing\. Export all records of it"),
+        ([record(1), record(1)], r"row 2: step 1 of the trace 'two' is there twice"),
+        ([record(1), record(2, metadata={"trace": "two", "step": 0})], "row 2: the field 'step' is 0, expected"),
+        ([record(1), record(2, fields={"step": "Other."})], "has no trace with this problem and these steps"),
+        ([record(1), record(2, responses={"label": [{"value": 5}]})], "the label of step 2 is 5"),
+        ([record(1), record(2, responses=[])], "'responses' is a list, expected an object"),
+        (
+            [record(1), record(2, responses={"label": [{"value": "pos", "user_id": "b"}] * 2})],
+            "step 2 has two answers by 'b'",
+        ),
+    ],
+)  # fmt: skip
+def test_records_that_cannot_be_read_are_told_and_nothing_is_stored(
+    other: Store, tmp_path: Path, rows: Rows, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read(other, save(tmp_path / "records.json", rows))
+    assert list_campaigns(other) == []
+
+
+def test_a_campaign_and_a_dataset_have_to_be_named(other: Store, tmp_path: Path) -> None:
+    path = save(tmp_path / "tasks.json", studio())
+    with pytest.raises(UserError, match=r"its rows name no campaign\. Give one with --campaign"):
+        import_labels(other, path, local_user(other))
+    with pytest.raises(UserError, match=r"there is no campaign 'again'\. Name the dataset with --dataset"):
+        import_labels(other, path, local_user(other), campaign="again")
