@@ -25,7 +25,7 @@ SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv")
 _DICTIONARY, _STATE = "dataset_dict.json", "state.json"
 _ABOUT = (_DICTIONARY, _STATE, "dataset_info.json", "dataset_infos.json")
 _NUMBERED = re.compile(r"-\d{5}-of-\d{5}$")
-_PLAIN = re.compile(r"[\w.-]+")
+_PLAIN = re.compile(r"[\w.-]{1,200}")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _SHOWN = 12
 

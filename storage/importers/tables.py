@@ -91,6 +91,8 @@ def arrow_batches(path: Path) -> Iterator[Any]:
             content.seek(0)
             batches = arrow.ipc.open_stream(content)
         for batch in batches:
+            # Nobody else looks whether its places are within it: a damaged one could end the process.
+            batch.validate(full=True)
             for start in range(0, batch.num_rows, _BATCH):
                 yield batch.slice(start, _BATCH)
 

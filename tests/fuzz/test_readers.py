@@ -11,6 +11,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import yaml
 
@@ -21,11 +23,13 @@ from stepsight.core.models.location import CARD
 from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
-from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.imports import import_file, import_table
 from stepsight.training.experiments.filtering.pool import Pool
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.results import read_printed, read_result
@@ -170,6 +174,56 @@ def test_scores(data, sqlite_store, tmp_path):
     sound = "".join(json.dumps(row) + "\n" for row in lines).encode()
     read = unless_stored(sqlite_store, lambda path: import_scores(sqlite_store, "d", path, f"e{random.random()}"))
     attack("scores", sound, tmp_path / "scores.jsonl", read, damaged, changed_lines)
+
+
+TABLE_ROWS = [{"problem": f"{n}?", "solution": {"steps": [{"text": "One."}, {"text": "Two."}]}} for n in range(3)]
+COLUMNS = ColumnMap("problem", "solution.steps.text")
+
+
+@pytest.mark.parametrize("form", ["lines", "parquet", "arrow"])
+def test_tables(form, sqlite_store, tmp_path):
+    path, table = tmp_path / "sound", pyarrow.Table.from_pylist(TABLE_ROWS)
+    if form == "lines":
+        path.write_text("".join(json.dumps(row) + "\n" for row in TABLE_ROWS))
+    elif form == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pyarrow.ipc.new_stream(str(path), table.schema) as writer:
+            writer.write_table(table)
+
+    def read(file: Path) -> object:
+        return import_table(sqlite_store, COLUMNS, find_data(file), f"d{random.random()}")
+
+    changes = (damaged, changed_lines) if form == "lines" else (damaged,)
+    attack(f"table as {form}", path.read_bytes(), tmp_path / "table", unless_stored(sqlite_store, read), *changes)
+
+
+@pytest.mark.parametrize("name", ["state.json", "dataset_dict.json"])
+def test_saved_folders(name, tmp_path):
+    """What `datasets` notes beside its files; the files themselves are tables."""
+    (tmp_path / "data-0.arrow").write_bytes(b"")
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "rows.jsonl").write_bytes(b"{}")
+    notes = {"_data_files": [{"filename": "data-0.arrow"}], "_split": None, "splits": ["train"]}
+    sound = json.dumps(notes).encode()
+    attack(name, sound, tmp_path / name, lambda path: find_data(path.parent), damaged, changed_json)
+
+
+@pytest.mark.parametrize("form", ["label-studio", "argilla"])
+def test_labels_of_other_tools(form, sqlite_store, tmp_path):
+    with open_store(str(tmp_path / "empty.db")) as empty:
+        add(empty, TRACES)
+    path = tmp_path / "labels.json"
+    export_labels(sqlite_store, labelled(sqlite_store).name, path, form, per_annotator=True)
+
+    def read(file: Path) -> object:
+        shutil.copy(tmp_path / "empty.db", tmp_path / "copy.db")
+        with open_store(str(tmp_path / "copy.db")) as store:
+            names = {"campaign": "again", "dataset": "sums"}
+            user = local_user(store)
+            return unless_stored(store, lambda file: import_labels(store, file, user, **names))(file)
+
+    attack(f"labels as {form}", path.read_bytes(), tmp_path / "damaged.json", read, changed_json, damaged)
 
 
 @pytest.mark.parametrize("form", ["events", "jsonl"])
