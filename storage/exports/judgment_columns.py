@@ -36,8 +36,8 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
     **dict.fromkeys((*LABEL_NAMES, "validity", "redundancy", "change", "spread"), np.float32),
     "solution": np.float64,
 }
-# Traces at once; an IN of so many keys is allowed by every database.
-_BATCH = 2000
+# Traces at once, fewer where many have judged them; an IN of so many keys is allowed by every database.
+_MOST, _LEAST, _JUDGMENTS = 2_000, 100, 10_000
 _STORED = (
     JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.mode, JudgmentRow.probabilities,
     JudgmentRow.solution, JudgmentRow.rationale, JudgmentRow.spread,
@@ -74,9 +74,10 @@ def read_judgment_columns(
     a step. No connection is held from one part to the next.
     """
     shown = _Evaluators.of(store, evaluators)
-    for start in range(0, len(trace_ids), _BATCH):
+    size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
+    for start in range(0, len(trace_ids), size):
         with store.read() as session:
-            traces = _read_traces(session, trace_ids[start : start + _BATCH])
+            traces = _read_traces(session, trace_ids[start : start + size])
             judgments = _read_judgments(session, traces, shown) if traces.names else None
         if judgments is not None:
             yield _columns(traces, judgments, shown, substeps=substeps)

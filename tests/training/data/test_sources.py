@@ -90,7 +90,7 @@ def test_a_table_is_read_by_the_names_of_its_columns(lines, tmp_path):
     assert (trace.problem, trace.substeps) == ("2 + 3?", ("We add.", "2 + 3 = 5."))
     assert [step.valid for step in trace.steps] == [True, True]
     wrong = TraceOrigin("columns", path="pool.jsonl", columns=ColumnMap(problem="question", steps="output"))
-    with pytest.raises(UserError, match=r"pool\.jsonl line 1: the column 'question' is null"):
+    with pytest.raises(UserError, match=r"pool\.jsonl line 1: the column 'question' is missing"):
         list(opened(wrong, tmp_path))
 
 
