@@ -1,8 +1,6 @@
 """Who goes first where several want the processor: what somebody waits for, before what goes on behind it."""
 
 import os
-import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,11 +18,3 @@ def lower_process() -> None:
     with suppress(OSError):
         if os.getsid(0) == os.getpid():
             Path("/proc/self/autogroup").write_text(str(_LESS), encoding="ascii")
-
-
-def lower_thread() -> None:
-    """Let the other threads of this process go before this one, and before those that it starts, for good; on
-    Linux, which alone has niceness by thread."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LESS)

@@ -13,7 +13,6 @@ from stepsight.app.scoring.line import Line, Request, Scoring, asking
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
-from stepsight.core.priority import lower_thread
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -188,7 +187,6 @@ class _Lane:
             threading.Thread(target=self._run, name="scoring", daemon=True).start()
 
     def _run(self) -> None:
-        lower_thread()
         while True:
             with self._place:
                 batch = self._take()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,6 @@ from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.fetched import Fetched, list_fetched
 from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
-from stepsight.core.priority import lower_thread
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -94,9 +92,7 @@ class Evaluators:
         evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
         if evaluator.name in self._scorers:
             evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
-        # The threads that it computes in are started by this one, and are like it.
-        with ThreadPoolExecutor(1, initializer=lower_thread) as pool:
-            scorer = pool.submit(Scorer, evaluator).result()
+        scorer = Scorer(evaluator)
         self._scorers[evaluator.name] = scorer
         self._specs[evaluator.name] = _spec(spec)
         self._about[evaluator.name] = evaluator.description()

@@ -18,7 +18,6 @@ from stepsight.core.models.description import Description
 from stepsight.core.models.fetched import Fetched, check_files, save_fetched
 from stepsight.core.models.memory import check_memory, has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.priority import lower_thread
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -100,7 +99,7 @@ class Loader:
     def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
         self._batcher, self.budget = batcher, budget
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(1, "loading", lower_thread)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="loading")
         self._loaded: list[LazyEvaluator] = []
 
     @property

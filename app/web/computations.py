@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from stepsight.app.web.failures import logged_under
 from stepsight.core.errors import UserError
 from stepsight.core.models.memory import release_memory
-from stepsight.core.priority import lower_thread
 
 Computed = TypeVar("Computed")
 
@@ -101,7 +100,6 @@ class Computations:
         return job
 
     def _run(self, job: _Computation, make: Callable[[], Any], size: Callable[[Any], int]) -> None:
-        lower_thread()
         try:
             with self._places:
                 job.result = make()

@@ -3,12 +3,9 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-
-from stepsight.core.priority import lower_thread
 
 AUTOGROUP = Path("/proc/self/autogroup")
 IN_A_SESSION = """
@@ -28,24 +25,3 @@ def test_a_process_is_less_than_others_and_so_is_a_session_of_its_own(own):
     niceness, of_session = subprocess.check_output(command, text=True, start_new_session=own).split()
     assert int(niceness) == os.nice(0) + 10
     assert of_session == ("10" if own else before)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no niceness")
-def test_a_thread_is_less_than_others_with_those_that_it_starts():
-    seen = []
-
-    def note():
-        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-
-    def work():
-        lower_thread()
-        note()
-        inner = threading.Thread(target=note)
-        inner.start()
-        inner.join()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    note()
-    assert seen == [seen[2] + 10, seen[2] + 10, os.nice(0)]
