@@ -11,6 +11,7 @@
 - models: a checkpoint in memory: backbone, head, placement
 - formats: the layouts of checkpoints, one module each, and finding and loading one
 - prompts: a trace as token ids
+- servers: evaluators that run elsewhere, and requests to them
 - scoring: traces into judgments, and the evidence in them
 - metrics: judgments against gold, people against people, and the paper's figures
 """

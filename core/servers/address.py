@@ -1,0 +1,105 @@
+"""The address of an evaluator behind a server: what serves it, where, and the model's name there.
+
+    vllm:http://HOST:8000/v1#MODEL
+    critic:https://HOST/v1#MODEL,samples=8
+
+Options follow the model's name. A key is never part of it: see `core.servers.server`.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from stepsight.core.errors import UserError
+
+VLLM, CRITIC = "vllm", "critic"
+
+_KINDS = (VLLM, CRITIC)
+_EXAMPLE = {
+    VLLM: "vllm:http://localhost:8000/v1#Qwen/Qwen2.5-Math-PRM-7B",
+    CRITIC: "critic:http://localhost:8000/v1#Qwen/Qwen3-8B",
+}
+# A comma that no option follows belongs to the name, or to the value, before it.
+_OPTION = re.compile(r",(?=[a-z_]+=)")
+
+
+@dataclass(frozen=True)
+class Address:
+    """`url` is where the routes of OpenAI's interface are, without a slash at its end; `options` are what stands
+    behind the name of the `model`, in their order."""
+
+    kind: str
+    url: str
+    model: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        """Where the routes of the server's own are: `url` without its version."""
+        return re.sub(r"/v\d+$", "", self.url)
+
+    def __str__(self) -> str:
+        options = "".join(f",{name}={value}" for name, value in self.options.items())
+        return f"{self.kind}:{self.url}#{self.model}{options}"
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def check_options(self, allowed: Collection[str]) -> None:
+        """Raises `UserError` where there is an option other than those."""
+        for name in self.options:
+            if name not in allowed:
+                names = ", ".join(sorted(allowed)) or "none"
+                raise UserError(f"{self}: there is no option {name!r}.", f"There are: {names}.")
+
+
+def is_address(spec: object) -> bool:
+    """Whether it names an evaluator behind a server; whether it does so correctly is not looked at."""
+    return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
+
+
+def parse_address(spec: str) -> Address:
+    """The address that a text spells. Raises `UserError` where it is none; the text may hold a password, which is
+    never repeated."""
+    kind, _, rest = spec.partition(":")
+    if kind not in _KINDS:
+        raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")
+    url, _, named = rest.partition("#")
+    hint = f"Such as {_EXAMPLE[kind]}."
+    url = _checked(url, hint)
+    if re.search(r"[\x00-\x1f\x7f]", named):
+        raise UserError(f"the name of the model of {url} has control characters in it.", hint)
+    model, *options = _OPTION.split(named)
+    if not model.strip():
+        raise UserError(f"{kind}:{url}: the name of the model is missing.", f"Put it behind a #. {hint}")
+    pairs = [option.partition("=") for option in options]
+    names = [name for name, _, _ in pairs]
+    for name, _, value in pairs:
+        if names.count(name) > 1 or not value:
+            found = "there twice" if value else "without a value"
+            raise UserError(f"{kind}:{url}#{model}: the option {name!r} is {found}.", "Give it once: NAME=VALUE.")
+    return Address(kind, url, model.strip(), {name: value for name, _, value in pairs})
+
+
+def _checked(url: str, hint: str) -> str:
+    """The URL without a slash at its end."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+        secret = parts.username is not None or parts.password is not None
+    except ValueError:
+        raise UserError("the address of the server is no URL.", hint) from None
+    if secret or "@" in parts.netloc:
+        raise UserError(
+            "the address of the server holds a name or a password.",
+            "Leave them out: what is in an address is shown and stored. Keys are read from STEPSIGHT_API_KEY.",
+        )
+    if parts.scheme not in ("http", "https"):
+        raise UserError(f"{url!r:.100} is no address of a server: http:// or https:// was expected.", hint)
+    if not host or re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise UserError(f"{url!r:.100} is no address of a server: it names no host.", hint)
+    if parts.query:
+        raise UserError("the address of the server has a question mark in it.", f"Options follow the model. {hint}")
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + (f":{port}" if port is not None else "") + parts.path.rstrip("/")

@@ -1,0 +1,370 @@
+"""Requests to the server of an evaluator: many at once but not too many, repeated where that helps.
+
+    with Server("http://localhost:8000/v1") as server:
+        async def ask(trace): return await server.post("chat/completions", {...})
+        for trace, answer in server.ordered(traces, ask): ...
+
+A key is read from the environment, `STEPSIGHT_API_KEY`, when a server is made. It is sent to that server alone,
+never along a redirection, and is in no message.
+
+What a server answers is read as a stranger's: bounded in size and depth, and cut in messages.
+"""
+
+import asyncio
+import json
+import os
+import random
+import re
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from time import time
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from stepsight.core.errors import UserError
+from stepsight.core.json_values import check_unicode, parse_json
+from stepsight.core.servers.pace import Pace
+
+KEY = "STEPSIGHT_API_KEY"
+"""The variable of the environment that a key is read from."""
+
+AT_ONCE = 32
+"""Requests that a server gets at once where nothing else is asked for."""
+
+SECONDS = 300.0
+"""For how long a server may say nothing to a request: a long generation takes minutes."""
+
+LARGEST = 1 << 26
+"""Bytes of an answer."""
+
+_CONNECTING = 10.0
+# Items begun for each request at once: those after one that is repeated go on meanwhile.
+_WINDOW = 4
+# Attempts: of a server that fails at every third request, one in half a million fails that often in a row. What it
+# costs of them where it broke off or is gone, and where it said nothing, which took minutes.
+_ATTEMPTS, _GONE, _SILENT = 12, 2, 6
+# Seconds: the first pause before a repetition, the longest, and for how long a server that is busy is waited for.
+_FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
+_BUSY, _BROKEN = {429, 503, 529}, {408, 500, 502, 504}
+_QUOTED = 200
+# Seconds between two looks whether somebody wants the work to end.
+_LOOKS = 0.1
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class ServerError(UserError):
+    """A server that is not there, or does not answer as it should. `status` is its HTTP status, None where there
+    was none."""
+
+    def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class _FailedError(Exception):
+    """A request that may succeed when it is repeated, with the seconds after which the server said so. It `costs`
+    so many of the attempts there are: none where the server is busy."""
+
+    def __init__(self, error: ServerError, after: float | None = None, *, costs: int = 1) -> None:
+        super().__init__(str(error))
+        self.error, self.after, self.costs = error, after, costs
+
+
+def go_on() -> None:
+    """The check that ends nothing."""
+
+
+class Server:
+    """A server with the routes of OpenAI's interface below `url`. Safe to use from several threads.
+
+    Its requests run in a thread of their own; `get` and `post` are for functions that run there, given to `ordered`
+    or `now`.
+    """
+
+    def __init__(
+        self, url: str, *, at_once: int = AT_ONCE, seconds: float = SECONDS, attempts: int = _ATTEMPTS
+    ) -> None:
+        """At most `at_once` requests at a time; each may be answered with an error `attempts` times, and may fail
+        less often otherwise. Raises `UserError` where the key in the environment cannot be one."""
+        self.url = url.rstrip("/")
+        self.at_once = at_once
+        self._root = re.sub(r"/v\d+$", "", self.url)
+        self._key = _key()
+        self._attempts = attempts
+        self._timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: httpx2.AsyncClient | None = None
+        self._pace: Pace | None = None
+        self._end: weakref.finalize[..., Server] | None = None
+
+    def ordered(
+        self,
+        items: Iterable[Item],
+        ask: Callable[[Item], Coroutine[Any, Any, Answer]],
+        check: Callable[[], None] = go_on,
+    ) -> Iterator[tuple[Item, Answer]]:
+        """Each item with its answer, in the order of the items, of which a few times as many are held as there are
+        requests at once. `ask` makes the requests for one.
+
+        What `ask` raises for an item is raised in its turn, after all answers before it. What `check` raises ends
+        the work: it is called while answers are waited for. When it ends, by that, an error or the caller's
+        leaving, the requests that are under way are cancelled, which servers notice.
+        """
+        begun: deque[tuple[Item, Future[Answer]]] = deque()
+        try:
+            for item in items:
+                begun.append((item, self._begin(ask(item))))
+                while begun and (len(begun) >= _WINDOW * self.at_once or begun[0][1].done()):
+                    yield _waited(*begun.popleft(), check)
+            while begun:
+                yield _waited(*begun.popleft(), check)
+        finally:
+            for _, future in begun:
+                future.cancel()
+
+    def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """What one function that asks the server comes to."""
+        return _waited(None, self._begin(work), go_on)[1]
+
+    async def get(self, path: str, attempts: int | None = None) -> Any:
+        """The JSON that a route gives: one below the server's `url`, or with a slash before it, one of the server's
+        own; asked for so often at most. Raises `ServerError`."""
+        return await self._repeated("GET", path, None, attempts or self._attempts)
+
+    async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
+        """The JSON that a route answers to `body`, which is sent as JSON; `path` and `attempts` as `get` has them.
+        Raises `ServerError`."""
+        content = json.dumps(body, separators=(",", ":")).encode()
+        return await self._repeated("POST", path, content, attempts or self._attempts)
+
+    def close(self) -> None:
+        """Cancel what is under way, and close the connections."""
+        with self._lock:
+            if self._end is not None:
+                self._end()
+            self._loop = self._client = self._pace = self._end = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self, work: Coroutine[Any, Any, Answer]) -> Future[Answer]:
+        with self._lock:
+            if self._loop is None:
+                self._start()
+            assert self._loop is not None
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _start(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        limits = httpx2.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
+        headers = {"accept": "application/json", "accept-encoding": "identity"}
+        headers |= {"authorization": f"Bearer {self._key}"} if self._key else {}
+        self._client = httpx2.AsyncClient(timeout=self._timeout, limits=limits, headers=headers)
+        self._pace = Pace(self.at_once)
+        thread = threading.Thread(target=_run, args=(self._loop,), name="stepsight-server", daemon=True)
+        thread.start()
+        self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
+
+    async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
+        """The answer to a request that is repeated where that may help: when the server is busy until it is not,
+        otherwise so often."""
+        pace, failed, pauses, waited = self._pace, 0, 0, 0.0
+        assert pace is not None
+        while True:
+            try:
+                async with pace:
+                    answer = await self._once(method, path, content)
+                pace.answered()
+                return answer
+            except _FailedError as failure:
+                failed += failure.costs
+                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**pauses) * random.uniform(0.5, 1)
+                if failure.after is not None:
+                    pause = failure.after + random.uniform(0, _FIRST_PAUSE)
+                if not failure.costs:
+                    pace.refused(pause)
+                pauses, waited = pauses + 1, waited + pause
+                if failed >= attempts or waited > _PATIENCE:
+                    raise failure.error from None
+            await asyncio.sleep(pause)
+
+    async def _once(self, method: str, path: str, content: bytes | None) -> Any:
+        url = f"{self._root}{path}" if path.startswith("/") else f"{self.url}/{path}"
+        headers = {} if content is None else {"content-type": "application/json"}
+        assert self._client is not None
+        try:
+            async with self._client.stream(method, url, content=content, headers=headers) as response:
+                body = await _bounded(response)
+        except httpx2.TimeoutException as error:
+            what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "says nothing"
+            raise _FailedError(
+                ServerError(f"{self.url}: the server {what}.", "Check that it runs; start again to go on."),
+                costs=_SILENT,
+            ) from None
+        except httpx2.ConnectError as error:
+            raise _FailedError(
+                ServerError(
+                    f"{self.url}: there is no server ({self._quoted(str(error))}).",
+                    "Start it, or check the address; what was scored before is kept.",
+                ),
+                costs=_GONE,
+            ) from None
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise _FailedError(
+                ServerError(
+                    f"{self.url}: the server broke off ({self._quoted(str(error) or type(error).__name__)}).",
+                    "Look at what it wrote; start again to go on.",
+                ),
+                costs=_GONE,
+            ) from None
+        except httpx2.HTTPError as error:
+            raise ServerError(f"{self.url}: {self._quoted(str(error))}", "Check the address.") from None
+        return self._read(response, path, body)
+
+    def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
+        """The JSON of an answer. Raises `ServerError`, and `_FailedError` where another try may help."""
+        status = response.status_code
+        where = f"{self.url}: the server"
+        if body is None:
+            raise ServerError(f"{where} answers {path} with over {LARGEST:,} bytes.", "Check what runs there.")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        if status == 200 and "json" not in kind and body.lstrip()[:1] not in (b"{", b"["):
+            raise ServerError(
+                f"{where} answers {path} with {kind or 'something'!r:.60}, expected JSON: {self._said(body)}",
+                "Give the address of its interface, which ends in /v1.",
+                status,
+            )
+        if status == 200:
+            try:
+                value = parse_json(body)
+                check_unicode(value, body)
+            except ValueError as error:
+                raise _FailedError(
+                    ServerError(f"{where} answers {path} with no JSON ({error}): {self._said(body)}", status=status)
+                ) from None
+            return value
+        refusal = ServerError(
+            f"{where} answers {status} to {path}: {self._said(body)}", _hint(status, bool(self._key)), status
+        )
+        if status in _BUSY:
+            after = _retry_after(response.headers.get("retry-after"))
+            raise _FailedError(refusal, after, costs=int(status != 429 and after is None))
+        if status in _BROKEN:
+            raise _FailedError(refusal)
+        raise refusal
+
+    def _said(self, body: bytes) -> str:
+        """What a server says of an error, cut short."""
+        text = body[: 20 * _QUOTED].decode("utf-8", "replace")
+        with suppress(ValueError):
+            text = _message(parse_json(body)) or text
+        return self._quoted(text) or "nothing."
+
+    def _quoted(self, text: str) -> str:
+        """A text of a stranger's on one line, without our key, which servers like to repeat."""
+        text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
+        if self._key:
+            text = text.replace(self._key, "…")
+        return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+def _key() -> str:
+    key = os.environ.get(KEY, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(f"the environment's {KEY} holds characters that no key has.", "Set it again.")
+    return key
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: threading.Thread) -> None:
+    """End a loop with all that runs in it."""
+
+    async def end() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await client.aclose()
+        loop.stop()
+
+    if thread.is_alive():
+        asyncio.run_coroutine_threadsafe(end(), loop)
+        if thread is not threading.current_thread():
+            thread.join(5)
+
+
+def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
+    """The item with its answer. A future that is left is cancelled."""
+    try:
+        while not future.done():
+            check()
+            wait([future], _LOOKS)
+        return item, future.result()
+    finally:
+        future.cancel()
+
+
+async def _bounded(response: httpx2.Response) -> bytes | None:
+    """The content of an answer, None where there is too much of it."""
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > LARGEST:
+            return None
+    return bytes(content)
+
+
+def _message(value: object) -> str:
+    """The message in one of the shapes that servers give their errors."""
+    for key in ("error", "message", "detail"):
+        if isinstance(value, dict) and key in value:
+            return _message(value[key])
+    return value if isinstance(value, str) else ""
+
+
+def _retry_after(text: str | None) -> float | None:
+    """Seconds, of a header that names them or a date; None where it says nothing that can be read."""
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time()
+        except (TypeError, ValueError, OverflowError):
+            return None
+    return min(max(0.0, seconds), 10 * _PATIENCE) if isfinite(seconds) else None
+
+
+def _hint(status: int, has_key: bool) -> str:
+    if status in (401, 403):
+        other = "another key" if has_key else "the server's key"
+        return f"Put {other} into the environment as {KEY}."
+    if status == 404:
+        return "Check the address, which ends in /v1 as a rule, and what the server serves."
+    if 300 <= status < 400:
+        return "Give the address that it leads to; redirections are not followed."
+    if status == 429:
+        return "Start again later, to go on."
+    return "Look at what the server wrote."
