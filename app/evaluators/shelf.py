@@ -7,7 +7,7 @@ from functools import cache
 
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.formats.loading import FORMATS
+from stepsight.core.formats.recognition import FORMATS
 from stepsight.core.models.description import Description
 from stepsight.core.models.dtypes import expected_dtype
 from stepsight.core.models.fetched import Fetched, free_disk, list_fetched

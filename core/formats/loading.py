@@ -3,29 +3,14 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats import (
-    chat_two_token,
-    ensemble_prm,
-    llemma_prm,
-    log_ratio,
-    masked_tokens,
-    math_shepherd,
-    prefix_value,
-    qwen_prm,
-    reasoneval,
-    stepsight,
-    token_classification,
-    two_token,
-    value_head,
-)
 from stepsight.core.formats.format import CheckpointFormat, Loaded
+from stepsight.core.formats.recognition import checked_object, format_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
-from stepsight.core.models import llada
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
@@ -33,67 +18,16 @@ from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
 from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import CARD, EQUATIONS, TOKENIZER, evaluator_folder
+from stepsight.core.models.location import EQUATIONS, TOKENIZER, evaluator_folder
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
+from stepsight.core.servers.address import is_address, parse_address
 
 # Bytes that are read in less than a second.
 _SMALL = 100_000_000
-
-FORMATS = cast(
-    tuple[CheckpointFormat, ...],
-    (
-        reasoneval,
-        math_shepherd,
-        qwen_prm,
-        value_head,
-        two_token,
-        chat_two_token,
-        llemma_prm,
-        ensemble_prm,
-        log_ratio,
-        masked_tokens,
-        prefix_value,
-        token_classification,
-        stepsight,
-    ),
-)
-
-
-def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
-    """The format that stepsight.json names, else the one that the config shows.
-
-    Raises `UserError` where there is none of that name, or the config shows none.
-    """
-    named = checkpoint.card.get("format")
-    names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
-    if named is not None:
-        if not isinstance(named, str) or named not in names:
-            raise UserError(
-                f"{checkpoint.folder}/{CARD}: format {named!r:.40} found.", f"Expected one of: {', '.join(names)}."
-            )
-        return names[named]
-    for kind in FORMATS:
-        if kind.recognises(checkpoint):
-            return kind
-    if "template" in checkpoint.card:
-        return names[stepsight.NAME]
-    model = checkpoint.config.get("model_type")
-    architecture = ", ".join(checkpoint.architectures) or "no architecture"
-    raise UserError(
-        f"{checkpoint.folder}: neither {CARD} nor a format that StepSight knows (model_type {model!r}, "
-        f"{architecture}).",
-        f'If it is an evaluator, name its format in {CARD}, such as {{"format": "{math_shepherd.NAME}"}}; the '
-        f"formats are: {', '.join(names)}.",
-    )
-
-
-def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
-    """The name of the format; LLaDA's backbones with a head of ours have their own."""
-    return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
 
 
 def load_evaluator(
@@ -102,8 +36,9 @@ def load_evaluator(
     dtype: torch.dtype | str | None = None,
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
-    """Load a shipped evaluator by name, a folder in any of `FORMATS`, or a model from a hub by its id; `equations`
-    is the one that has no folder.
+    """Load a shipped evaluator by name, a folder in any of the formats, or a model from a hub by its id;
+    `equations` is the one that has no folder, and an address (see `core.servers.address`) leads to one behind a
+    server, where `device`, `dtype` and `device_map` are the server's.
 
     `dtype` is the type of the weights in memory; None is the one in which they are stored where the device computes
     it well, else float32 (see `core.models.dtypes`). Where it is not float32 it is part of the name and of the
@@ -117,6 +52,11 @@ def load_evaluator(
         from stepsight.core.equations.evaluator import EquationsEvaluator
 
         return EquationsEvaluator()
+    if is_address(spec):
+        # It brings an HTTP client.
+        from stepsight.core.formats.served import open_served
+
+        return open_served(parse_address(str(spec)))
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
     folder = evaluator_folder(spec, place)
@@ -125,9 +65,9 @@ def load_evaluator(
     kind = recognise(checkpoint)
     defaults = kind.template(checkpoint)
     try:
-        template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
-        thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
-        provenance = _object(checkpoint.card, "provenance")
+        template = PromptTemplate.from_dict({**defaults, **checked_object(checkpoint.card, "template")})
+        thresholds = Thresholds.from_dict(checked_object(checkpoint.card, "thresholds"))
+        provenance = checked_object(checkpoint.card, "provenance")
         encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
@@ -144,13 +84,6 @@ def load_evaluator(
         provenance=provenance,
         outputs=outputs_of(loaded.rows),
     )
-
-
-def _object(card: dict[str, Any], key: str) -> dict[str, Any]:
-    value = card.get(key, {})
-    if not isinstance(value, dict):
-        raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")
-    return value
 
 
 def _identity(

@@ -47,10 +47,10 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     check_language_head(checkpoint, "Math-Shepherd")
-    return answer_head(checkpoint, place, _tokens(checkpoint, checkpoint.size("vocab_size")))
+    return answer_head(checkpoint, place, answers(checkpoint, checkpoint.size("vocab_size")))
 
 
-def _tokens(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
+def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
     """The ids of - and +, in the order of the rows: wrong, right."""
     tokenizer = checkpoint.tokenizer
     ids: list[int] = []

@@ -80,21 +80,27 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
             "expected one for token classification.",
             f"Name another format in {CARD}.",
         )
-    try:
-        words = class_words(checkpoint.config)
-        rows = class_rows(_class_names(checkpoint.card, words))
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
-    head = _plain_head(checkpoint, rows, len(words))
+    count, rows = classes(checkpoint)
+    head = _plain_head(checkpoint, rows, count)
     decoder = decoder_of(checkpoint, place) if head is not None else None
     if head is not None and decoder is not None:
         return Loaded(cast("PreTrainedModel", decoder), head.to(torch_dtype(place.dtype)), rows)
-    model = _model(checkpoint, place, len(words))
+    model = _model(checkpoint, place, count)
     backbone = cast("PreTrainedModel", model.base_model)
     loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
     _check_attention(checkpoint, backbone)
     _check_head(checkpoint, model, loaded)
     return loaded
+
+
+def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
+    """How many classes there are, and which stand for neg, neu and pos. Raises `UserError` where that is not
+    clear."""
+    try:
+        words = class_words(checkpoint.config)
+        return len(words), class_rows(_class_names(checkpoint.card, words))
+    except UserError as error:
+        raise error.at(str(checkpoint.folder)) from None
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:

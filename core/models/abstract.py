@@ -1,6 +1,7 @@
 """An evaluator: what turns traces into judgments, whatever it does that by."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ from stepsight.core.models.description import Description
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
+
+SERVED = "served"
+"""Stands for the type of weights that are somewhere else."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,7 +52,7 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """The number of weights."""
+        """The number of weights, 0 where there are none here."""
 
     @property
     @abstractmethod
@@ -97,3 +101,30 @@ class RuleEvaluator(Evaluator):
     @abstractmethod
     def judge(self, trace: Trace, mode: Mode) -> Judgment:
         """What it says of a trace."""
+
+
+class ServedEvaluator(Evaluator):
+    """An evaluator that a server runs. It is asked about many traces at once, and its weights cannot be seen."""
+
+    @property
+    def dtype(self) -> str:
+        """The server's own affair."""
+        return SERVED
+
+    @property
+    def parameters(self) -> int:
+        return 0
+
+    @abstractmethod
+    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
+        """About how many tokens the server computes for a trace."""
+
+    @abstractmethod
+    def judge_all(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment]:
+        """A judgment for each trace, in their order, a bounded number of them at a time. What `check` raises ends
+        the work: it is called while answers are waited for.
+
+        Raises `UserError` where the server fails; what was yielded before holds.
+        """

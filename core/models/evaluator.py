@@ -90,7 +90,7 @@ class ModelEvaluator(Evaluator):
         encoded = self.encoder.encode(trace)
         if len(encoded) > self.context:
             raise UserError(
-                f"{_named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
+                f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
                 "Shorten it, or leave such traces out with --skip-too-long.",
             )
         return encoded
@@ -98,14 +98,20 @@ class ModelEvaluator(Evaluator):
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
         """Raises `UserError` naming the trace where one of its probabilities is not a number: weights can overflow
         in their type."""
-        if not all(np.isfinite(row).all() for row in probs):
-            raise UserError(
-                f"{_named(trace)}: probabilities of {self.name} are not numbers.",
-                "If its weights are in float16, take --dtype bfloat16 or float32; else they are damaged.",
-            )
+        check_numbers(self.name, probs, trace)
 
 
-def _named(trace: Trace | None) -> str:
+def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
+    """Raises `UserError` naming the trace where a probability of an evaluator of that name is not a number."""
+    if not all(np.isfinite(row).all() for row in probs):
+        raise UserError(
+            f"{named(trace)}: probabilities of {name} are not numbers.",
+            "If its weights are in float16, take --dtype bfloat16 or float32; else they are damaged.",
+        )
+
+
+def named(trace: Trace | None) -> str:
+    """A trace in a message."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 

@@ -15,6 +15,7 @@ from stepsight.core.files import asset
 from stepsight.core.models.fetched import find_fetched
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.repositories import known_card
+from stepsight.core.servers.address import is_address
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -65,8 +66,9 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
 
 
 def can_load(spec: str | Path) -> bool:
-    """Whether this machine has a folder of that name, path or id, whose content is not looked at, or needs none."""
-    if str(spec) == EQUATIONS:
+    """Whether this machine has a folder of that name, path or id, whose content is not looked at, or needs none, as
+    what runs behind a server does."""
+    if str(spec) == EQUATIONS or is_address(spec):
         return True
     folder = _local(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
     if folder is None:

@@ -9,12 +9,12 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import Evaluator, RuleEvaluator
+from stepsight.core.models.abstract import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.cpu import CpuForward
-from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, call_inputs, go_on, verdicts
+from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, go_on, verdicts
+from stepsight.core.scoring.modes import assemble, mode_inputs
 from stepsight.core.scoring.next_step import NextSteps, check_candidates
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.trace import Trace
@@ -32,8 +32,8 @@ class Scorer:
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
         """A model's forward pass is the one given, else the fastest that it can have. Raises `TypeError` on an
-        evaluator that is neither a model nor one of rules."""
-        if not isinstance(evaluator, ModelEvaluator | RuleEvaluator):
+        evaluator that is neither a model, nor one of rules, nor behind a server."""
+        if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
         self.evaluator: Evaluator = evaluator
         self._next: NextSteps | None = None
@@ -64,6 +64,9 @@ class Scorer:
         """`score` for traces that were encoded before, by `Evaluator.encode`. What `check` raises ends it: it is
         called between the parts of the work."""
         mode, rest = Mode(mode), iter(encoded)
+        if isinstance(self.evaluator, ServedEvaluator):
+            yield from self.evaluator.judge_all(rest, mode, check)
+            return
         while window := list(islice(rest, self.window)):
             yield from self._score_window(window, mode, check)
 
@@ -71,6 +74,8 @@ class Scorer:
         """How many tokens scoring a trace computes: those of all its inputs; of an evaluator of rules none."""
         if isinstance(self.evaluator, RuleEvaluator):
             return 0
+        if isinstance(self.evaluator, ServedEvaluator):
+            return self.evaluator.tokens(trace, encoded, Mode(mode))
         return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
@@ -119,9 +124,7 @@ class Scorer:
             yield trace, encoded
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        if encoded.calls:
-            return call_inputs(encoded.calls)
-        return _inputs(trace, encoded, Mode.OFFLINE if self.evaluator.attention == "causal" else mode)
+        return mode_inputs(trace, encoded, mode, causal=self.evaluator.attention == "causal")
 
     def _score_window(self, window: list[tuple[Trace, Encoded]], mode: Mode, check: Check) -> Iterator[Judgment]:
         if isinstance(self.evaluator, RuleEvaluator):
@@ -136,7 +139,7 @@ class Scorer:
             self.evaluator.check_numbers(rows, trace)
             if encoded.calls:
                 rows, causal = (verdicts(self.evaluator.encoder, encoded.calls, rows),), True
-            yield Judgment(trace, mode, _assemble(rows, mode, causal))
+            yield Judgment(trace, mode, assemble(rows, mode, causal=causal))
 
     def _run_unique(self, inputs: list[Input], check: Check) -> list[Floats32]:
         """Run each distinct token sequence once."""
@@ -154,27 +157,3 @@ def fastest_forward(evaluator: ModelEvaluator) -> Forward:
         return CpuForward(evaluator.model)
     packed = PackedForward.supports(evaluator.model)
     return PackedForward(evaluator.model) if packed else PaddedForward(evaluator.model)
-
-
-def _inputs(trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-    """The inputs that a bidirectional evaluator needs for one trace: offline the whole, online each step with what
-    is before it, in hindsight each sub-step with what is before it."""
-    if mode == Mode.OFFLINE:
-        return [Input(encoded.ids, len(encoded), encoded.reads)]
-    if mode == Mode.HINDSIGHT:
-        return [Input(encoded.ids, int(end) + 1, encoded.reads[: i + 1]) for i, end in enumerate(encoded.ends)]
-    last = np.unique(trace.step_ends)
-    first = np.concatenate([[0], last[:-1] + 1])
-    return [
-        Input(encoded.ids, int(encoded.ends[stop]) + 1, encoded.reads[start : stop + 1])
-        for start, stop in zip(first, last, strict=True)
-    ]
-
-
-def _assemble(rows: tuple[Floats32, ...], mode: Mode, causal: bool) -> StepScores | Hindsight:
-    if causal:
-        scores = StepScores.from_rows(rows[0])
-        return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
-    if mode == Mode.HINDSIGHT:
-        return Hindsight(rows)
-    return StepScores(np.concatenate(rows) if mode == Mode.ONLINE else rows[0])

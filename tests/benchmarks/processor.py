@@ -25,7 +25,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from stepsight.core.formats.loading import load_evaluator, recognise
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.formats.recognition import recognise
 from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.checkpoint import load_tokenizer
 from stepsight.core.models.dtypes import is_native

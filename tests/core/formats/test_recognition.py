@@ -3,7 +3,7 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import FORMATS, format_of, recognise
+from stepsight.core.formats.recognition import FORMATS, format_of, recognise
 from stepsight.core.models.checkpoint import Checkpoint
 from tests.checkpoints import (
     LLADA_CONFIG,

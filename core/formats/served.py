@@ -1,0 +1,427 @@
+"""Evaluators behind a vLLM server: tokenizer, template and reading of a checkpoint format here, the network there.
+
+    vllm:http://HOST:8000/v1#MODEL
+    vllm:http://HOST:8000/v1#MODEL,tokenizer=FOLDER,requests=64
+
+What describes the model, its config, tokenizer and stepsight.json, is read from the `tokenizer` that the address
+names, else from the folder or the hub's repository that MODEL names, else from the one that the server says it was
+loaded from. Token ids are sent, never text.
+
+A server that classifies tokens is asked once for each input, as a local model is; a language model that answers
+with one of two tokens, once for each step, whose prefixes the server keeps in its cache. Which of the two a server
+does, whether its numbers are logits, and whether it lets tokens see later ones, is tried out when it is opened.
+"""
+
+import hashlib
+import json
+from asyncio import gather
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.errors import UserError
+from stepsight.core.formats import (
+    chat_two_token,
+    math_shepherd,
+    qwen_prm,
+    reasoneval,
+    stepsight,
+    token_classification,
+    two_token,
+    value_head,
+)
+from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
+from stepsight.core.formats.format import CheckpointFormat
+from stepsight.core.formats.recognition import checked_object, format_of, recognise
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import Label
+from stepsight.core.models.abstract import ServedEvaluator
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, read_card, repository
+from stepsight.core.models.config_files import read_config_file
+from stepsight.core.models.evaluator import ATTENTIONS, check_numbers, named
+from stepsight.core.models.location import TOKENIZER, is_hub_id, model_folder
+from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
+from stepsight.core.models.repositories import with_known
+from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.prompts.template import PromptTemplate, Read
+from stepsight.core.scores import Thresholds
+from stepsight.core.scoring.forward import Input
+from stepsight.core.scoring.modes import assemble, mode_inputs
+from stepsight.core.servers.address import Address
+from stepsight.core.servers.server import AT_ONCE, Server, ServerError
+from stepsight.core.servers.vllm import ServedModel, classify_tokens, find_model, next_tokens, server_tokens
+from stepsight.core.trace import Trace
+
+TOKENIZER_OPTION, REQUESTS_OPTION = "tokenizer", "requests"
+
+_MOST_REQUESTS = 1024
+_PROBE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So the answer is 5."])
+_TEXT = "Step 1: 2 + 3 = 5, so the answer is \\boxed{5}."
+# Logits that later tokens change by more than this part of their range are not changed by rounding alone.
+_ROUNDING = 0.05
+_MANUAL = "See the manual, Evaluators behind a vLLM server."
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """A server that gives logits of `columns` classes, of which `rows` stand for neg, neu and pos; or, where it
+    cannot do otherwise, their probabilities."""
+
+    columns: int
+    rows: Rows
+    logits: bool = True
+
+    def probabilities(self, values: Floats32) -> Floats32:
+        """Of neg, neu and pos, shape (n, 3), for what the server gave, shape (n, columns)."""
+        exact = values.astype(np.float64)
+        if not self.logits:
+            with np.errstate(divide="ignore"):
+                exact = np.log(exact) - (np.log1p(-exact) if self.rows == SIGMOID else 0)
+        logits = np.full((len(values), len(Label)), -np.inf)
+        for label, column in enumerate(self.rows):
+            if column is not None:
+                logits[:, label] = exact[:, column]
+            elif self.rows == SIGMOID and label == Label.NEG:
+                logits[:, label] = 0
+        return _softmax(logits)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """A server of a language model, asked for the `tokens` wrong and right; over the `whole` vocabulary, the
+    probability of the latter is the validity."""
+
+    tokens: tuple[int, int]
+    whole: bool
+
+    def probabilities(self, likely: list[float]) -> Floats32:
+        """Of neg, neu and pos, shape (1, 3), by how likely both tokens are, as logarithms."""
+        wrong, right = likely
+        if self.whole:
+            valid = float(np.exp(right))
+            return np.array([[1 - valid, 0, valid]], np.float32)
+        return _softmax(np.array([[wrong, -np.inf, right]]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VllmEvaluator(ServedEvaluator):
+    """Asks a vLLM server what it makes of the tokens of a trace. `identity` is its fingerprint: of the model's
+    name, format, template and tokenizer, since the weights cannot be seen."""
+
+    server: Server
+    model: ServedModel
+    encoder: Encoder
+    reading: _Classes | _Answers
+    causal: bool
+    longest: int | None
+    identity: str
+
+    @property
+    def fingerprint(self) -> str:
+        return self.identity
+
+    @property
+    def attention(self) -> str:
+        return ATTENTIONS[self.causal]
+
+    @property
+    def context(self) -> int | None:
+        return self.longest
+
+    @property
+    def described(self) -> str:
+        limit = "" if self.longest is None else f", inputs of up to {self.longest:,} tokens"
+        asked = "one request per step" if isinstance(self.reading, _Answers) else "its classes read token by token"
+        return (
+            f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {asked}{limit}. "
+            "Its weights cannot be seen: judgments are kept by its name."
+        )
+
+    def encode(self, trace: Trace) -> Encoded:
+        """Token ids of the whole trace. Raises `UserError` where it is longer than the server reads."""
+        encoded = self.encoder.encode(trace)
+        if self.longest is not None and len(encoded) > self.longest:
+            raise UserError(
+                f"{named(trace)} has {len(encoded):,} tokens, {self.name} at {self.server.url} reads at most "
+                f"{self.longest:,}.",
+                "Shorten it, leave such traces out with --skip-too-long, or raise vLLM's --max-model-len.",
+            )
+        return encoded
+
+    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
+        return sum(item.length for item in self._inputs(trace, encoded, mode))
+
+    def judge_all(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment]:
+        async def ask(item: tuple[Trace, Encoded]) -> list[Floats32]:
+            return list(await gather(*(self._rows(one) for one in self._inputs(*item, mode))))
+
+        for (trace, _), rows in self.server.ordered(encoded, ask, check):
+            check_numbers(self.name, rows, trace)
+            parts = (np.concatenate(rows),) if self.causal else tuple(rows)
+            yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
+
+    def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
+        """As `mode_inputs`; of a language model, whose answer comes after an input, one for each sub-step."""
+        if isinstance(self.reading, _Answers):
+            return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
+        return mode_inputs(trace, encoded, mode, causal=self.causal)
+
+    async def _rows(self, item: Input) -> Floats32:
+        """The probabilities at the positions of an input, shape (reads, 3). Raises `ServerError`."""
+        ids = item.ids[: item.length]
+        if isinstance(self.reading, _Answers):
+            likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.reading.tokens)
+            return self.reading.probabilities(likely)
+        rows = await classify_tokens(self.server, self.model.name, ids.tolist(), self.reading.columns)
+        return self.reading.probabilities(_at(rows, ids, item.reads, self.encoder, self.server.url))
+
+
+def open_served(address: Address) -> VllmEvaluator:
+    """The evaluator of an address. Asks the server what it serves and tries it with a short trace.
+
+    Raises `UserError` where the server is not there, has no such model, or does not serve it in a way that its
+    format can be read from; and where its tokenizer is not to be had, or another one.
+    """
+    address.check_options({TOKENIZER_OPTION, REQUESTS_OPTION})
+    server = Server(address.url, at_once=_requests(address))
+    try:
+        return _opened(server, address)
+    except BaseException:
+        server.close()
+        raise
+
+
+def _opened(server: Server, address: Address) -> VllmEvaluator:
+    model = server.now(find_model(server, address.model))
+    checkpoint = _describing(address, model)
+    kind = recognise(checkpoint)
+    defaults = kind.template(checkpoint)
+    try:
+        template = PromptTemplate.from_dict({**defaults, **checked_object(checkpoint.card, "template")})
+        thresholds = Thresholds.from_dict(checked_object(checkpoint.card, "thresholds"))
+        provenance = checked_object(checkpoint.card, "provenance")
+        encoder = Encoder(load_tokenizer(checkpoint.folder), template)
+    except UserError as error:
+        raise error.at(str(checkpoint.folder)) from None
+    _check_tokenizer(server, address, checkpoint, model)
+    reading, causal = _tried(server, model, checkpoint, kind, encoder)
+    name = address.model.rstrip("/").rpartition("/")[2]
+    return VllmEvaluator(
+        name=f"{name} (vllm)",
+        format=format_of(checkpoint, kind),
+        thresholds=thresholds,
+        provenance=provenance,
+        outputs=outputs_of(reading.rows if isinstance(reading, _Classes) else VALIDITY),
+        server=server,
+        model=model,
+        encoder=encoder,
+        reading=reading,
+        causal=causal,
+        longest=_longest(checkpoint, model, reading),
+        identity=_identity(address.model, kind.NAME, template, checkpoint, reading, causal=causal),
+    )
+
+
+def _requests(address: Address) -> int:
+    text = address.options.get(REQUESTS_OPTION, str(AT_ONCE))
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= _MOST_REQUESTS):
+        raise UserError(
+            f"{address}: {REQUESTS_OPTION} is {text!r:.40}, expected a number from 1 to {_MOST_REQUESTS:,}."
+        )
+    return int(text)
+
+
+def _describing(address: Address, model: ServedModel) -> Checkpoint:
+    """What describes the model, without weights. Raises `UserError` where it is not to be had."""
+    named_here = address.options.get(TOKENIZER_OPTION)
+    for spec in (named_here,) if named_here else (address.model, model.root):
+        if spec is not None and Path(spec).is_dir():
+            folder = Path(spec)
+        elif spec is not None and is_hub_id(spec):
+            folder = model_folder(spec, weights=False)
+        else:
+            continue
+        return Checkpoint(folder, read_config_file(folder), with_known(repository(folder), read_card(folder)))
+    wanted = named_here or address.model
+    raise UserError(
+        f"{address}: there is no folder {wanted!r}, and it is no model hub's OWNER/NAME.",
+        f"Name where its config.json and {TOKENIZER} are: {address.kind}:{address.url}#{address.model},"
+        f"{TOKENIZER_OPTION}=FOLDER.",
+    )
+
+
+def _check_tokenizer(server: Server, address: Address, checkpoint: Checkpoint, model: ServedModel) -> None:
+    """Raises `UserError` where the server reads a text as other tokens than we do."""
+    theirs = server.now(server_tokens(server, model.name, _TEXT))
+    ours = load_tokenizer(checkpoint.folder).encode(_TEXT, add_special_tokens=False).ids
+    if theirs is not None and theirs != ours:
+        raise UserError(
+            f"{address}: the server has another tokenizer for it than {checkpoint.folder}.",
+            f"Name the folder of the model that it serves: …#{address.model},{TOKENIZER_OPTION}=FOLDER.",
+        )
+
+
+def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _Answers) -> int | None:
+    """The longest input in tokens. A language model needs room for its answer."""
+    limits = [] if model.context is None else [model.context - isinstance(reading, _Answers)]
+    own = checkpoint.config.get("max_position_embeddings")
+    limits += [own] if isinstance(own, int) and not isinstance(own, bool) else []
+    return min(limits, default=None)
+
+
+def _identity(
+    name: str,
+    kind: str,
+    template: PromptTemplate,
+    checkpoint: Checkpoint,
+    reading: _Classes | _Answers,
+    *,
+    causal: bool,
+) -> str:
+    """What is known of it. A language model served as a classifier is the same one."""
+    rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
+    whole = isinstance(reading, _Answers) and reading.whole
+    tokenizer = hashlib.sha256((checkpoint.folder / TOKENIZER).read_bytes()).hexdigest()
+    parts = ["vllm", name, kind, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _own_rows(checkpoint: Checkpoint) -> tuple[int, Rows]:
+    if stepsight.read_layers(checkpoint) != LAST:
+        raise UserError(
+            f"{checkpoint.folder}: its head does not read the last layer alone, which is all that vLLM serves.",
+            "Score with it here.",
+        )
+    return len(Label), THREE_WAY
+
+
+_CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
+    qwen_prm.NAME: lambda checkpoint: (2, VALIDITY),
+    reasoneval.NAME: lambda checkpoint: (len(Label), THREE_WAY),
+    value_head.NAME: lambda checkpoint: (1, SIGMOID),
+    token_classification.NAME: token_classification.classes,
+    stepsight.NAME: _own_rows,
+}
+"""Formats whose heads have classes: how many, and which stand for neg, neu and pos."""
+
+_ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
+    math_shepherd.NAME: lambda checkpoint: math_shepherd.answers(checkpoint, checkpoint.size("vocab_size")),
+    two_token.NAME: answer_ids,
+    chat_two_token.NAME: answer_ids,
+}
+"""Formats of language models: the ids of their tokens for wrong and right."""
+
+
+def _tried(
+    server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
+) -> tuple[_Classes | _Answers, bool]:
+    """How the server's answers are read, and whether it is causal."""
+    if kind.NAME not in (*_CLASSES, *_ANSWERS):
+        readable = ", ".join([*_CLASSES, *_ANSWERS])
+        raise UserError(
+            f"{checkpoint.folder}: the {kind.NAME} format cannot be read from a vLLM server, but {readable}.",
+            "Score with it here.",
+        )
+    encoded = encoder.encode(_PROBE)
+    ids = encoded.ids.tolist()
+
+    async def classes(*, activated: bool = False) -> Floats32 | None:
+        try:
+            return await classify_tokens(server, model.name, ids, activated=activated)
+        except ServerError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    values = server.now(classes())
+    if values is None and kind.NAME in _ANSWERS:
+        wrong, right = _ANSWERS[kind.NAME](checkpoint)
+        reading = _Answers((wrong, right), softmax_of(checkpoint) == Softmax.VOCABULARY)
+        server.now(next_tokens(server, model.name, ids, reading.tokens))
+        return reading, True
+    if values is None:
+        raise ServerError(
+            f"{server.url}: the server writes text with {model.name}, and does not classify tokens.",
+            f"Serve it with --runner pooling. {_MANUAL}",
+        )
+    columns, rows = _columns(server, checkpoint, kind, values)
+    _at(values, encoded.ids, encoded.reads, encoder, server.url)
+    activated = server.now(classes(activated=True))
+    logits = activated is None or not np.array_equal(values, activated) or not _are_probabilities(values)
+    return _Classes(columns, rows, logits), _is_causal(server, model, checkpoint, encoded, values)
+
+
+def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
+    """The classes of the server's model. Raises `ServerError` where it has another number of them."""
+    found = values.shape[1]
+    if kind.NAME in _ANSWERS:
+        if softmax_of(checkpoint) == Softmax.VOCABULARY:
+            raise ServerError(f"{server.url}: two classes do not tell a token's share of the vocabulary.",
+                              "Serve it as a language model: without --runner pooling.")  # fmt: skip
+        expected, rows = (1, SIGMOID) if found == 1 else (2, VALIDITY)
+    else:
+        expected, rows = _CLASSES[kind.NAME](checkpoint)
+    if len(values) and found != expected:
+        raise ServerError(
+            f"{server.url}: the server gives {found} numbers for a token, the {kind.NAME} format has {expected}.",
+            f"Check how it is served. {_MANUAL}",
+        )
+    return expected, rows
+
+
+def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
+    """The rows at the positions `reads` of an input, of what the server gave: a row for each token, or for each
+    that ends a step. Raises `ServerError` where it is neither."""
+    if len(rows) == len(ids):
+        return rows[reads]
+    ends = np.zeros(0, np.int64)
+    if encoder.template.read == Read.SEPARATOR:
+        ends = np.flatnonzero(ids == encoder.separator)
+    if len(rows) != len(ends) or not np.isin(reads, ends).all():
+        raise ServerError(
+            f"{url}: the server gives {len(rows):,} rows for {len(ids):,} tokens, where {len(ends):,} end a step.",
+            'Serve it with --pooler-config \'{"tok_pooling_type": "ALL"}\'.',
+        )
+    return rows[np.searchsorted(ends, reads)]
+
+
+def _is_causal(
+    server: Server, model: ServedModel, checkpoint: Checkpoint, encoded: Encoded, whole: Floats32
+) -> bool:
+    """Whether later tokens leave what the server says of earlier ones as it is. Where it gives no row for each
+    token, the format is one of causal models. Raises `ServerError` where stepsight.json says otherwise."""
+    if len(whole) != len(encoded.ids):
+        return True
+    start = encoded.ids[: int(encoded.ends[0]) + 1].tolist()
+    part = server.now(classify_tokens(server, model.name, start))
+    if len(part) != len(start) or part.shape[1] != whole.shape[1]:
+        raise ServerError(f"{server.url}: the server gives {len(part):,} rows for {len(start):,} tokens.", _MANUAL)
+    changed = float(np.abs(part - whole[: len(part)]).max())
+    causal = changed <= _ROUNDING * float(np.ptp(whole))
+    said: Any = checkpoint.card.get("attention")
+    if said in ATTENTIONS and said != ATTENTIONS[causal]:
+        raise ServerError(
+            f"{server.url}: {model.name} is {said} by its stepsight.json, and the server runs it otherwise: later "
+            f"tokens {'change nothing' if causal else 'change what it says of earlier ones'}.",
+            "Score with it here.",
+        )
+    return causal
+
+
+def _are_probabilities(values: Floats32) -> bool:
+    """Whether the numbers of each token are shares of one, or its only one is a share."""
+    shares = bool(((values >= 0) & (values <= 1)).all())
+    return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
+
+
+def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:
+    """Along the last axis; in double precision until the end."""
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    shares: Floats32 = (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
+    return shares

@@ -1,0 +1,150 @@
+"""What a vLLM server says of token ids: the classes of each token, or how likely a token comes next.
+
+The routes, as vLLM 0.32 has them, abbreviated:
+
+    GET /v1/models          {"data": [{"id": "prm", "root": "Qwen/Qwen2.5-Math-PRM-7B", "max_model_len": 4096, …}]}
+    POST /tokenize          {"model": "prm", "prompt": "2 + 3", "add_special_tokens": false}
+                            {"tokens": [17, 488, 220, 18], …}
+    POST /pooling           {"model": "prm", "input": [9707, …], "task": "token_classify", "use_activation": false}
+                            {"data": [{"index": 0, "data": [[0.91, -1.2], …]}], …}
+    POST /v1/completions    {"model": "prm", "prompt": [9707, …], "max_tokens": 1, "logprobs": 1,
+                             "logprob_token_ids": [387, 648], "return_tokens_as_token_ids": true}
+                            {"choices": [{"logprobs": {"top_logprobs": [{"token_id:387": -1.3, …}]}, …}], …}
+
+With `"encoding_format": "base64"` the classes come as float32 in little endian. There is a row for each token, or
+where the server pools by steps, for each token that ends one.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.servers.server import Server, ServerError
+
+_HINT = "Check that a vLLM server runs there, and which version."
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model as a server lists it: its name there, what it was loaded from, and the longest input in tokens, None
+    where the server does not say."""
+
+    name: str
+    root: str
+    context: int | None
+
+
+async def find_model(server: Server, name: str) -> ServedModel:
+    """The model of that name. Raises `ServerError` where the server has others, or lists none."""
+    listed = (await server.get("models", attempts=1)).get
+    try:
+        models = [(str(one["id"]), one) for one in _list(listed("data"))]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _foreign(server, "models") from None
+    found = next((one for model, one in models if model == name), None)
+    if found is None:
+        names = ", ".join(repr(model) for model, _ in models[:5]) or "none"
+        raise ServerError(f"{server.url}: the server has no model {name!r}.", f"It has: {names:.300}.")
+    context = found.get("max_model_len")
+    root = found.get("root")
+    return ServedModel(
+        name,
+        root if isinstance(root, str) else name,
+        context if isinstance(context, int) and not isinstance(context, bool) and context > 0 else None,
+    )
+
+
+async def server_tokens(server: Server, model: str, text: str) -> list[int] | None:
+    """The token ids of a text by the server's own tokenizer; None where it does not tell them."""
+    body = {"model": model, "prompt": text, "add_special_tokens": False}
+    try:
+        answer = await server.post("/tokenize", body, attempts=1)
+    except ServerError as error:
+        if error.status is None:
+            raise
+        return None
+    tokens = answer.get("tokens") if isinstance(answer, dict) else None
+    return tokens if isinstance(tokens, list) else None
+
+
+async def classify_tokens(
+    server: Server, model: str, ids: Sequence[int], columns: int | None = None, *, activated: bool = False
+) -> Floats32:
+    """What the classes come to at tokens, shape (tokens, columns): logits, or where they are `activated`, what the
+    server makes of them. `columns` is their number, where it is known.
+
+    Raises `ServerError`, one of status 404 where the server does not classify tokens.
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "input": ids,
+        "task": "token_classify",
+        "use_activation": activated,
+        "encoding_format": "float" if columns is None else "base64",
+    }
+    if columns is not None:
+        body["endianness"] = "little"
+    answer = await server.post("/pooling", body)
+    try:
+        rows = _rows(answer["data"][0]["data"], columns)
+    except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
+        raise _foreign(server, "/pooling") from None
+    if not np.isfinite(rows).all():
+        raise ServerError(f"{server.url}: the server answers with numbers that are none.", "Its weights overflow.")
+    return rows
+
+
+async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
+    """How likely each of some tokens comes after others, among the whole vocabulary, as logarithms.
+
+    Raises `ServerError`, also where the server does not tell the probabilities of tokens that it is asked for.
+    """
+    body = {
+        "model": model,
+        "prompt": ids,
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "logprob_token_ids": list(tokens),
+        "return_tokens_as_token_ids": True,
+    }
+    answer = await server.post("completions", body)
+    try:
+        likely = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+        return [float(likely[f"token_id:{token}"]) for token in tokens]
+    except KeyError:
+        raise ServerError(
+            f"{server.url}: the server does not give the probabilities of the tokens that it is asked for.",
+            "Take a newer vLLM, or serve the model as a classifier: see the manual, Evaluators.",
+        ) from None
+    except (IndexError, TypeError, ValueError):
+        raise _foreign(server, "completions") from None
+
+
+def _rows(value: Any, columns: int | None) -> Floats32:
+    """The numbers of an answer, as lists or in base64. Raises `ValueError` where they are no table."""
+    if isinstance(value, str):
+        numbers = np.frombuffer(base64.b64decode(value, validate=True), "<f4")
+        return numbers.astype(np.float32).reshape(-1, columns or 1)
+    rows = np.array(_list(value), np.float32)
+    if rows.ndim == 1:
+        # One class, or no token that ends a step.
+        rows = rows.reshape(-1, columns or 1)
+    if rows.ndim != 2 or (columns is not None and rows.shape[1] != columns):
+        raise ValueError
+    return rows
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError
+    return value
+
+
+def _foreign(server: Server, path: str) -> ServerError:
+    return ServerError(f"{server.url}: what the server answers to {path} is not what vLLM answers.", _HINT)
