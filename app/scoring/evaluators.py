@@ -26,6 +26,7 @@ from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipp
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.servers.address import is_address
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.calibrations import find_thresholds
@@ -285,7 +286,7 @@ def _description(fetched: Fetched, place: Placement) -> Description | None:
 
 
 def _spec(spec: str | Path) -> str:
-    return str(spec) if is_shipped(spec) else str(evaluator_folder(spec).resolve())
+    return str(spec) if is_shipped(spec) or is_address(spec) else str(evaluator_folder(spec).resolve())
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:

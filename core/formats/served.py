@@ -77,17 +77,14 @@ class _Classes:
 
     def probabilities(self, values: Floats32) -> Floats32:
         """Of neg, neu and pos, shape (n, 3), for what the server gave, shape (n, columns)."""
-        exact = values.astype(np.float64)
-        if not self.logits:
-            with np.errstate(divide="ignore"):
-                exact = np.log(exact) - (np.log1p(-exact) if self.rows == SIGMOID else 0)
-        logits = np.full((len(values), len(Label)), -np.inf)
+        absent = -np.inf if self.logits else 0.0
+        numbers = np.full((len(values), len(Label)), absent)
         for label, column in enumerate(self.rows):
             if column is not None:
-                logits[:, label] = exact[:, column]
-            elif self.rows == SIGMOID and label == Label.NEG:
-                logits[:, label] = 0
-        return _softmax(logits)
+                numbers[:, label] = values[:, column]
+        if self.rows == SIGMOID:
+            numbers[:, Label.NEG] = 0 if self.logits else 1 - numbers[:, Label.POS]
+        return _softmax(numbers) if self.logits else numbers.astype(np.float32)
 
 
 @dataclass(frozen=True)

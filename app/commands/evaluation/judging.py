@@ -14,6 +14,7 @@ from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.servers.address import is_address
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
@@ -81,8 +82,9 @@ class _Run:
             self.complete(name, stored.fingerprint)
 
     def _dtype(self, name: str) -> str:
-        """The type of the weights of one that can run; a rule's is float32."""
-        return "float32" if name == EQUATIONS else resolved(self.place, evaluator_folder(name)).dtype
+        """The type of the weights of one that can run; what has no folder, has float32."""
+        has_folder = name != EQUATIONS and not is_address(name)
+        return resolved(self.place, evaluator_folder(name)).dtype if has_folder else "float32"
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Judge what is missing, if the evaluator is there to run; None where it is not.
