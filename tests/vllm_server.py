@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM
 
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.model import VALIDITY as VALIDITY
 from stepsight.core.models.model import Rows
 from tests.local_server import LocalServer
 
@@ -88,10 +89,10 @@ class Converted:
 
 @dataclass
 class Day:
-    """How a server behaves, where requests that compute something count, from 1: `fails_every` so many it answers
-    500, `halves_every` it sends half of the JSON, `breaks_every` half of the bytes that it announced,
-    `refuses_every` it answers 429, and `dies_after` so many it is gone. Each takes `seconds`. `asks` are how many
-    were made, `most_at_once` at the same time."""
+    """How a server behaves, where requests that compute something count, from 1, after the first `spares`:
+    `fails_every` so many it answers 500, `halves_every` it sends half of the JSON, `breaks_every` half of the bytes
+    that it announced, `refuses_every` it answers 429, and `dies_after` so many it is gone. Each takes `seconds`.
+    `asks` are how many were made, `most_at_once` at the same time."""
 
     fails_every: int = 0
     halves_every: int = 0
@@ -100,6 +101,7 @@ class Day:
     dies_after: int = 0
     seconds: float = 0.0
     key: str = ""
+    spares: int = 0
     asks: int = 0
     at_once: int = 0
     most_at_once: int = 0
@@ -181,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
         computes = route in (self._pooling, self._completions)
         with day.lock:
             day.asks += computes
-            number = day.asks if computes else 0
+            number = max(0, day.asks - day.spares) if computes else 0
             day.at_once += computes
             day.most_at_once = max(day.most_at_once, day.at_once)
             if computes:

@@ -174,7 +174,8 @@ class Worker:
         missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
         hold.begin(dataset.traces, dataset.traces - missing)
         traces = missing_traces(self.store, job.dataset_id, evaluator.id, job.mode)
-        save_judgments(self.store, evaluator.id, hold.watch(scorer.score(traces, job.mode, hold.leave_out)))
+        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check)
+        save_judgments(self.store, evaluator.id, hold.watch(judgments))
         return said
 
     def _accept(self, job: Job, evaluator: "Evaluator") -> str:
@@ -293,6 +294,13 @@ class _Hold:
         if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
 
+    def check(self) -> None:
+        """Raises `_StoppedError` or `_LostError` where the work is to end: a server may be long in answering."""
+        if self._orders.is_stopping:
+            raise _StoppedError
+        if self.lost.is_set():
+            raise _LostError
+
     def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
         """The judgments as they come, counted, as long as the job is ours and nobody asks to stop."""
         for judgment in judgments:
@@ -304,10 +312,7 @@ class _Hold:
 
     def watch_bytes(self, done: int, total: int) -> None:
         """Count the bytes of an import or a fetch, as long as the job is ours and nobody asks to stop."""
-        if self._orders.is_stopping:
-            raise _StoppedError
-        if self.lost.is_set():
-            raise _LostError
+        self.check()
         if total != self._total:
             self._total = total
             self.begin(total, done)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
+from stepsight.core.models.description import SERVED
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import STORED, typed_name
 from stepsight.core.scores import Thresholds
@@ -25,6 +26,8 @@ def exports_html(
 ) -> Markup:
     """Links, downloads, saving, and lines that reproduce the result, whose permalink is `token`."""
     types = {name: evaluators.about(name).dtype for name in form.evaluators}
+    # What a server has cannot be asked of it.
+    types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
     specs = {name: evaluators.spec(name) for name in form.evaluators}
     if read_only:
         # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.description import Description
+from stepsight.core.models.description import SERVED, Description
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
-
-SERVED = "served"
-"""Stands for the type of weights that are somewhere else."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,6 +6,9 @@ from typing import Any
 
 from stepsight.core.scores import Outputs, Thresholds
 
+SERVED = "served"
+"""Stands for the type of weights that a server has."""
+
 
 @dataclass(frozen=True)
 class Description:

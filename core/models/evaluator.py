@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.label import Label
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
@@ -154,6 +155,9 @@ def write_description(
     # Where the backbone lay concerns nobody else.
     config.pop("_name_or_path", None)
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
+    # Others that serve it, such as vLLM, make a head of as many classes.
+    config["id2label"] = {str(int(label)): label.text for label in Label}
+    config["label2id"] = {label.text: int(label) for label in Label}
     _write_json(folder / "config.json", config)
     encoder.tokenizer.save(str(folder / TOKENIZER))
     card = {

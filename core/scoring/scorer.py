@@ -45,15 +45,20 @@ class Scorer:
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
 
     def score(
-        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+        self,
+        traces: Iterable[Trace],
+        mode: Mode | str = Mode.OFFLINE,
+        on_skip: Skip | None = None,
+        check: Check = go_on,
     ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in input order, holding `window` traces at a time.
+        """Yield a judgment for each trace, in input order, holding `window` traces at a time; one behind a server,
+        a few for each request at once.
 
         Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
         than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
-        raises it where a probability is not a number.
+        raises it where a probability is not a number. What `check` raises ends it, as in `score_encoded`.
         """
-        return self.score_encoded(self._encode(traces, on_skip), mode)
+        return self.score_encoded(self._encode(traces, on_skip), mode, check)
 
     def score_encoded(
         self,

@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from collections import deque
 from types import TracebackType
 
 
 class Pace:
-    """At most `most` requests at a time, and none before the server wants the next.
+    """At most `most` requests at a time, in the order in which they are made, and none before the server wants the
+    next.
 
     A refusal halves how many there may be, and each answer raises it by a part of one, so that as many answers as
     requests at once bring one more: what networks do against congestion. A burst of refusals counts as one. Of one
@@ -15,10 +17,10 @@ class Pace:
 
     def __init__(self, most: int) -> None:
         self.most = most
+        self.running = 0
         self._limit = float(most)
-        self._running = 0
         self._not_before = 0.0
-        self._free = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def at_once(self) -> int:
@@ -26,20 +28,21 @@ class Pace:
         return max(1, int(self._limit))
 
     async def __aenter__(self) -> None:
-        async with self._free:
-            await self._free.wait_for(lambda: self._running < self.at_once)
-            self._running += 1
+        if self.running < self.at_once and not self._waiting:
+            self.running += 1
+        else:
+            await self._turn()
         try:
             while (wait := self._not_before - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
         except asyncio.CancelledError:
-            await self._leave()
+            self._leave()
             raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._leave()
+        self._leave()
 
     def answered(self) -> None:
         """The server answered a request."""
@@ -52,8 +55,22 @@ class Pace:
             self._limit = max(1.0, self._limit / 2)
         self._not_before = max(self._not_before, now + seconds)
 
-    async def _leave(self) -> None:
-        async with self._free:
-            self._running -= 1
-            # Two, since the limit may have risen.
-            self._free.notify(2)
+    async def _turn(self) -> None:
+        """Wait for a place, which counts as taken then."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # One that is passed over later holds no place.
+            if not turn.cancelled():
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        self.running -= 1
+        while self._waiting and self.running < self.at_once:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.running += 1
+                turn.set_result(None)

@@ -117,18 +117,29 @@ class Server:
         """Each item with its answer, in the order of the items, of which a few times as many are held as there are
         requests at once. `ask` makes the requests for one.
 
-        What `ask` raises for an item is raised in its turn, after all answers before it. What `check` raises ends
-        the work: it is called while answers are waited for. When it ends, by that, an error or the caller's
-        leaving, the requests that are under way are cancelled, which servers notice.
+        What `ask` raises for an item is raised in its turn, after all answers before it; so is a `UserError` that
+        is raised in place of an item. What `check` raises ends the work: it is called while answers are waited for.
+        When it ends, by that, an error or the caller's leaving, the requests that are under way are cancelled,
+        which servers notice.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
+        rest, failed = iter(items), None
         try:
-            for item in items:
+            while True:
+                try:
+                    item = next(rest)
+                except StopIteration:
+                    break
+                except UserError as error:
+                    failed = error
+                    break
                 begun.append((item, self._begin(ask(item))))
                 while begun and (len(begun) >= _WINDOW * self.at_once or begun[0][1].done()):
                     yield _waited(*begun.popleft(), check)
             while begun:
                 yield _waited(*begun.popleft(), check)
+            if failed is not None:
+                raise failed
         finally:
             for _, future in begun:
                 future.cancel()

@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--evaluator",
         action="append",
         metavar="NAME",
-        help="a stored one, a shipped one or a folder; may be repeated (default: all that judged the dataset)",
+        help="a stored one, a shipped one, a folder, or vllm:http://HOST:8000/v1#MODEL behind a server; may be "
+        "repeated (default: all that judged the dataset)",
     )
     parser.add_argument(
         "--mode", action="append", choices=[Mode.OFFLINE.value, Mode.ONLINE.value], help="default: both"

@@ -63,7 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="the longest that a program's request may take (default: %(default)s)",
     )
-    parser.add_argument("--evaluator", action="append", default=[], metavar="FOLDER", help="offer this one too")
+    parser.add_argument(
+        "--evaluator",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="offer this one too: a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL",
+    )
     parser.add_argument("--access-log", action="store_true", help="log every request: no query, no text, no token")
     parser.add_argument(
         "--log-format",
