@@ -30,7 +30,10 @@ FILES = [
     *sorted((ROOT / "assets").glob("*/*/README.md")),
 ]
 # Options of other commands.
-FOREIGN = {"--global", "--no-build-isolation", "--nproc-per-node"}
+FOREIGN = {
+    *("--global", "--no-build-isolation", "--nproc-per-node"),
+    *("--hf-overrides", "--max-model-len", "--served-model-name"),
+}
 # What begins so and has no placeholder in it is a path of the repository.
 PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
 

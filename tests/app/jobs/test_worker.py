@@ -22,6 +22,7 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.placement import Placement
+from stepsight.core.scoring.forward import go_on
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
@@ -40,10 +41,10 @@ def slowly(monkeypatch):
     """Traces come one by one, 20 ms each, and heartbeats every 10 ms."""
     whole = Scorer.score
 
-    def score(self, traces, mode, on_skip=None):
+    def score(self, traces, mode, on_skip=None, check=go_on):
         for trace in traces:
             time.sleep(0.02)
-            yield from whole(self, [trace], mode, on_skip)
+            yield from whole(self, [trace], mode, on_skip, check)
 
     monkeypatch.setattr(Scorer, "score", score)
     monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
