@@ -42,7 +42,7 @@ AT_ONCE = 32
 SECONDS = 300.0
 """For how long a server may say nothing to a request: a long generation takes minutes."""
 
-LARGEST = 1 << 26
+LARGEST = 1 << 24
 """Bytes of an answer."""
 
 _CONNECTING = 10.0

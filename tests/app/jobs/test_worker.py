@@ -21,6 +21,7 @@ from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.forward import go_on
 from stepsight.core.scoring.scorer import Scorer
@@ -34,6 +35,7 @@ from tests.app.processes import judged, silence, start, until, worker_of
 from tests.checkpoints import write_evaluator
 from tests.forked import Forked
 from tests.storage.samples import add, many
+from tests.vllm_server import Classifier, Day, VllmServer
 
 
 @pytest.fixture
@@ -305,3 +307,62 @@ def count(store, dataset):
         found = session.scalars(select(JudgmentRow.trace_id).where(JudgmentRow.dataset_id == dataset.id)).all()
     assert len(set(found)) == len(found)
     return len(found)
+
+
+@pytest.fixture
+def behind(tiny, monkeypatch):
+    """A server that runs `tiny`, and what a job for it is started with."""
+    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
+    with server.running() as url:
+        address = server.address(url, requests=2)
+        fingerprint = load_evaluator(address).fingerprint
+        yield server, {"evaluator": "prm (vllm)", "spec": address, "fingerprint": fingerprint}
+
+
+def test_an_evaluator_behind_a_server_judges(sqlite_store, tiny, behind):
+    server, given = behind
+    add(sqlite_store)
+    server.day = Day(fails_every=3)
+    job = start(sqlite_store, tiny, **given)
+    assert Worker(sqlite_store).work_one()
+    assert (get_job(sqlite_store, job.id).state, len(judged(sqlite_store))) == (State.DONE, 4)
+    (evaluator,) = list_evaluators(sqlite_store)
+    assert (evaluator.name, evaluator.fingerprint) == ("prm (vllm)", given["fingerprint"])
+
+
+def test_a_server_that_dies_fails_the_job_which_goes_on_later(sqlite_store, tiny, behind):
+    server, given = behind
+    add(sqlite_store, many(20))
+    # Three requests try what it does.
+    server.day = Day(spares=3, dies_after=7)
+    worker = Worker(sqlite_store)
+    job = start(sqlite_store, tiny, Mode.ONLINE, **given)
+    assert worker.work_one()
+    found = get_job(sqlite_store, job.id)
+    assert found.state == State.FAILED
+    assert "the server broke off" in found.reason
+    assert found.done < 20
+    server.day = Day()
+    resume_job(sqlite_store, job.id)
+    assert worker.work_one()
+    found = get_job(sqlite_store, job.id)
+    assert (found.state, found.done) == (State.DONE, 20)
+    assert len(judged(sqlite_store)) == 20
+
+
+def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, tiny, behind):
+    server, given = behind
+    add(sqlite_store)
+    server.day = Day(spares=3, seconds=20)
+    job = start(sqlite_store, tiny, **given)
+    orders = Orders()
+    worker = threading.Thread(target=Worker(sqlite_store, orders).work_one)
+    worker.start()
+    until(lambda: server.day.at_once > 0)
+    began = time.monotonic()
+    orders.stop()
+    worker.join(10)
+    assert time.monotonic() - began < 5
+    server.day.hurry.set()
+    assert get_job(sqlite_store, job.id).state == State.QUEUED

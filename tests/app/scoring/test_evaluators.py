@@ -10,6 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -18,6 +19,7 @@ from stepsight.storage.judgments.evaluators import list_evaluators, register_loa
 from stepsight.storage.traces.queries import find_dataset
 from tests.checkpoints import write_evaluator
 from tests.storage.samples import ERROR, add
+from tests.vllm_server import Classifier, Day, VllmServer
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."], id="a")
 
@@ -173,3 +175,20 @@ def test_equations_are_scored_with_and_are_no_evaluator_of_scores():
     assert evaluators.spec("equations") == "equations"
     trace = Trace.of("Add.", ["2 + 2 = 5."])
     assert evaluators.judge("equations", trace).rationale == "Step 1: 2 + 2 = 5: is 4."
+
+
+def test_one_behind_a_server_is_offered_beside_the_others(tiny, monkeypatch):
+    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
+    with server.running() as url:
+        address = server.address(url)
+        offered = Evaluators([tiny, address], shipped=False)
+        assert offered.names == ["prm (vllm)", "tiny"]
+        assert offered.spec("prm (vllm)") == address
+        there, here = offered.judge("prm (vllm)", TRACE), offered.judge("tiny", TRACE)
+        np.testing.assert_allclose(there.hindsight.packed, here.hindsight.packed, atol=1e-5)
+        # What it said is kept when it has died.
+        server.day = Day(asks=1, dies_after=1)
+        assert offered.judge("prm (vllm)", TRACE).result is there.result
+        with pytest.raises(UserError, match="the server broke off"):
+            offered.judge("prm (vllm)", Trace.of("q", ["new"]))
