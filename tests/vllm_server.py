@@ -254,8 +254,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _tokenize(self, body: dict[str, Any]) -> Any:
         if not self.served.tokenizes:
             self._missing(body)
-        ids = self.own_tokenizer.encode(body["prompt"], add_special_tokens=body["add_special_tokens"]).ids
-        return {"count": len(ids), "max_model_len": self.served.context, "tokens": ids, "token_strs": None}
+        found = self.own_tokenizer.encode(body["prompt"], add_special_tokens=body["add_special_tokens"])
+        names = found.tokens if body.get("return_token_strs") else None
+        return {
+            "count": len(found.ids),
+            "max_model_len": self.served.context,
+            "tokens": found.ids,
+            "token_strs": names,
+        }
 
     def _pooling(self, body: dict[str, Any]) -> Any:
         ids = self._checked(body, "input")

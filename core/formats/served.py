@@ -14,7 +14,6 @@ does, whether its numbers are logits, and whether it lets tokens see later ones,
 
 import hashlib
 import json
-from asyncio import gather
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +51,7 @@ from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.forward import Input
 from stepsight.core.scoring.modes import assemble, mode_inputs
 from stepsight.core.servers.address import Address
-from stepsight.core.servers.server import AT_ONCE, Server, ServerError
+from stepsight.core.servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.servers.vllm import ServedModel, classify_tokens, find_model, next_tokens, server_tokens
 from stepsight.core.trace import Trace
 
@@ -156,7 +155,7 @@ class VllmEvaluator(ServedEvaluator):
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
         async def ask(item: tuple[Trace, Encoded]) -> list[Floats32]:
-            return list(await gather(*(self._rows(one) for one in self._inputs(*item, mode))))
+            return await together(self._rows(one) for one in self._inputs(*item, mode))
 
         for (trace, _), rows in self.server.ordered(encoded, ask, check):
             check_numbers(self.name, rows, trace)
@@ -237,27 +236,31 @@ def _requests(address: Address) -> int:
 def _describing(address: Address, model: ServedModel) -> Checkpoint:
     """What describes the model, without weights. Raises `UserError` where it is not to be had."""
     named_here = address.options.get(TOKENIZER_OPTION)
-    for spec in (named_here,) if named_here else (address.model, model.root):
-        if spec is not None and Path(spec).is_dir():
-            folder = Path(spec)
-        elif spec is not None and is_hub_id(spec):
-            folder = model_folder(spec, weights=False)
-        else:
+    reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
+    for spec in [named_here] if named_here else [address.model, model.root]:
+        try:
+            if Path(spec).is_dir():
+                folder = Path(spec)
+            elif is_hub_id(spec):
+                folder = model_folder(spec, weights=False)
+            else:
+                continue
+        except UserError as error:
+            reason = error.message
             continue
         return Checkpoint(folder, read_config_file(folder), with_known(repository(folder), read_card(folder)))
-    wanted = named_here or address.model
     raise UserError(
-        f"{address}: there is no folder {wanted!r}, and it is no model hub's OWNER/NAME.",
+        f"{address}: {reason}",
         f"Name where its config.json and {TOKENIZER} are: {address.kind}:{address.url}#{address.model},"
         f"{TOKENIZER_OPTION}=FOLDER.",
     )
 
 
 def _check_tokenizer(server: Server, address: Address, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raises `UserError` where the server reads a text as other tokens than we do."""
-    theirs = server.now(server_tokens(server, model.name, _TEXT))
-    ours = load_tokenizer(checkpoint.folder).encode(_TEXT, add_special_tokens=False).ids
-    if theirs is not None and theirs != ours:
+    """Raises `UserError` where the server knows tokens by other ids than we do. How it cuts a text into tokens does
+    not matter: it gets none."""
+    theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
+    if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
         raise UserError(
             f"{address}: the server has another tokenizer for it than {checkpoint.folder}.",
             f"Name the folder of the model that it serves: …#{address.model},{TOKENIZER_OPTION}=FOLDER.",

@@ -84,6 +84,17 @@ def go_on() -> None:
     """The check that ends nothing."""
 
 
+async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
+    """What several functions that ask the server come to, at the same time. Where one raises, the others are
+    cancelled."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
 class Server:
     """A server with the routes of OpenAI's interface below `url`. Safe to use from several threads.
 

@@ -3,8 +3,8 @@
 The routes, as vLLM 0.32 has them, abbreviated:
 
     GET /v1/models          {"data": [{"id": "prm", "root": "Qwen/Qwen2.5-Math-PRM-7B", "max_model_len": 4096, …}]}
-    POST /tokenize          {"model": "prm", "prompt": "2 + 3", "add_special_tokens": false}
-                            {"tokens": [17, 488, 220, 18], …}
+    POST /tokenize          {"model": "prm", "prompt": "2 + 3", "return_token_strs": true, …}
+                            {"tokens": [17, 488, 220, 18], "token_strs": ["2", "Ġ+", "Ġ", "3"], …}
     POST /pooling           {"model": "prm", "input": [9707, …], "task": "token_classify", "use_activation": false}
                             {"data": [{"index": 0, "data": [[0.91, -1.2], …]}], …}
     POST /v1/completions    {"model": "prm", "prompt": [9707, …], "max_tokens": 1, "logprobs": 1,
@@ -54,22 +54,25 @@ async def find_model(server: Server, name: str) -> ServedModel:
     root = found.get("root")
     return ServedModel(
         name,
-        root if isinstance(root, str) else name,
+        root if isinstance(root, str) and root.isprintable() else name,
         context if isinstance(context, int) and not isinstance(context, bool) and context > 0 else None,
     )
 
 
-async def server_tokens(server: Server, model: str, text: str) -> list[int] | None:
-    """The token ids of a text by the server's own tokenizer; None where it does not tell them."""
-    body = {"model": model, "prompt": text, "add_special_tokens": False}
+async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int, str]] | None:
+    """The tokens of a text by the server's own tokenizer, ids with names; None where it does not tell them."""
+    body = {"model": model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
     try:
         answer = await server.post("/tokenize", body, attempts=1)
     except ServerError as error:
         if error.status is None:
             raise
         return None
-    tokens = answer.get("tokens") if isinstance(answer, dict) else None
-    return tokens if isinstance(tokens, list) else None
+    try:
+        ids, names = _list(answer["tokens"]), _list(answer["token_strs"])
+        return [(int(number), str(name)) for number, name in zip(ids, names, strict=True)]
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 async def classify_tokens(

@@ -13,7 +13,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.servers import server as module
 from stepsight.core.servers.pace import Pace
-from stepsight.core.servers.server import Server, ServerError
+from stepsight.core.servers.server import Server, ServerError, together
 from tests.local_server import LocalServer
 
 KEY = "sk-not-to-be-seen-1234567890"
@@ -325,6 +325,26 @@ def test_leaving_cancels_what_is_under_way():
         next(answers)
         answers.close()
         assert gone.acquire(timeout=5)
+
+
+def test_of_several_requests_for_one_item_the_others_end_with_the_first_that_fails():
+    gone = threading.Event()
+
+    def one_fails(number, body, handler):
+        if body == "bad":
+            return 400, {}, {}
+        handler.connection.settimeout(5)
+        if handler.connection.recv(1) == b"":
+            gone.set()
+        return None
+
+    async def ask(item):
+        return await together(server.post("echo", part) for part in ("slow", item))
+
+    with serving(one_fails) as (url, _), Server(url) as server:
+        with pytest.raises(ServerError, match="answers 400"):
+            list(server.ordered(["bad"], ask))
+        assert gone.wait(5)
 
 
 def test_a_key_goes_to_the_server_and_nowhere_else(monkeypatch, caplog):
