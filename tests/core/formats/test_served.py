@@ -25,6 +25,7 @@ from tests.checkpoints import (
     write_token_classifier,
 )
 from tests.core.formats.by_hand import TRACES
+from tests.hub import Hub, point_to
 from tests.vllm_server import Classifier, Converted, Day, LanguageModel, VllmServer, token_id
 
 # The goal is 1e-3; both sides compute in float32.
@@ -242,6 +243,19 @@ def test_the_tokenizer_comes_from_the_model_or_from_where_the_server_has_it(tmp_
         alias = load_evaluator(f"vllm:{url}#alias")
     assert (named.name, alias.name) == ("model (vllm)", "alias (vllm)")
     assert named.format == alias.format == "qwen-prm"
+
+
+def test_a_models_description_comes_from_the_hub_without_its_weights(tmp_path, monkeypatch):
+    folder = tmp_path / "published"
+    server = classifier(folder, name="lab/tiny-prm")
+    hub = Hub()
+    hub.folders[server.name] = folder
+    point_to(monkeypatch, hub.url, tmp_path / "cache")
+    with hub.running(), server.running() as url:
+        evaluator = load_evaluator(f"vllm:{url}#lab/tiny-prm")
+    assert (evaluator.name, evaluator.format) == ("tiny-prm (vllm)", "token-classification")
+    assert hub.sent("tokenizer.json")
+    assert hub.sent("model.safetensors") == []
 
 
 def test_a_trace_that_is_too_long_for_the_server(tmp_path):
