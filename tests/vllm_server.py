@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -170,11 +170,26 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
+    def handle(self) -> None:
+        """As ever, but quiet about those who leave before they are answered."""
+        with suppress(ConnectionError):
+            super().handle()
+
+    def finish(self) -> None:
+        with suppress(ConnectionError):
+            super().finish()
+
     def do_GET(self) -> None:
         self._answer(lambda body: self._models(), {})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        length = int(self.headers["content-length"])
+        content = self.rfile.read(length)
+        if len(content) < length:
+            # Who asked has left.
+            self.close_connection = True
+            return
+        body = json.loads(content)
         routes = {"/tokenize": self._tokenize, "/pooling": self._pooling, "/v1/completions": self._completions}
         self._answer(routes.get(self.path, self._missing), body)
 
