@@ -1,6 +1,6 @@
 """A judgment: the scores of one trace by one evaluator in one mode, and its JSON record."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -23,13 +23,45 @@ class Mode(StrEnum):
     HINDSIGHT = "hindsight"
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What the server that wrote a judgment was asked: how many `calls` it answered, of which `unread` held no
+    verdict, and the tokens that it read and wrote, None where it does not count them."""
+
+    calls: int
+    unread: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.calls + other.calls,
+            self.unread + other.unread,
+            _sum(self.prompt_tokens, other.prompt_tokens),
+            _sum(self.completion_tokens, other.completion_tokens),
+        )
+
+    def __str__(self) -> str:
+        words = [f"{self.calls:,} {'call' if self.calls == 1 else 'calls'}"]
+        if self.prompt_tokens is not None and self.completion_tokens is not None:
+            words.append(f"{self.prompt_tokens:,} tokens read and {self.completion_tokens:,} written")
+        if self.unread:
+            words.append(f"{self.unread:,} without a readable verdict")
+        return ", ".join(words)
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
 @dataclass(frozen=True, eq=False)
 class Judgment:
     """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
 
-    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), and `rationale` the
-    words that it gives for its verdict. A sub-step without scores has a row of zeros. A triangle is given the ends
-    of the trace's steps, where it has as many rows as the trace has sub-steps.
+    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), `rationale` the words
+    that it gives for its verdict, and `spent` what it took, where a server wrote it. A sub-step without scores has
+    a row of zeros. A triangle is given the ends of the trace's steps, where it has as many rows as the trace has
+    sub-steps.
     """
 
     trace: Trace
@@ -37,6 +69,7 @@ class Judgment:
     result: StepScores | Hindsight
     solution: float | None = None
     rationale: str = ""
+    spent: Spent | None = None
 
     def __post_init__(self) -> None:
         ends = self.trace.step_ends
@@ -76,10 +109,11 @@ def judgment_record(
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> dict[str, Any]:
     """The JSON object that `stepsight score` writes: `id, evaluator, mode, steps, solution`, and in hindsight mode
-    also `online`, `offline` and `hindsight`.
+    also `online`, `offline` and `hindsight`; where there are any, also the `rationale` that it gives and what was
+    `spent` on it.
 
     Where the `outputs` are in words, an entry of `steps` is {"valid": true or false}, or null for what it says
-    nothing of, `solution` has `valid`, which may be null, and there is no triangle; `rationale` is what it gives.
+    nothing of, `solution` has `valid`, which may be null, and there is no triangle.
 
     `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
     list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
@@ -90,6 +124,10 @@ def judgment_record(
     assert scores is not None
     record: dict[str, Any] = {"id": judgment.trace.id, "evaluator": evaluator, "mode": judgment.mode.value}
     record |= _said(judgment, scores) if outputs.in_words else _scores(scores, thresholds, outputs)
+    if judgment.rationale:
+        record["rationale"] = judgment.rationale
+    if judgment.spent is not None:
+        record["spent"] = asdict(judgment.spent)
     if len(judgment.trace.steps) != len(judgment.trace.substeps):
         record["step_of"] = judgment.trace.owners.tolist()
     if judgment.hindsight is not None and not outputs.in_words:
@@ -104,8 +142,7 @@ def judgment_record(
 def _said(judgment: Judgment, scores: StepScores) -> dict[str, Any]:
     steps = [{"valid": not probs[Label.NEG] > 0} if probs.any() else None for probs in scores.probs]
     whole = judgment.solution
-    said: dict[str, Any] = {"steps": steps, "solution": {"valid": None if whole is None else whole >= 0.5}}
-    return said | ({"rationale": judgment.rationale} if judgment.rationale else {})
+    return {"steps": steps, "solution": {"valid": None if whole is None else whole >= 0.5}}
 
 
 def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs) -> dict[str, Any]:

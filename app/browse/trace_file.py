@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -136,6 +137,8 @@ def _judgments(trace: StoredTrace, answer: TraceJudgments) -> Iterator[dict[str,
             record["says_of_solution"] = judgment.solution
         if judgment.rationale:
             record["rationale"] = judgment.rationale
+        if judgment.spent is not None:
+            record["spent"] = asdict(judgment.spent)
         yield record
 
 

@@ -12,7 +12,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import find_thresholds
@@ -112,6 +112,12 @@ class TraceJudgments:
     def rationales(self) -> list[str]:
         """The words that it gave for its verdicts, each once."""
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
+
+    @property
+    def spent(self) -> Spent | None:
+        """What a server was asked for its judgments, in all."""
+        each = [one.spent for one in self.judgments if one.spent is not None]
+        return sum(each[1:], each[0]) if each else None
 
 
 def judge_trace(

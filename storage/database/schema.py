@@ -28,7 +28,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorInfo, StoredJson
+from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorInfo, SpentInfo, StoredJson
 
 # PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
 NAME_LENGTH = 200
@@ -209,7 +209,8 @@ class JudgmentRow(Base):
     and `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The
     dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
     the evaluator said of the whole by itself, where it did, and `rationale` the words that it gave for it. `spread`
-    is that of an ensemble, a little-endian float32 for each sub-step.
+    is that of an ensemble, a little-endian float32 for each sub-step, and `spent` what the server was asked that
+    wrote it.
 
     An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
     """
@@ -232,6 +233,9 @@ class JudgmentRow(Base):
     solution: Mapped[float | None]
     rationale: Mapped[str | None] = mapped_column(Text)
     spread: Mapped[bytes | None] = mapped_column(LargeBinary)
+    spent: Mapped[dict[str, Any] | None] = mapped_column(
+        StoredJson("judgments.spent", SpentInfo, none_as_null=True)
+    )
 
     __table_args__ = (
         ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),

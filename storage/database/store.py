@@ -27,7 +27,7 @@ _BUSY_SECONDS = 60
 _DURABLE_SECONDS = 10
 _CONNECT_SECONDS = 10
 # The last of `storage/migrations/versions`.
-NEWEST_REVISION = "0017_homes"
+NEWEST_REVISION = "0018_spent"
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"

@@ -60,6 +60,17 @@ class CalibrationInfo(_Kept):
     threshold: Literal["validity", "redundancy"]
 
 
+class SpentInfo(BaseModel):
+    """What a judgment by a server took: the fields of `core.judgment.Spent`."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    calls: Annotated[int, Field(ge=0, le=MOST_NUMBER)]
+    unread: Annotated[int, Field(ge=0, le=MOST_NUMBER)] = 0
+    prompt_tokens: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
+    completion_tokens: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
+
+
 class StoredJson(TypeDecorator[Any]):
     """A JSON column called `where` whose values are of one `kind`, a type as pydantic takes it; the value itself is
     what was stored. Reading another raises `DamagedError`."""

@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, 
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
 from stepsight.storage.database.schema import (
     EvaluatorRow,
@@ -187,6 +187,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "probabilities": pack(result),
         "solution": judgment.solution,
         "rationale": judgment.rationale or None,
+        "spent": None if judgment.spent is None else asdict(judgment.spent),
         "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
         _PROFILES: profile_columns(judgment),
     }
@@ -287,6 +288,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
         result,
         row.solution,
         row.rationale or "",
+        None if row.spent is None else Spent(**row.spent),
         evaluator=StoredEvaluator(
             evaluator.id,
             evaluator.name,

@@ -1,0 +1,6 @@
+"""Critics: chat models that write their verdicts on steps.
+
+presets     what is asked, one file each in `assets/critics`
+reading     verdicts out of what is answered
+asking      the questions about a trace, and the judgment that their answers make
+"""

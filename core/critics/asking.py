@@ -1,0 +1,140 @@
+"""The questions about a trace, and the judgment that their answers make.
+
+A critic that is shown all steps and has a verdict on each is asked once offline, once for each step online, and in
+hindsight once for each sub-step. One that has a verdict on the last step alone is asked once for each sub-step in
+every mode, and sees no later one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.critics.presets import Preset
+from stepsight.core.critics.reading import READINGS, Verdicts
+from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
+
+# Characters of a rationale in all.
+_LONGEST = 40_000
+# About how many characters a token has, in problems and steps.
+_CHARACTERS = 3
+
+
+@dataclass(frozen=True)
+class Line:
+    """Questions of one sample about the first sub-steps of a trace, so many in each. They are asked one after the
+    other where answers stay in the conversation; else a line has one."""
+
+    sample: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """About what judging some traces takes."""
+
+    traces: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
+
+
+def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
+    """How many sub-steps each question shows."""
+    whole = len(trace.substeps)
+    if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
+        return tuple(range(1, whole + 1))
+    return (whole,) if mode == Mode.OFFLINE else tuple(sorted({int(end) + 1 for end in trace.step_ends}))
+
+
+def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Line]:
+    """All questions about a trace, the first sample's first."""
+    shown = counts(preset, trace, mode)
+    for sample in range(samples):
+        if READINGS[preset.reading].keeps:
+            yield Line(sample, shown)
+        else:
+            yield from (Line(sample, (count,)) for count in shown)
+
+
+def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate:
+    """About what it takes to judge a trace. Tokens are guessed from characters, and from what a critic writes of a
+    step as a rule."""
+    reading, shown = READINGS[preset.reading], counts(preset, trace, mode)
+    tokens = 0
+    for count in shown:
+        messages = preset.messages(trace.problem, trace.substeps[:count])
+        tokens += sum(len(message["content"]) for message in messages) // _CHARACTERS
+        tokens += preset.written * (count if reading.of_all else 1)
+        # What was answered before is sent again.
+        tokens += preset.written * (count - 1) if reading.keeps else 0
+    return Estimate(1, samples * len(shown), samples * tokens)
+
+
+def judgment(
+    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Spent | None = None
+) -> Judgment:
+    """The share of each label in what the samples `said`, by how many sub-steps were shown: at least one sample for
+    each of `counts`."""
+    size = len(trace.substeps)
+    shares = {count: _shares(samples) for count, samples in said.items()}
+    result: StepScores | Hindsight
+    if not READINGS[preset.reading].of_all:
+        scores = StepScores(np.concatenate([shares[count] for count in range(1, size + 1)]))
+        result = Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
+    elif mode == Mode.HINDSIGHT:
+        result = Hindsight(tuple(shares[count] for count in range(1, size + 1)))
+    else:
+        shown = [size if mode == Mode.OFFLINE else int(end) + 1 for end in trace.step_ends]
+        result = StepScores(np.stack([shares[count][place] for place, count in enumerate(shown)]))
+    return Judgment(trace, mode, result, rationale=_rationale(preset, trace, mode, said), spent=spent)
+
+
+def _shares(samples: Sequence[Verdicts]) -> Floats32:
+    """The share of each label over samples, a row per step."""
+    labels = np.array([verdicts.labels for verdicts in samples])
+    return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
+
+
+def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
+    """A paragraph for each sub-step, in Markdown. In hindsight the one of the whole solution, behind that of when
+    its step was the last where the verdicts differ."""
+    size, paragraphs = len(trace.substeps), []
+    for place, end in enumerate(trace.step_ends.tolist()):
+        name = _name(trace, place)
+        if not READINGS[preset.reading].of_all:
+            paragraphs.append(_paragraph(name, said[place + 1], 0))
+            continue
+        last = size if mode != Mode.ONLINE else end + 1
+        label, _ = _word(said[last], place)
+        if mode == Mode.HINDSIGHT and _word(said[end + 1], place)[0] != label:
+            paragraphs.append(_paragraph(f"{name}, before later steps", said[end + 1], place))
+        paragraphs.append(_paragraph(name, said[last], place))
+    text = "\n\n".join(paragraphs)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
+    label, count = _word(samples, place)
+    share = f" {count} of {len(samples)}" if len(samples) > 1 else ""
+    texts = [one.rationales[place] for one in samples if one.labels[place] == label]
+    return f"**{name}: {label.text}{share}.** {next(filter(None, texts), '')}".rstrip()
+
+
+def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
+    """The label that most samples give to a step, and how many do; of equals the one that was first."""
+    return Counter(one.labels[place] for one in samples).most_common(1)[0]
+
+
+def _name(trace: Trace, place: int) -> str:
+    owner = int(trace.owners[place])
+    if len(trace.steps[owner].substeps) == 1:
+        return f"Step {owner + 1}"
+    return f"Step {owner + 1}.{place - int((trace.owners < owner).sum()) + 1}"

@@ -1,0 +1,120 @@
+"""The prompts of critics: what is asked, in which words, and how what is answered is read.
+
+version: 1                          counted up with every change
+reading: verdicts                   a name of `core.critics.reading.READINGS`
+system: …                           the first message, "" for none
+user: Check {problem} … {steps}     the question about the steps so far
+step: "Step {number}: {text}"       how one of them is shown; `now` in a question is the last of them as it is
+models: [thinkprm]                  parts of the names of models that this is taken for unasked
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from stepsight.core.critics.reading import READINGS
+from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.core.validation import STRICT, ListOf, Record, choice, validate_yaml
+
+OWN = "steps"
+"""The preset for models that were made for something else."""
+
+Message = dict[str, str]
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_OPENS, _CLOSES = "<output>", "</output>"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Preset(Record):
+    """How to speak to a critic.
+
+    `max_tokens` is the longest answer, `written` about how many tokens it writes for a step. `first` is the
+    question about a first step where it differs, and `without_steps` what stands for the steps before it. `strips`
+    is a pattern of what is taken out of steps. A zero `temperature` is that of a critic that is asked once.
+    """
+
+    version: PositiveInt
+    reading: Annotated[str, choice(tuple(READINGS))]
+    user: str
+    step: str
+    max_tokens: PositiveInt
+    written: PositiveInt
+    system: str = ""
+    first: str = ""
+    strips: str = ""
+    without_steps: str = ""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    stop: ListOf[str] = ()
+    models: ListOf[str] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that it says: what a critic's fingerprint rests on."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
+        """The question about a problem and its first steps. `answers` are those to the same question about fewer
+        steps, where they stay in the conversation."""
+        begun = [{"role": "system", "content": self.system}] if self.system else []
+        for count, answer in enumerate(answers, start=1):
+            begun.append({"role": "user", "content": self._question(problem, steps[:count])})
+            begun.append({"role": "assistant", "content": _closed(answer)})
+        return [*begun, {"role": "user", "content": self._question(problem, steps)}]
+
+    def stops(self, count: int) -> list[str]:
+        """What an answer about so many steps ends before."""
+        return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
+
+    def _question(self, problem: str, steps: Sequence[str]) -> str:
+        shown = steps if READINGS[self.reading].of_all else steps[:-1]
+        texts = [
+            _filled(self.step, {"number": str(number), "text": self._stripped(text)})
+            for number, text in enumerate(shown, start=1)
+        ]
+        values = {"problem": problem, "now": self._stripped(steps[-1]), "count": str(len(steps))}
+        values["steps"] = "\n".join(texts) or self.without_steps
+        return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
+
+    def _stripped(self, text: str) -> str:
+        return re.sub(self.strips, "", text).strip() if self.strips else text
+
+
+def list_presets() -> list[str]:
+    """Their names, our own first."""
+    names = sorted(path.stem for path in asset("critics").glob("*.yaml"))
+    return [OWN, *(name for name in names if name != OWN)]
+
+
+@cache
+def read_preset(name: str) -> Preset:
+    """The preset of a name. Raises `UserError` where there is none."""
+    if name not in list_presets():
+        raise UserError(f"there is no critic's preset {name!r}.", f"Choose one of: {', '.join(list_presets())}.")
+    return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
+
+
+def preset_of(model: str) -> str:
+    """The name of the preset that goes with a model of this name, `OWN` where it is no critic that we know."""
+    lower = model.lower()
+    known = (name for name in list_presets() if any(part in lower for part in read_preset(name).models))
+    return next(known, OWN)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """What stands in braces replaced, in one go: nothing in a value is."""
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
+
+
+def _closed(answer: str) -> str:
+    """An answer as its writer would have ended it: what an answer is stopped at is not part of it."""
+    return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

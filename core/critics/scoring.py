@@ -1,0 +1,253 @@
+"""Asking critics: traces in, judgments out, as `core.scoring.scorer` has it for models.
+
+What cannot be read is no judgment: a trace without a readable verdict on one of its steps is left out, and asked
+about again by whoever looks for what is missing.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from stepsight.core.critics.asking import Estimate, Line, estimate, judgment, lines
+from stepsight.core.critics.evaluator import Critic
+from stepsight.core.critics.presets import OWN, Message
+from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.servers.server import Server, ServerError
+from stepsight.core.trace import Trace
+
+Skip = Callable[[Trace, UserError], None]
+Unread = Callable[[Trace, str], None]
+
+# How servers are asked for JSON of a schema, what is tried first coming first; None is not at all.
+_BOUNDED, _PLAIN, _OBJECT = "bounded", "plain", "object"
+_FORMS: tuple[str | None, ...] = (_BOUNDED, _PLAIN, _OBJECT, None)
+# Of the statuses that refuse a request, those that another form, or another name of an option, may change.
+_REFUSED = (400, 415, 422, 500, 501)
+# And those that a trace alone can be the reason for.
+_TOO_LONG = (400, 413, 422)
+_MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
+# What a server is tried with, and how long its answer may be: it need not be whole.
+_PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of a trace: a judgment, or why there is none."""
+
+    spent: Spent
+    judgment: Judgment | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Reply:
+    answer: Answer
+    spent: Spent
+
+
+class CriticScorer:
+    """Scores traces with one critic. `spent` is what all its calls took, those without a verdict included, and
+    `unread` the number of traces without a readable one."""
+
+    def __init__(self, critic: Critic, server: Server | None = None) -> None:
+        self.evaluator = critic
+        self.server = server or Server(critic.address.url)
+        self.spent = Spent(0, 0, 0, 0)
+        self.unread = 0
+        self._form: str | None = None
+        self._limit = _MAX_TOKENS
+        self._is_tried = False
+
+    def score(
+        self,
+        traces: Iterable[Trace],
+        mode: Mode | str = Mode.OFFLINE,
+        on_skip: Skip | None = None,
+        on_unread: Unread | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> Iterator[Judgment]:
+        """Yield a judgment for each trace that has one, in input order. One without is counted, and handed to
+        `on_unread` with the reason.
+
+        Raises `UserError` where the server fails, and at a trace that it refuses, as it does where one is longer
+        than its context; with `on_skip` such a trace is left out and handed to it. What `check` raises ends it.
+        """
+        mode = Mode(mode)
+
+        async def ask(trace: Trace) -> _Outcome | UserError:
+            try:
+                return await self._judge(trace, mode)
+            except ServerError as error:
+                if error.status not in _TOO_LONG:
+                    raise
+                return error.at(f"trace {trace.id!r}")
+
+        for trace, outcome in self.server.ordered(self._tried(traces), ask, check):
+            if isinstance(outcome, UserError):
+                if on_skip is None:
+                    raise outcome
+                on_skip(trace, outcome)
+                continue
+            self.spent += outcome.spent
+            if outcome.judgment is not None:
+                yield outcome.judgment
+                continue
+            self.unread += 1
+            if on_unread is not None:
+                on_unread(trace, outcome.reason)
+
+    def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
+        """The judgment of a single trace. Raises `UserError` where it has none."""
+        reasons: list[str] = []
+        for one in self.score([trace], mode, on_unread=lambda _, reason: reasons.append(reason)):
+            return one
+        raise UserError(f"{self.evaluator.name}: no verdict that can be read ({reasons[0]}).", "Ask again.")
+
+    def estimate(self, traces: Iterable[Trace], mode: Mode | str) -> Estimate:
+        """About what judging these traces takes."""
+        critic, whole = self.evaluator, Estimate()
+        for trace in traces:
+            whole += estimate(critic.preset, trace, Mode(mode), critic.samples)
+        return whole
+
+    def close(self) -> None:
+        """Cancel what is under way."""
+        self.server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
+        """The traces, before the first of which the server is tried."""
+        for trace in traces:
+            if not self._is_tried:
+                self.server.now(self._try())
+                self._is_tried = True
+            yield trace
+
+    async def _try(self) -> None:
+        """Find out how the server is to be asked, by a question that says nothing of any trace."""
+        critic = self.evaluator
+        messages = critic.preset.messages(_PROBLEM, [_STEP])
+        wanted = critic.preset_name == OWN and critic.schema != "no"
+        forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if wanted else [None]
+        while True:
+            self._form = forms.pop(0)
+            body = self._body(messages, 1, 0) | {self._limit: min(_TRIED, critic.max_tokens)}
+            try:
+                # A form that makes a server fail is not tried again and again.
+                value = await self.server.post("chat/completions", body, attempts=1 if forms else None)
+            except ServerError as error:
+                if error.status in _REFUSED and self._limit == _MAX_TOKENS and _NEWER in error.message:
+                    self._limit, forms = _NEWER, [self._form, *forms]
+                elif error.status not in _REFUSED or not forms:
+                    raise
+                continue
+            if not (isinstance(value, dict) and isinstance(value.get("choices"), list)):
+                raise ServerError(
+                    f"{self.server.url}: the server answers chat/completions with JSON of another shape, expected "
+                    "OpenAI's chat completions.",
+                    "Give the address of its interface, which ends in /v1.",
+                )
+            self.spent += _reply(value).spent
+            return
+
+    async def _judge(self, trace: Trace, mode: Mode) -> _Outcome:
+        critic = self.evaluator
+        asked = list(lines(critic.preset, trace, mode, critic.samples))
+        said: dict[int, list[Verdicts]] = {}
+        spent, reason = Spent(0, 0, 0, 0), ""
+        for found in await _together([self._line(trace, line) for line in asked]):
+            for count, (verdicts, one) in found.items():
+                spent += one
+                if isinstance(verdicts, Verdicts):
+                    said.setdefault(count, []).append(verdicts)
+                else:
+                    reason = verdicts
+        if any(count not in said for line in asked for count in line.counts):
+            return _Outcome(spent, reason=reason)
+        return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
+
+    async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Spent]]:
+        """The verdicts by how many sub-steps were shown, or why there are none, each with what it took."""
+        preset = self.evaluator.preset
+        found: dict[int, tuple[Verdicts | str, Spent]] = {}
+        answers: list[str] = []
+        for count in line.counts:
+            messages = preset.messages(trace.problem, trace.substeps[:count], answers)
+            value = await self.server.post("chat/completions", self._body(messages, count, line.sample))
+            reply = _reply(value)
+            answers.append(reply.answer.text)
+            try:
+                found[count] = read_answer(preset.reading, reply.answer, count), reply.spent
+            except UnreadableError as error:
+                found[count] = str(error), reply.spent + Spent(0, 1, 0, 0)
+        return found
+
+    def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
+        """A request for one answer about so many steps."""
+        critic = self.evaluator
+        body: dict[str, Any] = {
+            "model": critic.address.model,
+            "messages": messages,
+            "temperature": critic.temperature,
+            self._limit: critic.max_tokens,
+        }
+        if critic.preset.top_p < 1:
+            body["top_p"] = critic.preset.top_p
+        if critic.preset.stop:
+            body["stop"] = critic.preset.stops(count)
+        if critic.temperature > 0:
+            # Another one for each sample, and the same when it is asked again.
+            body["seed"] = sample
+        if self._form is not None:
+            body["response_format"] = _response_format(self._form, count)
+        return body
+
+
+def _response_format(form: str, count: int) -> dict[str, Any]:
+    wanted = schema(count, bounded=form != _PLAIN)
+    if form == _OBJECT:
+        return {"type": "json_object", "schema": wanted}
+    return {"type": "json_schema", "json_schema": {"name": "verdicts", "strict": True, "schema": wanted}}
+
+
+def _reply(value: object) -> _Reply:
+    """What stands in an answer of OpenAI's shape; of any other, nothing."""
+    usage = value.get("usage") if isinstance(value, dict) else None
+    spent = Spent(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+    choices = value.get("choices") if isinstance(value, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _Reply(Answer(""), spent)
+    thinking = message.get("reasoning_content") or message.get("reasoning")
+    ended = choice.get("finish_reason") not in ("length", "content_filter")
+    return _Reply(Answer(_text(message.get("content")), _text(thinking), is_cut=not ended), spent)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(usage: object, name: str) -> int | None:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """What each comes to, in their order. Where one raises, the others are cancelled."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,389 @@
+"""Critics behind a real socket: what they are asked, and what comes of their answers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stepsight.core.critics.evaluator import load_critic
+from stepsight.core.critics.presets import OWN, read_preset
+from stepsight.core.critics.scoring import CriticScorer
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.servers.server import Server
+from stepsight.core.trace import Trace
+from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
+
+TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 + 0 = 4"], id="t")
+POS, NEU, NEG = [0, 0, 1], [0, 1, 0], [1, 0, 0]
+
+
+def scorer(chat: ChatServer, options: str = "", model: str = "m", **more: Any) -> CriticScorer:
+    return CriticScorer(load_critic(f"critic:{chat.url}#{model}{options}"), Server(chat.url, at_once=4, **more))
+
+
+def all_right(body: Body) -> str:
+    return verdicts(["pos"] * shown(body))
+
+
+def last_wrong(body: Body) -> str:
+    """The last step that is shown is wrong, and right when there are more."""
+    return verdicts(["pos"] * (shown(body) - 1) + ["neg"])
+
+
+def judge(
+    answer: Callable[[Body], Any], mode: Mode, options: str = "", model: str = "m"
+) -> tuple[Judgment, ChatServer]:
+    with chat_server(answer) as chat, scorer(chat, options, model) as critic:
+        return critic.score_one(TRACE, mode), chat
+
+
+def test_offline_one_question_shows_all() -> None:
+    judgment, chat = judge(lambda body: verdicts(["pos", "neu", "neg", "pos"]), Mode.OFFLINE)
+    assert isinstance(judgment.result, StepScores)
+    assert judgment.result.probs.tolist() == [POS, NEU, NEG, POS]
+    assert [shown(body) for body in chat.asked] == [4]
+    assert judgment.rationale.split("\n\n")[1:3] == [
+        "**Step 2.1: neu.** since it is so 2",
+        "**Step 2.2: neg.** since it is so 3",
+    ]
+    assert judgment.spent == Spent(1, 0, 300, 20)
+
+
+def test_a_request_holds_model_prompt_limit_and_schema() -> None:
+    _, chat = judge(all_right, Mode.OFFLINE)
+    (body,) = chat.asked
+    assert body["model"] == "m"
+    assert body["messages"] == read_preset(OWN).messages(TRACE.problem, TRACE.substeps)
+    assert (body["temperature"], body["max_tokens"]) == (0.0, 4096)
+    assert body["response_format"]["json_schema"]["schema"]["properties"]["steps"]["minItems"] == 4
+    assert "seed" not in body
+    assert "stop" not in body
+
+
+def test_online_each_step_is_judged_when_it_is_whole() -> None:
+    judgment, chat = judge(last_wrong, Mode.ONLINE)
+    assert sorted(shown(body) for body in chat.asked) == [1, 3, 4]
+    # The first part of the second step is judged beside its second.
+    assert judgment.online is not None
+    assert judgment.online.probs.tolist() == [NEG, POS, NEG, NEG]
+    assert judgment.spent == Spent(3, 0, 900, 60)
+
+
+def test_hindsight_asks_for_each_beginning_once() -> None:
+    judgment, chat = judge(last_wrong, Mode.HINDSIGHT)
+    assert sorted(shown(body) for body in chat.asked) == [1, 2, 3, 4]
+    assert isinstance(judgment.result, Hindsight)
+    assert [row.tolist() for row in judgment.result.rows] == [
+        [NEG],
+        [POS, NEG],
+        [POS, POS, NEG],
+        [POS, POS, POS, NEG],
+    ]
+    assert judgment.online is not None
+    assert judgment.online.probs.tolist() == [NEG, POS, NEG, NEG]
+    assert "**Step 1, before later steps: neg.**" in judgment.rationale
+    assert "**Step 1: pos.**" in judgment.rationale
+
+
+def test_samples_give_shares() -> None:
+    def answer(body: Body) -> str:
+        return "no idea" if body["seed"] == 4 else verdicts(["pos", "neu", "neg", "pos"][: shown(body)])
+
+    def differing(body: Body) -> str:
+        return verdicts(["pos", "pos", "neg", "neg"]) if body["seed"] == 0 and shown(body) == 4 else answer(body)
+
+    judgment, chat = judge(differing, Mode.OFFLINE, ",samples=5")
+    assert sorted(body["seed"] for body in chat.asked) == [0, 1, 2, 3, 4]
+    assert {body["temperature"] for body in chat.asked} == {0.7}
+    # Four can be read: the second step is neu in three of them, the last pos in three.
+    assert judgment.offline is not None
+    expected = [POS, [0, 0.75, 0.25], NEG, [0.25, 0, 0.75]]
+    assert judgment.offline.probs.tolist() == expected
+    assert judgment.spent == Spent(5, 1, 1500, 100)
+    assert "**Step 2.1: neu 3 of 4.** since it is so 2" in judgment.rationale
+
+
+def test_what_cannot_be_read_is_no_judgment() -> None:
+    good = Trace.of("p", ["one", "two"], id="good")
+    bad = Trace.of("p", ["bad", "two"], id="bad")
+
+    def answer(body: Body) -> object:
+        text = body["messages"][-1]["content"]
+        return "All of it is correct." if "bad" in text else all_right(body)
+
+    unread: list[tuple[str, str]] = []
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        found = list(critic.score([bad, good, bad], on_unread=lambda trace, why: unread.append((trace.id, why))))
+        assert [judgment.trace.id for judgment in found] == ["good"]
+        assert unread == [("bad", "no JSON"), ("bad", "no JSON")]
+        assert critic.unread == 2
+        # With the one by which the server was tried.
+        assert critic.spent == Spent(4, 2, 1200, 80)
+        with pytest.raises(UserError, match=r"no verdict that can be read \(no JSON\)"):
+            critic.score_one(bad)
+
+
+def test_one_beginning_that_cannot_be_read_leaves_no_triangle() -> None:
+    def answer(body: Body) -> object:
+        return "" if shown(body) == 3 else all_right(body)
+
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        assert list(critic.score([TRACE], Mode.HINDSIGHT)) == []
+        assert critic.unread == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"choices": []},
+        {"choices": [{"message": None}]},
+        {"choices": ["text"]},
+        {"choices": [{"finish_reason": "stop", "message": {"content": ["a", "list"]}}]},
+        {"choices": {"0": 1}, "usage": "none"},
+        {"object": "error"},
+        completion(None),
+        completion(verdicts(["pos"] * 4), ended="length"),
+        completion(verdicts(["pos"] * 4), ended="content_filter"),
+        [1, 2],
+    ],
+)
+def test_answers_of_other_shapes_are_no_judgment(value: object) -> None:
+    def answer(body: Body) -> object:
+        return value if shown(body) > 1 else all_right(body)
+
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        assert list(critic.score([TRACE])) == []
+        assert critic.unread == 1
+
+
+def test_tokens_that_are_not_counted_are_not_known() -> None:
+    def answer(body: Body) -> object:
+        return completion(all_right(body)) | {"usage": {"prompt_tokens": -1, "completion_tokens": True}}
+
+    judgment, _ = judge(answer, Mode.OFFLINE)
+    assert judgment.spent == Spent(1, 0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("refused", "form"),
+    [
+        (lambda form: False, "bounded"),
+        (lambda form: "minItems" in str(form) and form["type"] == "json_schema", "plain"),
+        # As llama-cpp-python refuses it, by 500.
+        (lambda form: form is not None and form["type"] == "json_schema", "object"),
+        (lambda form: form is not None, None),
+    ],
+)
+def test_a_server_is_asked_for_a_schema_as_it_can(refused: Callable[[Any], bool], form: str | None) -> None:
+    def answer(body: Body) -> object:
+        return Refusal(500) if refused(body.get("response_format")) else all_right(body)
+
+    _, chat = judge(answer, Mode.ONLINE)
+    found = [body.get("response_format") for body in chat.asked]
+    if form is None:
+        assert found == [None] * 3
+    elif form == "object":
+        assert {one["type"] for one in found} == {"json_object"}
+        assert all("schema" in one for one in found)
+    else:
+        assert all(("minItems" in str(one)) == (form == "bounded") for one in found)
+    assert 1 <= len(chat.tried) <= 4
+    # What tries the server says nothing of a trace, and asks for little.
+    assert all(TRACE.problem not in str(body) and body["max_tokens"] == 64 for body in chat.tried)
+
+
+def test_a_schema_can_be_left_out_or_insisted_on() -> None:
+    _, chat = judge(all_right, Mode.OFFLINE, ",schema=no")
+    assert "response_format" not in chat.asked[0]
+    assert len(chat.tried) == 1
+
+    def answer(body: Body) -> object:
+        return Refusal(400, b'{"error":{"message":"no response_format here"}}')
+
+    refused = pytest.raises(UserError, match="answers 400 to chat/completions: no response_format here")
+    with chat_server(answer) as chat, scorer(chat, ",schema=yes") as critic, refused:
+        list(critic.score([TRACE]))
+
+
+def test_a_newer_name_of_the_limit_is_learnt() -> None:
+    def answer(body: Body) -> object:
+        if "max_tokens" in body:
+            said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return Refusal(400, json.dumps({"error": {"message": said}}).encode())
+        return all_right(body)
+
+    _, chat = judge(answer, Mode.OFFLINE)
+    assert chat.asked[0]["max_completion_tokens"] == 4096
+    assert chat.asked[0]["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "message"),
+    [
+        (Refusal(404, b'{"error":{"message":"The model `m` does not exist."}}'), "404.*`m` does not exist"),
+        (Refusal(401, b'{"error":{"message":"Invalid key"}}'), "401.*STEPSIGHT_API_KEY"),
+        (Refusal(200, b"<html>hello</html>", "text/html"), "with 'text/html', expected JSON.*ends in /v1"),
+        (Refusal(200, b'{"data": [1, 2]}'), "JSON of another shape, expected OpenAI's chat completions"),
+        (Refusal(200, b"[]"), "JSON of another shape"),
+    ],
+)
+def test_a_server_of_something_else_is_told_before_any_trace_is_sent(refusal: Refusal, message: str) -> None:
+    with chat_server(lambda body: refusal) as chat, scorer(chat) as critic:
+        with pytest.raises(UserError, match=message):
+            list(critic.score([TRACE]))
+        assert chat.asked == []
+
+
+def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
+    count = 0
+
+    def answer(body: Body) -> object:
+        nonlocal count
+        count += 1
+        return Refusal(500) if count % 3 == 0 else all_right(body)
+
+    traces = [Trace.of("p", ["one", "two"], id=str(number)) for number in range(12)]
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        found = list(critic.score(traces))
+    assert [judgment.trace.id for judgment in found] == [trace.id for trace in traces]
+    assert all(np.array_equal(judgment.result.probs, [POS, POS]) for judgment in found)  # type: ignore[union-attr]
+
+
+def test_half_an_answer_ends_the_run_with_what_came_before() -> None:
+    def answer(body: Body) -> object:
+        is_half = "\nhalf\n" in body["messages"][-1]["content"]
+        return Refusal(200, b'{"choices": [{"mess') if is_half else all_right(body)
+
+    traces = [Trace.of("p", ["one"], id="whole"), Trace.of("half", ["one"], id="half")]
+    with chat_server(answer) as chat, scorer(chat, attempts=1) as critic:
+        judgments = critic.score(traces)
+        assert next(judgments).trace.id == "whole"
+        with pytest.raises(UserError, match="with no JSON"):
+            next(judgments)
+
+
+def test_a_trace_that_the_server_refuses_is_named_or_left_out() -> None:
+    long = Trace.of("long", ["one", "two"], id="long")
+    fine = Trace.of("p", ["one", "two"], id="fine")
+
+    def answer(body: Body) -> object:
+        said = b'{"error":{"message":"the request exceeds the available context size (4096)"}}'
+        return Refusal(400, said) if "\nlong\n" in body["messages"][-1]["content"] else all_right(body)
+
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        with pytest.raises(UserError, match=r"trace 'long': .*exceeds the available context size"):
+            list(critic.score([long, fine]))
+        left: list[str] = []
+        found = list(critic.score([long, fine], on_skip=lambda trace, error: left.append(trace.id)))
+        assert ([judgment.trace.id for judgment in found], left) == (["fine"], ["long"])
+
+
+def test_a_key_is_sent_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPSIGHT_API_KEY", "sk-secret")
+
+    def answer(body: Body) -> object:
+        return Refusal(401, b'{"error":{"message":"Incorrect API key provided: sk-secret"}}')
+
+    with chat_server(answer) as chat, scorer(chat) as critic:
+        with pytest.raises(UserError) as error:
+            list(critic.score([TRACE]))
+        assert chat.headers[0]["authorization"] == "Bearer sk-secret"
+    assert "sk-secret" not in f"{error.value} {critic.evaluator.name} {critic.evaluator.fingerprint}"
+
+
+def test_thinkprm_over_the_wire() -> None:
+    def answer(body: Body) -> object:
+        return completion(
+            "So.", reasoning_content=r"Step 1: \boxed{correct} Step 2: \boxed{correct} \boxed{incorrect}"
+        )
+
+    judgment, chat = judge(answer, Mode.OFFLINE, model="launch/ThinkPRM-1.5B")
+    assert judgment.offline is not None
+    assert judgment.offline.validity.tolist() == [1, 1, 0, 0]
+    (body,) = chat.asked
+    assert body["stop"] == ["Step 5:", "Is the solution correct?"]
+    assert "response_format" not in body
+    assert body["temperature"] == 0.4
+
+
+def test_r_prm_over_the_wire() -> None:
+    def answer(body: Body) -> str:
+        right = "Now Step: so 4" not in body["messages"][-1]["content"] or body["seed"] == 0
+        return f"Verification: Is the step correct (Yes/No)? {'Yes' if right else 'No'}"
+
+    for mode in Mode:
+        judgment, chat = judge(answer, mode, ",samples=4", model="kevinpro/R-PRM-7B-DPO")
+        assert len(chat.asked) == 16
+        scores = judgment.online or judgment.offline
+        assert scores is not None
+        assert scores.validity.tolist() == [1, 1, 0.25, 1]
+        assert (judgment.hindsight is not None) == (mode == Mode.HINDSIGHT)
+    assert np.all(judgment.result.retroactive == 0)  # type: ignore[union-attr]
+
+
+def test_genprm_over_the_wire() -> None:
+    def answer(body: Body) -> str:
+        said = "No" if body["messages"][-1]["content"] == "so 4" else "Yes"
+        return f"<analyze>\nhm\n</analyze>\n<output>\n**Judgement**: $\\boxed{{{said}}}$\n"
+
+    judgment, chat = judge(answer, Mode.ONLINE, model="GenPRM/GenPRM-7B")
+    assert [len(body["messages"]) for body in chat.asked] == [2, 4, 6, 8]
+    assert judgment.online is not None
+    assert judgment.online.validity.tolist() == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (",samples=0", "samples is '0', expected a whole number from 1 to 1,000"),
+        (",samples=two", "samples is 'two', expected a whole number"),
+        (",temperature=3", "temperature is '3', expected a number from 0 to 2"),
+        (",temperature=nan", "temperature is 'nan', expected a number from 0 to 2"),
+        (",samples=3,temperature=0", "at temperature 0 all 3 samples are the same"),
+        (",preset=gpt", "no preset 'gpt'.*Choose one of: steps, genprm"),
+        (",schema=maybe", "schema is 'maybe', expected auto, yes or no"),
+        (",sample=2", "no option 'sample'.*preset"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load_critic(f"critic:http://localhost:1/v1#m{options}")
+
+
+def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
+    base = "critic:http://localhost:1/v1#m"
+    same = (base, f"{base},preset=steps", f"{base},samples=1", f"{base},schema=no", f"{base},temperature=0")
+    assert len({load_critic(spec).fingerprint for spec in same}) == 1
+    others = (
+        base,
+        "critic:http://localhost:2/v1#m",
+        f"{base}2",
+        f"{base},preset=r-prm",
+        f"{base},samples=2",
+        f"{base},temperature=0.5",
+        f"{base},max_tokens=100",
+    )
+    assert len({load_critic(spec).fingerprint for spec in others}) == len(others)
+
+
+def test_what_a_critic_is() -> None:
+    ours = load_critic("critic:http://localhost:1/v1#m,samples=3,preset=steps")
+    assert (ours.name, ours.outputs) == ("critic:http://localhost:1/v1#m,samples=3", Outputs.THREE_WAY)
+    assert ours.attention == "bidirectional"
+    assert "3 samples at temperature 0.7" in ours.described
+    theirs = load_critic("critic:http://localhost:1/v1#kevinpro/R-PRM-7B-DPO")
+    assert (theirs.outputs, theirs.attention) == (Outputs.VALIDITY, "causal")
+
+
+def test_an_estimate_counts_calls_and_guesses_tokens() -> None:
+    critic = CriticScorer(load_critic("critic:http://localhost:1/v1#m,samples=2"))
+    offline, online, whole = (critic.estimate([TRACE, TRACE], mode) for mode in Mode)
+    assert [one.traces for one in (offline, online, whole)] == [2, 2, 2]
+    # 2 traces of 3 steps and 4 sub-steps, 2 samples each.
+    assert [one.calls for one in (offline, online, whole)] == [4, 12, 16]
+    prompt = sum(len(message["content"]) for message in read_preset(OWN).messages(TRACE.problem, TRACE.substeps))
+    assert offline.tokens == 4 * (prompt // 3 + 4 * 60)
