@@ -71,11 +71,11 @@ def completion(text: str | None, ended: str = "stop", **message: Any) -> dict[st
 
 def verdicts(labels: Sequence[str], rationale: str = "since it is so") -> str:
     """An answer to our own prompt."""
-    steps = [
-        {"step": number, "rationale": f"{rationale} {number}", "verdict": label}
+    steps = {
+        f"step_{number}": {"rationale": f"{rationale} {number}", "verdict": label}
         for number, label in enumerate(labels, start=1)
-    ]
-    return json.dumps({"steps": steps})
+    }
+    return json.dumps(steps)
 
 
 def shown(body: Body) -> int:

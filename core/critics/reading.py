@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from stepsight.core.json_values import parse_json
 from stepsight.core.label import LABEL_NAMES, Label
@@ -63,45 +63,37 @@ class Verdicts:
 class _Step(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    step: int
     verdict: Annotated[str, BeforeValidator(lambda value: _lower(value)), choice(LABEL_NAMES)]
     rationale: str = ""
 
 
-class _Steps(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    steps: list[_Step]
+_STEPS = TypeAdapter(dict[str, _Step])
 
 
 def _lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def schema(count: int, *, bounded: bool = True) -> dict[str, Any]:
-    """The JSON schema of an answer with verdicts on so many steps. `bounded` ones say how many entries
-    there are, which some servers do not take. A bound on characters ends the process of others."""
-    steps: dict[str, Any] = {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "step": {"type": "integer"},
-                "rationale": {"type": "string"},
-                "verdict": {"type": "string", "enum": list(LABEL_NAMES)},
-            },
-            "required": ["step", "rationale", "verdict"],
-            "additionalProperties": False,
-        },
-    }
-    if bounded:
-        steps |= {"minItems": count, "maxItems": count}
-    return {
+def schema(count: int) -> dict[str, Any]:
+    """The JSON schema of an answer with verdicts on so many steps. Each is a key, which fixes their
+    number and order for servers that know no bounds of lists."""
+    step = {
         "type": "object",
-        "properties": {"steps": steps},
-        "required": ["steps"],
+        "properties": {"rationale": {"type": "string"}, "verdict": {"type": "string", "enum": list(LABEL_NAMES)}},
+        "required": ["rationale", "verdict"],
         "additionalProperties": False,
     }
+    names = _names(count)
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(names, step),
+        "required": names,
+        "additionalProperties": False,
+    }
+
+
+def _names(count: int) -> list[str]:
+    return [f"step_{number}" for number in range(1, count + 1)]
 
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
@@ -115,13 +107,13 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     if first < 0 or last < first:
         raise UnreadableError("no JSON")
     try:
-        steps = _Steps.model_validate(_parsed(text[first : last + 1])).steps
+        steps = _STEPS.validate_python(_parsed(text[first : last + 1]))
     except ValidationError as error:
         raise UnreadableError(_told(error)) from None
-    if [step.step for step in steps] != list(range(1, count + 1)):
+    if list(steps) != _names(count):
         raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
-    labels = tuple(Label[step.verdict.upper()] for step in steps)
-    return Verdicts(labels, tuple(_clean(step.rationale) for step in steps))
+    labels = tuple(Label[step.verdict.upper()] for step in steps.values())
+    return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
 
 def _parsed(text: str) -> Any:

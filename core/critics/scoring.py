@@ -22,8 +22,8 @@ Skip = Callable[[Trace, UserError], None]
 Unread = Callable[[Trace, str], None]
 
 # How servers are asked for JSON of a schema, what is tried first coming first; None is not at all.
-_BOUNDED, _PLAIN, _OBJECT = "bounded", "plain", "object"
-_FORMS: tuple[str | None, ...] = (_BOUNDED, _PLAIN, _OBJECT, None)
+_SCHEMA, _OBJECT = "json_schema", "json_object"
+_FORMS: tuple[str | None, ...] = (_SCHEMA, _OBJECT, None)
 # Of the statuses that refuse a request, those that another form, or another name of an option, may change.
 _REFUSED = (400, 415, 422, 500, 501)
 # And those that a trace alone can be the reason for.
@@ -214,10 +214,11 @@ class CriticScorer:
 
 
 def _response_format(form: str, count: int) -> dict[str, Any]:
-    wanted = schema(count, bounded=form != _PLAIN)
+    wanted = schema(count)
     if form == _OBJECT:
-        return {"type": "json_object", "schema": wanted}
-    return {"type": "json_schema", "json_schema": {"name": "verdicts", "strict": True, "schema": wanted}}
+        # As llama-cpp-python and others have it.
+        return {"type": _OBJECT, "schema": wanted}
+    return {"type": _SCHEMA, "json_schema": {"name": "verdicts", "strict": True, "schema": wanted}}
 
 
 def _reply(value: object) -> _Reply:

@@ -41,7 +41,7 @@ def test_our_own_shows_every_step_and_puts_nothing_into_them() -> None:
     assert (
         '<solution steps="2">\n<step number="1">\nFirst {problem}.\n</step>\n<step number="2">' in user["content"]
     )
-    assert '"steps" has exactly 2 entries' in user["content"]
+    assert "It has the keys step_1 to step_2, one for each step" in user["content"]
 
 
 def test_thinkprm_counts_the_steps_and_stops_behind_the_last() -> None:

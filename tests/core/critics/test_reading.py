@@ -23,7 +23,7 @@ def read(text: str, count: int = 2, reading: str = "verdicts", **more: object) -
         f"Here is what I found:\n\n{verdicts(['pos', 'neg'])}\n\nLet me know if there is more.",
         f"<think>Step 1 looks {{odd}}.</think>{verdicts(['pos', 'neg'])}",
         verdicts([" POS ", "Neg"]),
-        json.dumps({"comment": 1, **json.loads(verdicts(["pos", "neg"]))}),
+        verdicts(["pos", "neg"]).replace('"verdict"', '"sure": 0.5, "verdict"'),
     ],
 )
 def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
@@ -38,15 +38,17 @@ def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
         ("Both steps are correct.", "no JSON"),
         (verdicts(["pos", "neg"])[:60], "no JSON"),
         ("} and {", "no JSON"),
-        ("[" * 200 + "{}" + "]" * 200, "JSON of another shape"),
+        ("[" * 200 + "{}" + "]" * 200, "other steps than 1 to 2"),
         ('{"a":' * 200 + "1" + "}" * 200, "no JSON"),
         (verdicts(["pos"]), "verdicts on other steps than 1 to 2, or in another order"),
         (verdicts(["pos", "neg", "neg"]), "verdicts on other steps than 1 to 2, or in another order"),
         (verdicts(["pos", "right"]), "a verdict that is not neg, neu or pos"),
-        ('{"steps": [{"step": 1, "verdict": 2}, {"step": 2, "verdict": 1}]}', "a verdict that is not neg"),
-        ('{"steps": [{"step": 2, "verdict": "neg"}, {"step": 1, "verdict": "pos"}]}', "in another order"),
-        ('{"steps": [{"step": "1", "verdict": "neg"}, {"step": 2, "verdict": "pos"}]}', "another shape"),
-        ('{"steps": [{"step": true, "verdict": "neg"}, {"step": 2, "verdict": "pos"}]}', "another shape"),
+        ('{"step_1": {"verdict": 2}, "step_2": {"verdict": 1}}', "a verdict that is not neg"),
+        ('{"step_2": {"verdict": "neg"}, "step_1": {"verdict": "pos"}}', "in another order"),
+        ('{"step_1": {"verdict": "neg"}, "step_3": {"verdict": "pos"}}', "other steps than 1 to 2"),
+        ('{"step_1": "neg", "step_2": "pos"}', "JSON of another shape"),
+        ('{"step_1": {"verdict": "neg", "rationale": 1}, "step_2": {"verdict": "pos"}}', "another shape"),
+        ('{"step_1": {"rationale": "right"}, "step_2": {"verdict": "pos"}}', "a verdict that is not neg"),
         ('{"verdicts": ["pos", "neg"]}', "JSON of another shape"),
         ("[1, 2]", "no JSON"),
         (f"{verdicts(['pos', 'neg'])}\n{verdicts(['pos', 'pos'])}", "no JSON"),
@@ -71,22 +73,21 @@ def test_an_answer_without_end_costs_no_time() -> None:
 
 
 def test_tex_in_a_rationale_keeps_its_backslashes() -> None:
-    text = r'{"steps": [{"step": 1, "rationale": "\frac{1}{2} \cdot \(2\) is \boxed{1}", "verdict": "pos"}]}'
+    text = r'{"step_1": {"rationale": "\frac{1}{2} \cdot \(2\) is \boxed{1}", "verdict": "pos"}}'
     assert read(text, 1).rationales == (r"\frac{1}{2} \cdot \(2\) is \boxed{1}",)
 
 
 def test_a_rationale_is_a_text_that_can_be_stored() -> None:
-    text = json.dumps({"steps": [{"step": 1, "rationale": "a\0b\ud800c" + "d" * 9000, "verdict": "neu"}]})
+    text = json.dumps({"step_1": {"rationale": "a\0b\ud800c" + "d" * 9000, "verdict": "neu"}})
     (rationale,) = read(text, 1).rationales
     assert rationale.startswith("a b?c")
     assert len(rationale) == LONGEST
 
 
 def test_the_schema_takes_what_is_read_and_no_more() -> None:
-    steps = schema(3)["properties"]["steps"]
-    assert (steps["minItems"], steps["maxItems"]) == (3, 3)
-    assert steps["items"]["properties"]["verdict"]["enum"] == ["neg", "neu", "pos"]
-    assert "minItems" not in schema(3, bounded=False)["properties"]["steps"]
+    wanted = schema(3)
+    assert wanted["required"] == list(wanted["properties"]) == ["step_1", "step_2", "step_3"]
+    assert wanted["properties"]["step_3"]["properties"]["verdict"]["enum"] == ["neg", "neu", "pos"]
 
 
 BOXES = r"Step 1: adds up, so \boxed{correct}. Step 2: no, 2 + 2 = 4. The step is \boxed{\text{incorrect}}."
