@@ -8,6 +8,7 @@ every mode, and sees no later one.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -67,12 +68,14 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate:
     """About what it takes to judge a trace. Tokens are guessed from characters, and from what a critic writes of a
     step as a rule."""
-    reading, shown = READINGS[preset.reading], counts(preset, trace, mode)
+    reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
+    read = [0, *accumulate(map(len, texts))]
+    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
     tokens = 0
     for count in shown:
-        messages = preset.messages(trace.problem, trace.substeps[:count])
-        tokens += sum(len(message["content"]) for message in messages) // _CHARACTERS
-        tokens += preset.written * (count if reading.of_all else 1)
+        tokens += (whole - read[-1] + read[count]) // _CHARACTERS + preset.written * (
+            count if reading.of_all else 1
+        )
         # What was answered before is sent again.
         tokens += preset.written * (count - 1) if reading.keeps else 0
     return Estimate(1, samples * len(shown), samples * tokens)

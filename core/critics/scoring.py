@@ -1,25 +1,24 @@
-"""Asking critics: traces in, judgments out, as `core.scoring.scorer` has it for models.
+"""Asking a critic: traces in, judgments out.
 
 What cannot be read is no judgment: a trace without a readable verdict on one of its steps is left out, and asked
-about again by whoever looks for what is missing.
+about again by whoever looks for what is missing. So is one that the server refuses, as it does where it is longer
+than the model's context.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from stepsight.core.critics.asking import Estimate, Line, estimate, judgment, lines
-from stepsight.core.critics.evaluator import Critic
+from stepsight.core.critics.asking import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
-from stepsight.core.errors import UserError
+from stepsight.core.critics.settings import Settings
 from stepsight.core.judgment import Judgment, Mode, Spent
-from stepsight.core.servers.server import Server, ServerError
+from stepsight.core.servers.server import Server, ServerError, go_on
 from stepsight.core.trace import Trace
 
-Skip = Callable[[Trace, UserError], None]
-Unread = Callable[[Trace, str], None]
+Check = Callable[[], None]
 
 # How servers are asked for JSON of a schema, what is tried first coming first; None is not at all.
 _SCHEMA, _OBJECT = "json_schema", "json_object"
@@ -31,6 +30,10 @@ _TOO_LONG = (400, 413, 422)
 _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 # What a server is tried with, and how long its answer may be: it need not be whole.
 _PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
+
+_NOTHING = Spent(0, 0, 0, 0)
+# Different reasons that are told apart.
+_REASONS = 8
 
 Result = TypeVar("Result")
 
@@ -50,80 +53,66 @@ class _Reply:
     spent: Spent
 
 
-class CriticScorer:
-    """Scores traces with one critic. `spent` is what all its calls took, those without a verdict included, and
-    `unread` the number of traces without a readable one."""
+@dataclass
+class Tally:
+    """What came of the traces that a critic was asked about: `spent` on all calls, those without a verdict
+    included, and why traces have no judgment, with how many and the id of the first; `last` is why the last one
+    has none."""
 
-    def __init__(self, critic: Critic, server: Server | None = None) -> None:
-        self.evaluator = critic
-        self.server = server or Server(critic.address.url)
-        self.spent = Spent(0, 0, 0, 0)
-        self.unread = 0
+    spent: Spent = _NOTHING
+    silent: dict[str, tuple[int, str]] = field(default_factory=dict)
+    last: str = ""
+
+    @property
+    def unread(self) -> int:
+        """How many traces have no judgment."""
+        return sum(count for count, _ in self.silent.values())
+
+    def leave_out(self, trace: Trace, reason: str) -> None:
+        """Count a trace without a judgment."""
+        self.last = reason
+        count, first = self.silent.get(reason, (0, trace.id))
+        if reason in self.silent or len(self.silent) < _REASONS:
+            self.silent[reason] = count + 1, first
+        else:
+            self.leave_out(trace, next(reversed(self.silent)))
+
+
+class CriticClient:
+    """Asks a server about traces, and keeps a `tally`. Safe to use from several threads at once, but for the
+    tally, which then is of them all."""
+
+    def __init__(self, settings: Settings, server: Server | None = None) -> None:
+        self.settings = settings
+        self.server = server or Server(settings.address.url, at_once=settings.requests)
+        self.tally = Tally()
         self._form: str | None = None
         self._limit = _MAX_TOKENS
         self._is_tried = False
 
-    def score(
-        self,
-        traces: Iterable[Trace],
-        mode: Mode | str = Mode.OFFLINE,
-        on_skip: Skip | None = None,
-        on_unread: Unread | None = None,
-        check: Callable[[], None] = lambda: None,
-    ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace that has one, in input order. One without is counted, and handed to
-        `on_unread` with the reason.
+    def judge(
+        self, traces: Iterable[Trace], mode: Mode, check: Check = go_on
+    ) -> Iterator[tuple[Trace, Judgment | None]]:
+        """Yield each trace with its judgment, None where it has none, in their order; the `tally` says why. What
+        `check` raises ends it. Raises `UserError` where the server fails, or is none."""
 
-        Raises `UserError` where the server fails, and at a trace that it refuses, as it does where one is longer
-        than its context; with `on_skip` such a trace is left out and handed to it. What `check` raises ends it.
-        """
-        mode = Mode(mode)
-
-        async def ask(trace: Trace) -> _Outcome | UserError:
+        async def ask(trace: Trace) -> _Outcome:
             try:
                 return await self._judge(trace, mode)
             except ServerError as error:
                 if error.status not in _TOO_LONG:
                     raise
-                return error.at(f"trace {trace.id!r}")
+                return _Outcome(_NOTHING, reason=f"it was refused: {error.message}")
 
         for trace, outcome in self.server.ordered(self._tried(traces), ask, check):
-            if isinstance(outcome, UserError):
-                if on_skip is None:
-                    raise outcome
-                on_skip(trace, outcome)
-                continue
-            self.spent += outcome.spent
-            if outcome.judgment is not None:
-                yield outcome.judgment
-                continue
-            self.unread += 1
-            if on_unread is not None:
-                on_unread(trace, outcome.reason)
-
-    def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
-        """The judgment of a single trace. Raises `UserError` where it has none."""
-        reasons: list[str] = []
-        for one in self.score([trace], mode, on_unread=lambda _, reason: reasons.append(reason)):
-            return one
-        raise UserError(f"{self.evaluator.name}: no verdict that can be read ({reasons[0]}).", "Ask again.")
-
-    def estimate(self, traces: Iterable[Trace], mode: Mode | str) -> Estimate:
-        """About what judging these traces takes."""
-        critic, whole = self.evaluator, Estimate()
-        for trace in traces:
-            whole += estimate(critic.preset, trace, Mode(mode), critic.samples)
-        return whole
+            self.tally.spent += outcome.spent
+            if outcome.judgment is None:
+                self.tally.leave_out(trace, outcome.reason)
+            yield trace, outcome.judgment
 
     def close(self) -> None:
         """Cancel what is under way."""
         self.server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
         """The traces, before the first of which the server is tried."""
@@ -135,7 +124,7 @@ class CriticScorer:
 
     async def _try(self) -> None:
         """Find out how the server is to be asked, by a question that says nothing of any trace."""
-        critic = self.evaluator
+        critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
         forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if wanted else [None]
@@ -157,14 +146,14 @@ class CriticScorer:
                     "OpenAI's chat completions.",
                     "Give the address of its interface, which ends in /v1.",
                 )
-            self.spent += _reply(value).spent
+            self.tally.spent += _reply(value).spent
             return
 
     async def _judge(self, trace: Trace, mode: Mode) -> _Outcome:
-        critic = self.evaluator
+        critic = self.settings
         asked = list(lines(critic.preset, trace, mode, critic.samples))
         said: dict[int, list[Verdicts]] = {}
-        spent, reason = Spent(0, 0, 0, 0), ""
+        spent, reason = _NOTHING, ""
         for found in await _together([self._line(trace, line) for line in asked]):
             for count, (verdicts, one) in found.items():
                 spent += one
@@ -178,7 +167,7 @@ class CriticScorer:
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Spent]]:
         """The verdicts by how many sub-steps were shown, or why there are none, each with what it took."""
-        preset = self.evaluator.preset
+        preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Spent]] = {}
         answers: list[str] = []
         for count in line.counts:
@@ -194,7 +183,7 @@ class CriticScorer:
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
         """A request for one answer about so many steps."""
-        critic = self.evaluator
+        critic = self.settings
         body: dict[str, Any] = {
             "model": critic.address.model,
             "messages": messages,

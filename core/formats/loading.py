@@ -24,7 +24,7 @@ from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
-from stepsight.core.servers.address import is_address, parse_address
+from stepsight.core.servers.address import CRITIC, is_address, parse_address
 
 # Bytes that are read in less than a second.
 _SMALL = 100_000_000
@@ -53,10 +53,15 @@ def load_evaluator(
 
         return EquationsEvaluator()
     if is_address(spec):
-        # It brings an HTTP client.
+        address = parse_address(str(spec))
+        # They bring an HTTP client.
+        if address.kind == CRITIC:
+            from stepsight.core.critics.evaluator import open_critic
+
+            return open_critic(address)
         from stepsight.core.formats.served import open_served
 
-        return open_served(parse_address(str(spec)))
+        return open_served(address)
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
     folder = evaluator_folder(spec, place)

@@ -1,18 +1,23 @@
 """Critics behind a real socket: what they are asked, and what comes of their answers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stepsight.core.critics.evaluator import load_critic
+from stepsight.core.critics.evaluator import Critic, open_critic
 from stepsight.core.critics.presets import OWN, read_preset
-from stepsight.core.critics.scoring import CriticScorer
+from stepsight.core.critics.scoring import CriticClient
+from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.servers.address import parse_address
 from stepsight.core.servers.server import Server
 from stepsight.core.trace import Trace
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
@@ -21,8 +26,20 @@ TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 +
 POS, NEU, NEG = [0, 0, 1], [0, 1, 0], [1, 0, 0]
 
 
-def scorer(chat: ChatServer, options: str = "", model: str = "m", **more: Any) -> CriticScorer:
-    return CriticScorer(load_critic(f"critic:{chat.url}#{model}{options}"), Server(chat.url, at_once=4, **more))
+def critic_of(spec: str) -> Critic:
+    return open_critic(parse_address(spec))
+
+
+@contextmanager
+def asking(chat: ChatServer, options: str = "", model: str = "m", **more: Any) -> Iterator[Critic]:
+    """A critic at that server, which a test may ask four things at once."""
+    critic = critic_of(f"critic:{chat.url}#{model}{options}")
+    with Server(chat.url, at_once=4, **more) as server:
+        yield replace(critic, client=CriticClient(critic.client.settings, server))
+
+
+def judged(critic: Critic, traces: Iterable[Trace], mode: Mode = Mode.OFFLINE) -> list[Judgment]:
+    return list(critic.judge_readable(traces, mode))
 
 
 def all_right(body: Body) -> str:
@@ -37,8 +54,8 @@ def last_wrong(body: Body) -> str:
 def judge(
     answer: Callable[[Body], Any], mode: Mode, options: str = "", model: str = "m"
 ) -> tuple[Judgment, ChatServer]:
-    with chat_server(answer) as chat, scorer(chat, options, model) as critic:
-        return critic.score_one(TRACE, mode), chat
+    with chat_server(answer) as chat, asking(chat, options, model) as critic:
+        return Scorer(critic).score_one(TRACE, mode), chat
 
 
 def test_offline_one_question_shows_all() -> None:
@@ -115,25 +132,23 @@ def test_what_cannot_be_read_is_no_judgment() -> None:
         text = body["messages"][-1]["content"]
         return "All of it is correct." if "bad" in text else all_right(body)
 
-    unread: list[tuple[str, str]] = []
-    with chat_server(answer) as chat, scorer(chat) as critic:
-        found = list(critic.score([bad, good, bad], on_unread=lambda trace, why: unread.append((trace.id, why))))
-        assert [judgment.trace.id for judgment in found] == ["good"]
-        assert unread == [("bad", "no JSON"), ("bad", "no JSON")]
-        assert critic.unread == 2
+    with chat_server(answer) as chat, asking(chat) as critic:
+        assert [judgment.trace.id for judgment in judged(critic, [bad, good, bad])] == ["good"]
+        assert critic.tally.silent == {"no JSON": (2, "bad")}
         # With the one by which the server was tried.
-        assert critic.spent == Spent(4, 2, 1200, 80)
-        with pytest.raises(UserError, match=r"no verdict that can be read \(no JSON\)"):
-            critic.score_one(bad)
+        assert critic.tally.spent == Spent(4, 2, 1200, 80)
+        # Who expects a judgment of each trace is told.
+        with pytest.raises(UserError, match=r"trace 'bad' has no verdict .*that can be read \(no JSON\)"):
+            Scorer(critic).score_one(bad)
 
 
 def test_one_beginning_that_cannot_be_read_leaves_no_triangle() -> None:
     def answer(body: Body) -> object:
         return "" if shown(body) == 3 else all_right(body)
 
-    with chat_server(answer) as chat, scorer(chat) as critic:
-        assert list(critic.score([TRACE], Mode.HINDSIGHT)) == []
-        assert critic.unread == 1
+    with chat_server(answer) as chat, asking(chat) as critic:
+        assert judged(critic, [TRACE], Mode.HINDSIGHT) == []
+        assert critic.tally.unread == 1
 
 
 @pytest.mark.parametrize(
@@ -155,9 +170,9 @@ def test_answers_of_other_shapes_are_no_judgment(value: object) -> None:
     def answer(body: Body) -> object:
         return value if shown(body) > 1 else all_right(body)
 
-    with chat_server(answer) as chat, scorer(chat) as critic:
-        assert list(critic.score([TRACE])) == []
-        assert critic.unread == 1
+    with chat_server(answer) as chat, asking(chat) as critic:
+        assert judged(critic, [TRACE]) == []
+        assert critic.tally.unread == 1
 
 
 def test_tokens_that_are_not_counted_are_not_known() -> None:
@@ -199,8 +214,8 @@ def test_a_schema_can_be_left_out_or_insisted_on() -> None:
         return Refusal(400, b'{"error":{"message":"no response_format here"}}')
 
     refused = pytest.raises(UserError, match="answers 400 to chat/completions: no response_format here")
-    with chat_server(answer) as chat, scorer(chat, ",schema=yes") as critic, refused:
-        list(critic.score([TRACE]))
+    with chat_server(answer) as chat, asking(chat, ",schema=yes") as critic, refused:
+        judged(critic, [TRACE])
 
 
 def test_a_newer_name_of_the_limit_is_learnt() -> None:
@@ -226,9 +241,9 @@ def test_a_newer_name_of_the_limit_is_learnt() -> None:
     ],
 )
 def test_a_server_of_something_else_is_told_before_any_trace_is_sent(refusal: Refusal, message: str) -> None:
-    with chat_server(lambda body: refusal) as chat, scorer(chat) as critic:
+    with chat_server(lambda body: refusal) as chat, asking(chat) as critic:
         with pytest.raises(UserError, match=message):
-            list(critic.score([TRACE]))
+            judged(critic, [TRACE])
         assert chat.asked == []
 
 
@@ -241,8 +256,8 @@ def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
         return Refusal(500) if count % 3 == 0 else all_right(body)
 
     traces = [Trace.of("p", ["one", "two"], id=str(number)) for number in range(12)]
-    with chat_server(answer) as chat, scorer(chat) as critic:
-        found = list(critic.score(traces))
+    with chat_server(answer) as chat, asking(chat) as critic:
+        found = judged(critic, traces)
     assert [judgment.trace.id for judgment in found] == [trace.id for trace in traces]
     assert all(np.array_equal(judgment.result.probs, [POS, POS]) for judgment in found)  # type: ignore[union-attr]
 
@@ -253,14 +268,14 @@ def test_half_an_answer_ends_the_run_with_what_came_before() -> None:
         return Refusal(200, b'{"choices": [{"mess') if is_half else all_right(body)
 
     traces = [Trace.of("p", ["one"], id="whole"), Trace.of("half", ["one"], id="half")]
-    with chat_server(answer) as chat, scorer(chat, attempts=1) as critic:
-        judgments = critic.score(traces)
+    with chat_server(answer) as chat, asking(chat, attempts=1) as critic:
+        judgments = critic.judge_readable(traces, Mode.OFFLINE)
         assert next(judgments).trace.id == "whole"
         with pytest.raises(UserError, match="with no JSON"):
             next(judgments)
 
 
-def test_a_trace_that_the_server_refuses_is_named_or_left_out() -> None:
+def test_a_trace_that_the_server_refuses_is_left_out() -> None:
     long = Trace.of("long", ["one", "two"], id="long")
     fine = Trace.of("p", ["one", "two"], id="fine")
 
@@ -268,12 +283,12 @@ def test_a_trace_that_the_server_refuses_is_named_or_left_out() -> None:
         said = b'{"error":{"message":"the request exceeds the available context size (4096)"}}'
         return Refusal(400, said) if "\nlong\n" in body["messages"][-1]["content"] else all_right(body)
 
-    with chat_server(answer) as chat, scorer(chat) as critic:
-        with pytest.raises(UserError, match=r"trace 'long': .*exceeds the available context size"):
-            list(critic.score([long, fine]))
-        left: list[str] = []
-        found = list(critic.score([long, fine], on_skip=lambda trace, error: left.append(trace.id)))
-        assert ([judgment.trace.id for judgment in found], left) == (["fine"], ["long"])
+    with chat_server(answer) as chat, asking(chat) as critic:
+        assert [judgment.trace.id for judgment in judged(critic, [long, fine])] == ["fine"]
+        ((reason, counted),) = critic.tally.silent.items()
+    assert reason.startswith("it was refused: ")
+    assert reason.endswith("the request exceeds the available context size (4096)")
+    assert counted == (1, "long")
 
 
 def test_a_key_is_sent_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,11 +297,11 @@ def test_a_key_is_sent_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(body: Body) -> object:
         return Refusal(401, b'{"error":{"message":"Incorrect API key provided: sk-secret"}}')
 
-    with chat_server(answer) as chat, scorer(chat) as critic:
+    with chat_server(answer) as chat, asking(chat) as critic:
         with pytest.raises(UserError) as error:
-            list(critic.score([TRACE]))
+            judged(critic, [TRACE])
         assert chat.headers[0]["authorization"] == "Bearer sk-secret"
-    assert "sk-secret" not in f"{error.value} {critic.evaluator.name} {critic.evaluator.fingerprint}"
+    assert "sk-secret" not in f"{error.value} {critic.name} {critic.fingerprint}"
 
 
 def test_thinkprm_over_the_wire() -> None:
@@ -345,13 +360,13 @@ def test_genprm_over_the_wire() -> None:
 )
 def test_options_that_make_no_sense_are_refused(options: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load_critic(f"critic:http://localhost:1/v1#m{options}")
+        read_settings(parse_address(f"critic:http://localhost:1/v1#m{options}"))
 
 
 def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
     base = "critic:http://localhost:1/v1#m"
     same = (base, f"{base},preset=steps", f"{base},samples=1", f"{base},schema=no", f"{base},temperature=0")
-    assert len({load_critic(spec).fingerprint for spec in same}) == 1
+    assert len({critic_of(spec).fingerprint for spec in same}) == 1
     others = (
         base,
         "critic:http://localhost:2/v1#m",
@@ -361,21 +376,21 @@ def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
         f"{base},temperature=0.5",
         f"{base},max_tokens=100",
     )
-    assert len({load_critic(spec).fingerprint for spec in others}) == len(others)
+    assert len({critic_of(spec).fingerprint for spec in others}) == len(others)
 
 
 def test_what_a_critic_is() -> None:
-    ours = load_critic("critic:http://localhost:1/v1#m,samples=3,preset=steps")
+    ours = critic_of("critic:http://localhost:1/v1#m,samples=3,preset=steps")
     assert (ours.name, ours.outputs) == ("critic:http://localhost:1/v1#m,samples=3", Outputs.THREE_WAY)
     assert ours.attention == "bidirectional"
     assert "3 samples at temperature 0.7" in ours.described
-    theirs = load_critic("critic:http://localhost:1/v1#kevinpro/R-PRM-7B-DPO")
+    theirs = critic_of("critic:http://localhost:1/v1#kevinpro/R-PRM-7B-DPO")
     assert (theirs.outputs, theirs.attention) == (Outputs.VALIDITY, "causal")
 
 
 def test_an_estimate_counts_calls_and_guesses_tokens() -> None:
-    critic = CriticScorer(load_critic("critic:http://localhost:1/v1#m,samples=2"))
-    offline, online, whole = (critic.estimate([TRACE, TRACE], mode) for mode in Mode)
+    critic = critic_of("critic:http://localhost:1/v1#m,samples=2")
+    offline, online, whole = (critic.estimate(TRACE, mode) + critic.estimate(TRACE, mode) for mode in Mode)
     assert [one.traces for one in (offline, online, whole)] == [2, 2, 2]
     # 2 traces of 3 steps and 4 sub-steps, 2 samples each.
     assert [one.calls for one in (offline, online, whole)] == [4, 12, 16]

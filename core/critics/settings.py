@@ -1,0 +1,116 @@
+"""What a critic is asked with, as its address has it.
+
+    critic:http://HOST:8000/v1#MODEL
+    critic:http://HOST:8000/v1#launch/ThinkPRM-7B,samples=4
+
+Options are `preset`, `samples`, `temperature`, `max_tokens`, `schema` and `requests`.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+
+from stepsight.core.critics.presets import Preset, list_presets, preset_of, read_preset
+from stepsight.core.errors import UserError
+from stepsight.core.servers.address import CRITIC, Address, parse_address
+from stepsight.core.servers.server import AT_ONCE
+
+# Those that say how the server is asked, and change nothing about what a critic says, come last.
+_KEPT = ("preset", "samples", "temperature", "max_tokens")
+_OPTIONS = (*_KEPT, "schema", "requests")
+
+SCHEMAS = ("auto", "yes", "no")
+"""Whether the server is asked to hold the critic to a JSON schema; auto tries it once."""
+
+# That of a critic without one of its own that is asked more than once: at 0 all samples would be the same.
+_WARM = 0.7
+_MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 1000, 1_000_000, 1024, 2.0
+# Counted up when the judgment that answers make changes.
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`samples` answers to each question are drawn at the `temperature`, of `max_tokens` each at most; at most
+    `requests` are asked for at once."""
+
+    address: Address
+    preset_name: str
+    samples: int
+    temperature: float
+    max_tokens: int
+    schema: str
+    requests: int
+
+    @property
+    def preset(self) -> Preset:
+        return read_preset(self.preset_name)
+
+    @property
+    def name(self) -> str:
+        """The address with the options in one order, so that two who are the same have one name."""
+        options = {name: self.address.options[name] for name in _KEPT if name in self.address.options}
+        if self.preset_name == preset_of(self.address.model):
+            options.pop("preset", None)
+        if self.samples == 1:
+            options.pop("samples", None)
+        return str(replace(self.address, options=options))
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the server, the model, every word that it is asked, and how it answers."""
+        parts = [_VERSION, self.address.url, self.address.model, self.preset.digest]
+        parts += [self.samples, self.temperature, self.max_tokens]
+        return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+
+
+def read_settings(address: Address) -> Settings:
+    """What the options of an address say. Raises `UserError` where one is none, or its value cannot be."""
+    address.check_options(_OPTIONS)
+    options = address.options
+    name = options.get("preset") or preset_of(address.model)
+    if name not in list_presets():
+        raise UserError(f"{address}: there is no preset {name!r}.", f"Choose one of: {', '.join(list_presets())}.")
+    preset = read_preset(name)
+    samples = int(_number(address, "samples", 1, 1, _MOST_SAMPLES, whole=True))
+    warm = _WARM if samples > 1 else 0.0
+    temperature = _number(address, "temperature", preset.temperature or warm, 0, _HOTTEST)
+    if samples > 1 and temperature == 0:
+        raise UserError(
+            f"{address}: at temperature 0 all {samples} samples are the same.", "Leave one of the two options out."
+        )
+    schema = options.get("schema", "auto")
+    if schema not in SCHEMAS:
+        raise UserError(f"{address}: schema is {schema!r}, expected {', '.join(SCHEMAS[:-1])} or {SCHEMAS[-1]}.")
+    return Settings(
+        address=address,
+        preset_name=name,
+        samples=samples,
+        temperature=temperature,
+        max_tokens=int(_number(address, "max_tokens", preset.max_tokens, 16, _MOST_TOKENS, whole=True)),
+        schema=schema,
+        requests=int(_number(address, "requests", AT_ONCE, 1, _MOST_REQUESTS, whole=True)),
+    )
+
+
+def with_options(spec: str, options: dict[str, object]) -> str:
+    """The address with more options, which win over its own; None is none. Raises as `parse_address` does."""
+    address = parse_address(spec)
+    given = {name: f"{value}" for name, value in options.items() if value is not None}
+    return str(replace(address, options=dict(address.options) | given))
+
+
+def _number(
+    address: Address, name: str, default: float, least: float, most: float, *, whole: bool = False
+) -> float:
+    text = address.options.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(int(text) if whole else float(text))
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        kind = "a whole number" if whole else "a number"
+        raise UserError(f"{address}: {name} is {text!r}, expected {kind} from {least:g} to {most:,g}.")
+    return value
