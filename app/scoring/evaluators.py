@@ -26,7 +26,7 @@ from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipp
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers.address import is_address
+from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.calibrations import find_thresholds
@@ -90,6 +90,11 @@ class Evaluators:
             )
 
     def _add(self, spec: str | Path, place: Placement) -> None:
+        if str(spec).startswith(f"{CRITIC}:"):
+            raise UserError(
+                f"{spec}: pages show what critics said, and ask none: a click would take many calls.",
+                "Judge a dataset with stepsight score, and look at it in Browse.",
+            )
         evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
         if evaluator.name in self._scorers:
             evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))

@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
+from stepsight.app.commands.evaluation.critics import add_critic, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--evaluator",
         action="append",
         metavar="NAME",
-        help="a stored one, a shipped one, a folder, or vllm:http://HOST:8000/v1#MODEL behind a server; may be "
-        "repeated (default: all that judged the dataset)",
+        help="a stored one, a shipped one, a folder, or behind a server vllm:http://HOST:8000/v1#MODEL or "
+        "critic:http://HOST:8000/v1#MODEL; may be repeated (default: all that judged the dataset)",
     )
     parser.add_argument(
         "--mode", action="append", choices=[Mode.OFFLINE.value, Mode.ONLINE.value], help="default: both"
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
     )
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
+    add_critic(parser)
     add_placement(parser)
     add_db(parser)
 
@@ -88,7 +90,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("--cut and --patch do not go together.", "Give one of them.")
     if args.cut is not None and args.cut < 0:
         raise UserError(f"--cut is {args.cut}, expected 0 or more.")
-    names = list(dict.fromkeys([*(args.evaluator or []), *(args.compare or [])]))
+    given = as_asked(args, [*(args.evaluator or []), *(args.compare or [])])
+    names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
     # What was said offline of a beginning stands in the triangle of hindsight.
     judged = modes if args.cut is None else list(MODES)
@@ -102,7 +105,14 @@ def run(args: argparse.Namespace) -> None:
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_evaluators(
-            store, dataset, names, judged, lambda one: with_thresholds(store, dataset, one, args.force), place, ours
+            store,
+            dataset,
+            names,
+            judged,
+            lambda one: with_thresholds(store, dataset, one, args.force),
+            place,
+            ours,
+            yes=args.yes,
         )
         ours.wait()
         if not ours.is_main:
@@ -112,7 +122,7 @@ def run(args: argparse.Namespace) -> None:
             patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
         evaluation = patched.before if patched else evaluate(store, dataset, evaluators, *rest, cut=args.cut)
     evaluations = [evaluation, patched.after] if patched else [evaluation]
-    pair = _table_names(args.compare or (), names, evaluators)
+    pair = _table_names(compared_names, names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
     if args.json:
         print(json.dumps(_json(evaluation, patched, compared), indent=1, allow_nan=False))

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
 from stepsight.core.errors import UserError
@@ -14,7 +15,7 @@ from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers.address import is_address
+from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
@@ -29,15 +30,17 @@ def find_evaluators(
     check: Callable[[StoredEvaluator], object],
     place: Placement,
     ours: Processes | None = None,
+    *,
+    yes: bool = False,
 ) -> list[StoredEvaluator]:
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
     They run at `place`, by `ours` in shares; one that can run is meant with its weights in the type that it has
-    there. A baseline is measured with any of them and is not among them. `check` is called with each
-    that is stored before any is scored. Raises `UserError` where a name is neither that of a baseline, nor stored,
-    nor shipped, nor a folder.
+    there. A baseline is measured with any of them and is not among them. `check` is called with each that is stored
+    before any is scored. What a critic's hindsight takes is asked for, unless `yes`. Raises `UserError` where a
+    name is neither that of a baseline, nor stored, nor shipped, nor a folder, nor an address.
     """
-    run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes())
+    run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes(), yes)
     if not names:
         evaluators = evaluators_of(store, dataset.id)
         for evaluator in evaluators:
@@ -69,14 +72,20 @@ class _Run:
     mode: Mode
     place: Placement
     ours: Processes
+    yes: bool
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """The stored one that a name means; where it can run, only with its weights in the type that it would have
-        now."""
+        now. What a critic is asked is in no name: it is told from others when it is opened."""
+        if name.startswith(f"{CRITIC}:"):
+            return None
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def go_on(self, stored: StoredEvaluator) -> None:
         """`complete` one that is known by what it is stored as."""
+        if is_address(stored.name):
+            # A server may be another one now, and its calls may cost money.
+            return
         name = stored.name.removesuffix(typed_name("", stored.dtype))
         if can_load(name) and self._dtype(name) == stored.dtype:
             self.complete(name, stored.fingerprint)
@@ -101,10 +110,15 @@ class _Run:
         if missing:
             if evaluator.format != "stepsight" and self.ours.is_main:
                 print(evaluator.described, file=sys.stderr)
+            wanted = missing_traces(self.store, self.dataset.id, row.id, self.mode)
+            confirm(evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
             traces = self.ours.share(missing_traces(self.store, self.dataset.id, row.id, self.mode))
-            judgments = Scorer(evaluator).score(traces, self.mode, _skip)
+            judgments = judge(Scorer(evaluator), traces, self.mode, _skip)
             shown = progress(judgments, missing // self.ours.count, name) if self.ours.is_main else judgments
-            save_judgments(self.store, row.id, shown)
+            try:
+                save_judgments(self.store, row.id, shown)
+            finally:
+                report(evaluator)
         return row
 
 

@@ -8,8 +8,9 @@ torchrun --nproc-per-node 4 -m stepsight score mr-math-invalid --evaluator FOLDE
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from stepsight.app.commands.evaluation.critics import add_critic, as_asked, confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes, launched
 from stepsight.app.commands.options import add_db, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
@@ -17,6 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace, read_file, read_rows
 from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -31,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evaluator",
         default="mini-bidir",
-        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL"
-        " (default: %(default)s)",
+        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL "
+        "or critic:http://HOST:8000/v1#MODEL (default: %(default)s)",
     )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
     parser.add_argument(
@@ -40,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
     parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
+    add_critic(parser)
     add_placement(parser)
     add_db(parser)
 
@@ -62,14 +65,18 @@ def run(args: argparse.Namespace) -> None:
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
-        scorer = Scorer(load_evaluator(args.evaluator, place.device, place.dtype, place.device_map))
+        (spec,) = as_asked(args, [args.evaluator])
+        scorer = Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
         if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
         skipped = _Skipped() if args.skip_too_long else None
-        if args.dataset is not None:
-            _score_dataset(args, scorer, skipped, ours)
-        else:
-            _score_file(args, scorer, skipped)
+        try:
+            if args.dataset is not None:
+                _score_dataset(args, scorer, skipped, ours)
+            else:
+                _score_file(args, scorer, skipped)
+        finally:
+            report(scorer.evaluator)
         count = 0 if skipped is None else ours.total(skipped.count)
         if count and ours.is_main:
             print(f"{count:,} {'trace' if count == 1 else 'traces'} left out.", file=sys.stderr)
@@ -92,9 +99,14 @@ def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | No
         evaluator.thresholds.validity if args.validity is None else args.validity,
         evaluator.thresholds.redundancy if args.redundancy is None else args.redundancy,
     )
-    traces = _read_traces(args.input)
+    mode = Mode(args.mode)
+    traces: Iterable[Trace] = _read_traces(args.input)
+    if mode == Mode.HINDSIGHT and isinstance(evaluator, ServedEvaluator):
+        # They are counted before the first is sent.
+        traces = list(traces)
+        confirm(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
-        for judgment in progress(scorer.score(traces, args.mode, skipped), None, "traces"):
+        for judgment in progress(judge(scorer, traces, mode, skipped), None, "traces"):
             record = judgment_record(judgment, evaluator.name, thresholds, evaluator.outputs)
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
@@ -113,8 +125,11 @@ def _score_dataset(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped |
         missing = count_missing(store, dataset.id, stored.id, args.mode)
         # Those that others have judged meanwhile would be missing from the count.
         ours.wait()
-        traces = ours.share(missing_traces(store, dataset.id, stored.id, args.mode))
-        judgments = scorer.score(traces, args.mode, skipped)
+        mode = Mode(args.mode)
+        wanted = missing_traces(store, dataset.id, stored.id, mode)
+        confirm(evaluator, wanted, mode, yes=args.yes, alone=ours.count == 1)
+        traces = ours.share(missing_traces(store, dataset.id, stored.id, mode))
+        judgments = judge(scorer, traces, mode, skipped)
         shown = progress(judgments, missing // ours.count, "traces") if ours.is_main else judgments
         done = ours.total(save_judgments(store, stored.id, shown))
     if not ours.is_main:
