@@ -4,7 +4,7 @@ import pytest
 from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.web.judged import ONLY_VALIDITY
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.traces.queries import StoredTrace
@@ -129,6 +129,19 @@ def test_the_rationale_of_a_verdict_stands_beside_it():
     rationale = page.one("ul", cls="answers").one("details", cls="rationale")
     assert rationale.one("summary").text == "Its rationale"
     assert rationale.one("div", cls="t").text == "Step 2 is <wrong>: 1 + 1 = 3."
+
+
+def test_what_a_critic_took_stands_beside_its_verdict():
+    scores = StepScores(np.array([POS, NEG, NEG, NEG], np.float32))
+    spent = Spent(5, 1, 1500, 260)
+    judgment = Judgment(TRACE, Mode.OFFLINE, scores, rationale="**Step 1: pos 4 of 4.** <b>Fine</b>.", spent=spent)
+    page = view(TraceJudgments("critic", Outputs.THREE_WAY, Thresholds(), (judgment,), stored=True))
+    line = page.one("ul", cls="answers").one("li")
+    took = "5 calls, 1,500 tokens read and 260 written, 1 without a readable verdict"
+    assert took in [span.text for span in line.all("span")]
+    told = line.one("details", cls="rationale").one("div", cls="t")
+    assert told.text == "Step 1: pos 4 of 4. <b>Fine</b>."
+    assert told.one("strong").text == "Step 1: pos 4 of 4."
 
 
 def test_who_says_nothing_of_the_trace_says_why():

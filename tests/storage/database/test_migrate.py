@@ -46,7 +46,7 @@ from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.storage.labelling.samples import campaign, do, expire, person, take
 from tests.storage.people.samples import user
-from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, judge, many, same
 
 # Of every table, since the last ones refer to all the others.
 METADATA = EventRow.metadata
@@ -224,6 +224,18 @@ def test_a_store_of_before_invitations_keeps_its_people_and_knows_their_last_log
         assert second.last_login is None
         assert user_of(upgraded, token) == ada
         assert accept(upgraded, invite(upgraded, Role.VIEWER, "new", ada), "", "a good sentence").name == "new"
+
+
+def test_judgments_of_before_servers_wrote_any_took_nothing_of_one(address: str, sqlite_store: Store) -> None:
+    (trace, *_) = add(sqlite_store)
+    judged = judge(trace, Mode.HINDSIGHT)
+    save_judgments(sqlite_store, evaluator(sqlite_store).id, [judged])
+    with at_revision(address, "0017_homes") as connection:
+        _copy(sqlite_store, connection)
+    with open_store(address) as upgraded:
+        (found,) = read_judgments(upgraded, trace)
+        assert found.spent is None
+        assert same(found.result, judged.result)
 
 
 def test_campaigns_of_before_there_was_a_choice_keep_what_they_had(address: str, sqlite_store: Store) -> None:

@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import select, text
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
 from stepsight.storage.judgments.judgments import (
@@ -46,6 +47,17 @@ def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace
         (read,) = read_judgments(store, trace)
         assert (read.mode, read.evaluator, read.stale, read.trace) == (mode, mini, False, trace)
         assert same(read.result, before.result)
+
+
+def test_what_a_server_took_comes_back(store: Store, traces: list[StoredTrace]) -> None:
+    spent = [Spent(5, 1, 1500, 260), Spent(1, 0, None, None), None]
+    made = [replace(judge(trace, "online"), spent=one) for trace, one in zip(traces, spent, strict=False)]
+    save_judgments(store, evaluator(store).id, made)
+    assert [read_judgments(store, trace)[0].spent for trace in traces[:3]] == spent
+    with store.write() as session:
+        session.execute(text("""UPDATE judgments SET spent = '{"calls": -1}' WHERE spent IS NOT NULL"""))
+    with pytest.raises(DamagedError, match=r"judgments.spent: calls is -1, expected 0 or more"):
+        read_judgments(store, traces[0])
 
 
 def test_probabilities_are_little_endian_float32_row_by_row() -> None:
