@@ -87,7 +87,7 @@ class CriticClient:
         self.server = server or Server(settings.address.url, at_once=settings.requests)
         self.tally = Tally()
         self._form: str | None = None
-        self._limit = _MAX_TOKENS
+        self._limit, self._seeds = _MAX_TOKENS, True
         self._is_tried = False
 
     def judge(
@@ -137,6 +137,8 @@ class CriticClient:
             except ServerError as error:
                 if error.status in _REFUSED and self._limit == _MAX_TOKENS and _NEWER in error.message:
                     self._limit, forms = _NEWER, [self._form, *forms]
+                elif error.status in _REFUSED and "seed" in body and "seed" in error.message:
+                    self._seeds, forms = False, [self._form, *forms]
                 elif error.status not in _REFUSED or not forms:
                     raise
                 continue
@@ -194,7 +196,7 @@ class CriticClient:
             body["top_p"] = critic.preset.top_p
         if critic.preset.stop:
             body["stop"] = critic.preset.stops(count)
-        if critic.temperature > 0:
+        if critic.temperature > 0 and self._seeds:
             # Another one for each sample, and the same when it is asked again.
             body["seed"] = sample
         if self._form is not None:

@@ -1,10 +1,11 @@
 """Strict reading of what critics write."""
 
 import json
+import random
 
 import pytest
 
-from stepsight.core.critics.reading import LONGEST, Answer, UnreadableError, Verdicts, read_answer, schema
+from stepsight.core.critics.reading import LONGEST, READINGS, Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.label import Label
 from tests.chat_server import verdicts
 
@@ -88,6 +89,33 @@ def test_the_schema_takes_what_is_read_and_no_more() -> None:
     wanted = schema(3)
     assert wanted["required"] == list(wanted["properties"]) == ["step_1", "step_2", "step_3"]
     assert wanted["properties"]["step_3"]["properties"]["verdict"]["enum"] == ["neg", "neu", "pos"]
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+def test_damaged_answers_give_a_verdict_on_each_step_or_none(reading: str) -> None:
+    texts = {
+        "verdicts": verdicts(["pos", "neg", "neu"]),
+        "boxes": r"Step 1: \boxed{correct} Step 2: \boxed{incorrect} Step 3: \boxed{correct}",
+        "conclusion": "So: Is the step correct (Yes/No)? Yes",
+        "judgement": r"<output>\boxed{No}</output>",
+    }
+    draw = random.Random(0)
+    expected = 3 if READINGS[reading].of_all else 1
+    outcomes = {True: 0, False: 0}
+    for _ in range(500):
+        text = list(texts[reading])
+        for _ in range(draw.randint(0, 3)):
+            place = draw.randrange(len(text))
+            text[place : place + draw.randint(0, 9)] = draw.choice(["", "{", "}", '"', "\\", "null", "\ud800", ","])
+        try:
+            found = read("".join(text), 3, reading)
+        except UnreadableError:
+            outcomes[False] += 1
+            continue
+        outcomes[True] += 1
+        assert len(found.labels) == len(found.rationales) == expected
+        assert all(text.encode() is not None and "\0" not in text for text in found.rationales)
+    assert min(outcomes.values()) > 50
 
 
 BOXES = r"Step 1: adds up, so \boxed{correct}. Step 2: no, 2 + 2 = 4. The step is \boxed{\text{incorrect}}."

@@ -230,6 +230,16 @@ def test_a_newer_name_of_the_limit_is_learnt() -> None:
     assert chat.asked[0]["response_format"]["type"] == "json_schema"
 
 
+def test_a_server_without_seeds_gets_none() -> None:
+    def answer(body: Body) -> object:
+        return Refusal(422, b'{"detail": "extra input: seed"}') if "seed" in body else all_right(body)
+
+    judgment, chat = judge(answer, Mode.OFFLINE, ",samples=3")
+    assert [body.get("seed") for body in chat.asked] == [None] * 3
+    assert chat.asked[0]["response_format"]["type"] == "json_schema"
+    assert judgment.spent == Spent(3, 0, 900, 60)
+
+
 @pytest.mark.parametrize(
     ("refusal", "message"),
     [
