@@ -190,6 +190,9 @@ class JudgmentInfo(BaseModel):
     hindsight: list[Row] | None = None
     solution: float | None = Field(description="What it said of the whole by itself, where it did.")
     rationale: str | None = Field(None, description="The words that it gave for its verdict.")
+    spent: dict[str, int | None] | None = Field(
+        None, description="Calls and tokens that it took, where a server wrote it; null where that does not count."
+    )
 
 
 class TraceDetail(BaseModel):

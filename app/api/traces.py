@@ -1,5 +1,6 @@
 """Datasets and their traces: GET /datasets, /datasets/NAME/traces, /traces/NUMBER."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -125,6 +126,7 @@ def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
         hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
         solution=judgment.solution,
         rationale=judgment.rationale or None,
+        spent=None if judgment.spent is None else asdict(judgment.spent),
     )
 
 

@@ -84,7 +84,7 @@ class CriticClient:
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
-        self.server = server or Server(settings.address.url, at_once=settings.requests)
+        self.server = server or Server(settings.address.url, at_once=settings.requests, seconds=settings.timeout)
         self.tally = Tally()
         self._form: str | None = None
         self._limit, self._seeds = _MAX_TOKENS, True

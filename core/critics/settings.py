@@ -3,7 +3,7 @@
     critic:http://HOST:8000/v1#MODEL
     critic:http://HOST:8000/v1#launch/ThinkPRM-7B,samples=4
 
-Options are `preset`, `samples`, `temperature`, `max_tokens`, `schema` and `requests`.
+Options are `preset`, `samples`, `temperature`, `max_tokens`, `schema`, `requests` and `timeout`.
 """
 
 import hashlib
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from stepsight.core.critics.presets import Preset, list_presets, preset_of, read_preset
 from stepsight.core.errors import UserError
 from stepsight.core.servers.address import CRITIC, Address, parse_address
-from stepsight.core.servers.server import AT_ONCE
+from stepsight.core.servers.server import AT_ONCE, SECONDS
 
 # Those that say how the server is asked, and change nothing about what a critic says, come last.
 _KEPT = ("preset", "samples", "temperature", "max_tokens")
-_OPTIONS = (*_KEPT, "schema", "requests")
+_OPTIONS = (*_KEPT, "schema", "requests", "timeout")
 
 SCHEMAS = ("auto", "yes", "no")
 """Whether the server is asked to hold the critic to a JSON schema; auto tries it once."""
@@ -25,6 +25,7 @@ SCHEMAS = ("auto", "yes", "no")
 # That of a critic without one of its own that is asked more than once: at 0 all samples would be the same.
 _WARM = 0.7
 _MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 1000, 1_000_000, 1024, 2.0
+_LONGEST = 24 * 3600
 # Counted up when the judgment that answers make changes.
 _VERSION = 1
 
@@ -32,7 +33,7 @@ _VERSION = 1
 @dataclass(frozen=True)
 class Settings:
     """`samples` answers to each question are drawn at the `temperature`, of `max_tokens` each at most; at most
-    `requests` are asked for at once."""
+    `requests` are asked for at once, and each may take `timeout` seconds."""
 
     address: Address
     preset_name: str
@@ -41,6 +42,7 @@ class Settings:
     max_tokens: int
     schema: str
     requests: int
+    timeout: float
 
     @property
     def preset(self) -> Preset:
@@ -90,6 +92,7 @@ def read_settings(address: Address) -> Settings:
         max_tokens=int(_number(address, "max_tokens", preset.max_tokens, 16, _MOST_TOKENS, whole=True)),
         schema=schema,
         requests=int(_number(address, "requests", AT_ONCE, 1, _MOST_REQUESTS, whole=True)),
+        timeout=_number(address, "timeout", SECONDS, 1, _LONGEST),
     )
 
 

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evaluator",
         default="mini-bidir",
-        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL "
-        "or critic:http://HOST:8000/v1#MODEL (default: %(default)s)",
+        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL"
+        " or critic:http://HOST:8000/v1#MODEL (default: %(default)s)",
     )
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import Sort, TraceFilter
@@ -91,7 +91,9 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
         said = register_evaluator(store, name="whole", fingerprint="w", format="scores", attention="none",
                                   info={"outputs": Outputs.SOLUTION.value})  # fmt: skip
         zeros = StepScores([[0, 0, 0]] * 3)
-        save_judgments(store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25, "A quarter.")])
+        save_judgments(
+            store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25, "A quarter.", Spent(2, 1, 30, None))]
+        )
         with asking(store, evaluators) as client:
             found = client.get(f"/api/v1/traces/{error.trace_id}").json()
     assert (found["dataset"], found["id"], found["problem"]) == ("sums", "error", "What is 1 + 1?")
@@ -109,6 +111,8 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
     # It said nothing of steps, which is not the same as nought.
     assert (whole["outputs"], whole["steps"], whole["solution"]) == ("solution", None, 0.25)
     assert (tiny["rationale"], whole["rationale"]) == (None, "A quarter.")
+    assert tiny["spent"] is None
+    assert whole["spent"] == {"calls": 2, "unread": 1, "prompt_tokens": 30, "completion_tokens": None}
 
 
 def test_a_step_of_which_nothing_was_said_is_null(evaluators, tmp_path):

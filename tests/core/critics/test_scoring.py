@@ -364,6 +364,8 @@ def test_genprm_over_the_wire() -> None:
         (",temperature=nan", "temperature is 'nan', expected a number from 0 to 2"),
         (",samples=3,temperature=0", "at temperature 0 all 3 samples are the same"),
         (",preset=gpt", "no preset 'gpt'.*Choose one of: steps, genprm"),
+        (",timeout=0", "timeout is '0', expected a number from 1 to"),
+        (",requests=1e3", "requests is '1e3', expected a whole number from 1 to"),
         (",schema=maybe", "schema is 'maybe', expected auto, yes or no"),
         (",sample=2", "no option 'sample'.*preset"),
     ],
@@ -375,7 +377,13 @@ def test_options_that_make_no_sense_are_refused(options: str, message: str) -> N
 
 def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
     base = "critic:http://localhost:1/v1#m"
-    same = (base, f"{base},preset=steps", f"{base},samples=1", f"{base},schema=no", f"{base},temperature=0")
+    same = (
+        base,
+        f"{base},preset=steps",
+        f"{base},samples=1",
+        f"{base},schema=no,timeout=9,requests=2",
+        f"{base},temperature=0",
+    )
     assert len({critic_of(spec).fingerprint for spec in same}) == 1
     others = (
         base,
