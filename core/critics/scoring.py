@@ -25,6 +25,8 @@ _SCHEMA, _OBJECT = "json_schema", "json_object"
 _FORMS: tuple[str | None, ...] = (_SCHEMA, _OBJECT, None)
 # Of the statuses that refuse a request, those that another form, or another name of an option, may change.
 _REFUSED = (400, 415, 422, 500, 501)
+# Those of a server that is not ready yet, or not there.
+_BUSY = (None, 408, 502, 503, 504)
 # And those that a trace alone can be the reason for.
 _TOO_LONG = (400, 413, 422)
 _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
@@ -128,17 +130,20 @@ class CriticClient:
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
         forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if wanted else [None]
+        # A form that makes a server fail is not tried again and again.
+        attempts: int | None = 1
         while True:
             self._form = forms.pop(0)
             body = self._body(messages, 1, 0) | {self._limit: min(_TRIED, critic.max_tokens)}
             try:
-                # A form that makes a server fail is not tried again and again.
-                value = await self.server.post("chat/completions", body, attempts=1 if forms else None)
+                value = await self.server.post("chat/completions", body, attempts if forms else None)
             except ServerError as error:
                 if error.status in _REFUSED and self._limit == _MAX_TOKENS and _NEWER in error.message:
                     self._limit, forms = _NEWER, [self._form, *forms]
                 elif error.status in _REFUSED and "seed" in body and "seed" in error.message:
                     self._seeds, forms = False, [self._form, *forms]
+                elif error.status in _BUSY and attempts == 1 and forms:
+                    attempts, forms = None, [self._form, *forms]
                 elif error.status not in _REFUSED or not forms:
                     raise
                 continue

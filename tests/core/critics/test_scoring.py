@@ -230,6 +230,17 @@ def test_a_newer_name_of_the_limit_is_learnt() -> None:
     assert chat.asked[0]["response_format"]["type"] == "json_schema"
 
 
+def test_a_server_that_loads_its_model_is_waited_for() -> None:
+    """As llama.cpp's says it."""
+    loading = [Refusal(503, b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}')] * 2
+
+    def answer(body: Body) -> object:
+        return loading.pop() if loading else all_right(body)
+
+    _, chat = judge(answer, Mode.OFFLINE)
+    assert [body["response_format"]["type"] for body in chat.tried] == ["json_schema"] * 3
+
+
 def test_a_server_without_seeds_gets_none() -> None:
     def answer(body: Body) -> object:
         return Refusal(422, b'{"detail": "extra input: seed"}') if "seed" in body else all_right(body)
