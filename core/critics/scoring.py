@@ -5,17 +5,16 @@ about again by whoever looks for what is missing. So is one that the server refu
 than the model's context.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from stepsight.core.critics.asking import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.critics.settings import Settings
 from stepsight.core.judgment import Judgment, Mode, Spent
-from stepsight.core.servers.server import Server, ServerError, go_on
+from stepsight.core.servers.server import Server, ServerError, go_on, together
 from stepsight.core.trace import Trace
 
 Check = Callable[[], None]
@@ -36,8 +35,6 @@ _PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
 _NOTHING = Spent(0, 0, 0, 0)
 # Different reasons that are told apart.
 _REASONS = 8
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,7 @@ class CriticClient:
         asked = list(lines(critic.preset, trace, mode, critic.samples))
         said: dict[int, list[Verdicts]] = {}
         spent, reason = _NOTHING, ""
-        for found in await _together([self._line(trace, line) for line in asked]):
+        for found in await together(self._line(trace, line) for line in asked):
             for count, (verdicts, one) in found.items():
                 spent += one
                 if isinstance(verdicts, Verdicts):
@@ -238,13 +235,3 @@ def _text(value: object) -> str:
 def _count(usage: object, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
-
-
-async def _together(work: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """What each comes to, in their order. Where one raises, the others are cancelled."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
