@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, PositiveInt
@@ -22,15 +23,27 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.critics.reading import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
-from stepsight.core.validation import STRICT, ListOf, Record, choice, validate_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, checked, choice, validate_yaml
 
 OWN = "steps"
 """The preset for models that were made for something else."""
+
+ENDINGS = (".yaml", ".yml")
+"""Of files that hold a preset."""
 
 Message = dict[str, str]
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _OPENS, _CLOSES = "<output>", "</output>"
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UserError(
+            f"{pattern!r} is no pattern: {error}.", "Patterns are Python's regular expressions."
+        ) from None
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -50,7 +63,7 @@ class Preset(Record):
     written: PositiveInt
     system: str = ""
     first: str = ""
-    strips: str = ""
+    strips: Annotated[str, checked(_check_pattern)] = ""
     without_steps: str = ""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -97,10 +110,14 @@ def list_presets() -> list[str]:
 
 @cache
 def read_preset(name: str) -> Preset:
-    """The preset of a name. Raises `UserError` where there is none."""
-    if name not in list_presets():
-        raise UserError(f"there is no critic's preset {name!r}.", f"Choose one of: {', '.join(list_presets())}.")
-    return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
+    """The preset of a name, or of a YAML file. Raises `UserError` where there is none."""
+    if name in list_presets():
+        return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
+    if name.endswith(ENDINGS):
+        return validate_yaml(Preset, Path(name))
+    raise UserError(
+        f"there is no critic's preset {name!r}.", f"Choose one of: {', '.join(list_presets())}; or a YAML file."
+    )
 
 
 def preset_of(model: str) -> str:

@@ -9,8 +9,9 @@ Options are `preset`, `samples`, `temperature`, `max_tokens`, `schema`, `request
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from stepsight.core.critics.presets import Preset, list_presets, preset_of, read_preset
+from stepsight.core.critics.presets import ENDINGS, Preset, preset_of, read_preset
 from stepsight.core.errors import UserError
 from stepsight.core.servers.address import CRITIC, Address, parse_address
 from stepsight.core.servers.server import AT_ONCE, SECONDS
@@ -54,6 +55,9 @@ class Settings:
         options = {name: self.address.options[name] for name in _KEPT if name in self.address.options}
         if self.preset_name == preset_of(self.address.model):
             options.pop("preset", None)
+        elif self.preset_name.endswith(ENDINGS):
+            # Where somebody keeps their files is nobody's business; the fingerprint rests on what is in it.
+            options["preset"] = Path(self.preset_name).stem
         if self.samples == 1:
             options.pop("samples", None)
         return str(replace(self.address, options=options))
@@ -71,9 +75,10 @@ def read_settings(address: Address) -> Settings:
     address.check_options(_OPTIONS)
     options = address.options
     name = options.get("preset") or preset_of(address.model)
-    if name not in list_presets():
-        raise UserError(f"{address}: there is no preset {name!r}.", f"Choose one of: {', '.join(list_presets())}.")
-    preset = read_preset(name)
+    try:
+        preset = read_preset(name)
+    except UserError as error:
+        raise error.at(str(address)) from None
     samples = int(_number(address, "samples", 1, 1, _MOST_SAMPLES, whole=True))
     warm = _WARM if samples > 1 else 0.0
     temperature = _number(address, "temperature", preset.temperature or warm, 0, _HOTTEST)

@@ -26,8 +26,7 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--critic",
         metavar="PRESET",
-        choices=list_presets(),
-        help=f"what it is asked: {', '.join(list_presets())} (default: by the model's name)",
+        help=f"what it is asked: {', '.join(list_presets())}, or a YAML file (default: by the model's name)",
     )
     group.add_argument(
         "--samples",

@@ -1,15 +1,24 @@
 """The prompts of critics."""
 
+from pathlib import Path
+
 import pytest
 
 from stepsight.core.critics.presets import OWN, list_presets, preset_of, read_preset
+from stepsight.core.critics.settings import Settings, read_settings
 from stepsight.core.errors import UserError
+from stepsight.core.files import asset
+from stepsight.core.servers.address import parse_address
 
 PROBLEM, STEPS = "What is {steps} + 1?", ["First {problem}.", "Step 2: then 3."]
 
 
 def question(name: str, steps: list[str], answers: tuple[str, ...] = ()) -> str:
     return read_preset(name).messages(PROBLEM, steps, answers)[-1]["content"]
+
+
+def settings_of(spec: str) -> Settings:
+    return read_settings(parse_address(spec))
 
 
 def test_our_own_comes_first_and_all_can_be_read() -> None:
@@ -58,7 +67,43 @@ def test_r_prm_is_asked_about_the_last_step_alone() -> None:
         in first
     )
     assert "Previous Steps: First {problem}.\nNow Step: Step 2: then 3.\n" in second
-    assert second.endswith("Reply: ")
+    assert second.endswith("Reply:")
+
+
+def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
+    text = asset("critics", "r-prm.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.yaml"
+    path.write_text(text.replace("Check one step", "Look at one step"), encoding="utf-8")
+    spec = f"critic:http://localhost:1/v1#m,preset={path}"
+    mine, theirs = settings_of(spec), settings_of("critic:http://localhost:1/v1#m,preset=r-prm")
+    assert mine.preset.messages(PROBLEM, STEPS)[-1]["content"].startswith("Look at one step")
+    assert mine.fingerprint != theirs.fingerprint
+    # Names are shown to everybody, and folders are nobody's business.
+    assert mine.name == "critic:http://localhost:1/v1#m,preset=mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("reading: conclusion", "reading: aloud"), "mine.yaml: reading"),
+        (("version: 1", "version: one"), "mine.yaml: version"),
+        (('step: "{text}"', 'step: "{text}"\nstrips: "("'), "is no pattern"),
+    ],
+)
+def test_a_preset_that_says_something_else_is_refused(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    text = asset("critics", "r-prm.yaml").read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text.replace(*change), encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        settings_of(f"critic:http://localhost:1/v1#m,preset={tmp_path / 'mine.yaml'}")
+
+
+def test_a_preset_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UserError, match=r"there is no critic's preset 'mine'. Choose one of: steps"):
+        settings_of("critic:http://localhost:1/v1#m,preset=mine")
+    with pytest.raises(UserError, match=r"no file /nowhere/mine\.yaml|/nowhere/mine\.yaml: "):
+        settings_of("critic:http://localhost:1/v1#m,preset=/nowhere/mine.yaml")
 
 
 def test_genprm_is_told_what_it_answered_before() -> None:

@@ -374,7 +374,7 @@ def test_genprm_over_the_wire() -> None:
         (",temperature=3", "temperature is '3', expected a number from 0 to 2"),
         (",temperature=nan", "temperature is 'nan', expected a number from 0 to 2"),
         (",samples=3,temperature=0", "at temperature 0 all 3 samples are the same"),
-        (",preset=gpt", "no preset 'gpt'.*Choose one of: steps, genprm"),
+        (",preset=gpt", "no critic's preset 'gpt'.*Choose one of: steps, genprm"),
         (",timeout=0", "timeout is '0', expected a number from 1 to"),
         (",requests=1e3", "requests is '1e3', expected a whole number from 1 to"),
         (",schema=maybe", "schema is 'maybe', expected auto, yes or no"),

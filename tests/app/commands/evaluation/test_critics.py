@@ -90,7 +90,7 @@ def test_a_preset_is_chosen_by_name(command: Command, file: Path) -> None:
         assert code == 0
         assert "preset thinkprm" in err
         code, _, err = command("score", "--input", file, "--evaluator", name(chat), "--critic", "gpt")
-        assert (code, "invalid choice: 'gpt'" in err) == (2, True)
+        assert (code, "no critic's preset 'gpt'" in err) == (2, True)
 
 
 def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
