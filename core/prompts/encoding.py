@@ -18,17 +18,22 @@ from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.trace import Trace
 
+# Pieces that are kept, and characters of one: 10 MB at most, of short steps 1 MB.
+_MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
+
 
 class Pieces:
     """Turns pieces of an input into tokens, as they would be in one long text.
 
     A SentencePiece tokenizer puts a space mark before a text, and a byte-level one may: once before the whole, or
     before each stretch between two added tokens, as its tokenizer.json says. A piece that continues another must
-    not get one of its own.
+    not get one of its own. The last pieces are kept: candidates for a step come with the same steps before them,
+    again and again.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._kept: dict[tuple[str, bool], list[int]] = {}
 
     @cached_property
     def marked_once(self) -> bool:
@@ -40,15 +45,24 @@ class Pieces:
 
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
         """The token ids of each text."""
-        pieces: dict[int, list[int]] = {}
+        wanted = list(zip(texts, continues, strict=True))
+        # Read once: another thread may begin it anew.
+        kept = self._kept
+        pieces = {piece: kept[piece] for piece in wanted if piece in kept}
         for bare in (False, True):
-            chosen = [place for place, flag in enumerate(continues) if flag == bare]
-            if not chosen:
-                continue
-            tokenizer = self._bare if bare else self._tokenizer
-            encodings = tokenizer.encode_batch([texts[place] for place in chosen], add_special_tokens=False)
-            pieces |= {place: encoding.ids for place, encoding in zip(chosen, encodings, strict=True)}
-        return [pieces[place] for place in range(len(texts))]
+            missing = list({text: None for text, flag in wanted if flag == bare and (text, bare) not in pieces})
+            if missing:
+                tokenizer = self._bare if bare else self._tokenizer
+                encodings = tokenizer.encode_batch(missing, add_special_tokens=False)
+                pieces |= {(text, bare): one.ids for text, one in zip(missing, encodings, strict=True)}
+        self._keep(pieces)
+        return [pieces[piece] for piece in wanted]
+
+    def _keep(self, pieces: dict[tuple[str, bool], list[int]]) -> None:
+        short = {piece: ids for piece, ids in pieces.items() if len(piece[0]) <= _LONGEST_KEPT}
+        if len(self._kept) + len(short) > _MOST_KEPT:
+            self._kept = {}
+        self._kept.update(short)
 
     @cached_property
     def _bare(self) -> Tokenizer:

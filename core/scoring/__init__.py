@@ -3,5 +3,6 @@
 - scorer: the Scorer: traces in, judgments out, in one of three modes
 - forward, packed, cpu: the forward pass for any backbone and device; the one for decoders on a processor; the
   fastest, for small Llamas there
-- next_step, kv_cache: candidates for the next step; what a causal backbone has read already
+- next_step, continued, kv_cache: candidates for the next step; what a causal decoder, or any causal backbone, has
+  read already
 """

@@ -15,8 +15,8 @@ from stepsight.core.models.backbone import main_device
 if TYPE_CHECKING:
     from transformers import DynamicCache
 
-# Tokens kept of all prefixes: 2 GB for a Mistral of 7B in bfloat16.
-_KEPT = 16_384
+KEPT = 16_384
+"""Tokens kept of all prefixes: 2 GB for a Mistral of 7B in bfloat16."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Prefixes:
     the tokens that are the same.
     """
 
-    def __init__(self, backbone: nn.Module, kept: int = _KEPT, states: Callable[..., Tensor] | None = None) -> None:
+    def __init__(self, backbone: nn.Module, kept: int = KEPT, states: Callable[..., Tensor] | None = None) -> None:
         """`states` runs the backbone for other states than those of its last layer."""
         self._backbone = backbone
         self._states = states or (lambda **inputs: backbone(**inputs)[0])

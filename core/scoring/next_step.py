@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.trace import Trace, check_text
@@ -25,6 +27,30 @@ def check_candidates(candidates: Sequence[str]) -> list[str]:
     if isinstance(candidates, str) or not len(candidates):
         raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
     return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Candidates for the step after `steps`, encoded: `encoded` has those of `unique` texts, and the prefix that is
+    kept ends with token `end` at the latest, None where there is no step yet."""
+
+    candidates: tuple[str, ...]
+    unique: tuple[str, ...]
+    encoded: tuple[Encoded, ...]
+    end: int | None
+
+    @cached_property
+    def inputs(self) -> list[Input]:
+        """Each unique candidate with all that is before it, read at its end."""
+        return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
+
+    @cached_property
+    def shared(self) -> int:
+        """How many tokens all of them begin with and are kept: those of the steps at most, so that what all
+        candidates begin with is not."""
+        tokens = shared([item.ids for item in self.inputs])
+        # A step that is read at the token before its last can be read in the prefix.
+        return min(tokens, *(int(item.reads[0]) for item in self.inputs), *([] if self.end is None else [self.end]))
 
 
 class NextSteps:
@@ -42,26 +68,61 @@ class NextSteps:
 
     def score(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """See `Scorer.score_next`."""
+        return self.score_encoded(self.encode(problem, steps, candidates))
+
+    def encode(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Asked:
+        """What `score_encoded` takes. Raises `UserError` as `Scorer.score_next` does."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
-        encoded = [self._encode(problem, [*steps, text], f"candidate {unique[text]}") for text in unique]
-        inputs = [Input(one.ids, len(one), one.reads[-1:]) for one in encoded]
-        if self._evaluator.encoder.asks_each_step:
-            calls = [one.calls[-1] for one in encoded]
+        encoded = tuple(self._encode(problem, [*steps, text], f"candidate {unique[text]}") for text in unique)
+        # The steps before the last: a template may put something between two.
+        end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
+        return Asked(tuple(candidates), tuple(unique), encoded, end)
+
+    def tokens(self, asked: Asked) -> int:
+        """How many tokens scoring them computes at most: what they share is read once where it can be kept."""
+        if self.asks_each_step:
+            return sum(len(call) for one in asked.encoded for call in one.calls[-1])
+        if not self.keeps_prefixes:
+            return sum(map(len, asked.encoded))
+        return asked.shared + sum(len(one) - asked.shared for one in asked.encoded)
+
+    @property
+    def asks_each_step(self) -> bool:
+        """Whether the evaluator is asked about each step by itself."""
+        return self._evaluator.encoder.asks_each_step
+
+    @property
+    def keeps_prefixes(self) -> bool:
+        """Whether what candidates share is read once."""
+        return not self.asks_each_step and (self._continued or self._prefixes) is not None
+
+    def score_encoded(self, asked: Asked) -> Floats32:
+        """The probabilities of each candidate, shape (candidates, 3)."""
+        if self.asks_each_step:
+            calls = [one.calls[-1] for one in asked.encoded]
             rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])
-        elif self._prefixes is None:
-            rows = self._forward.run(inputs)
+        elif self._continued is not None:
+            with self._lock:
+                rows = self._continued.run(asked.inputs, asked.shared)
+        elif self._prefixes is not None:
+            rows = self._continue(self._prefixes, asked.inputs, asked.shared)
         else:
-            end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
-            rows = self._continue(self._prefixes, inputs, end)
+            rows = self._forward.run(asked.inputs)
         self._evaluator.check_numbers(rows)
-        scored = dict(zip(unique, rows, strict=True))
-        return np.concatenate([scored[text][:, : len(Label)] for text in candidates])
+        scored = dict(zip(asked.unique, rows, strict=True))
+        return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])
+
+    @cached_property
+    def _continued(self) -> Continued | None:
+        """For a decoder on a processor."""
+        model = self._evaluator.model
+        return Continued(model) if Continued.supports(model) else None
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """None where every input is read from its start."""
+        """For any other backbone that can go on from a prefix; None where every input is read from its start."""
         if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
@@ -72,12 +133,8 @@ class NextSteps:
         except UserError as error:
             raise error.at(which) from None
 
-    def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], end: int | None) -> list[Floats32]:
-        """The probabilities of each input, shape (1, 3), from the prefix that they share. It ends at `end`, with
-        the steps before the candidates, so that what all candidates begin with is not kept."""
-        tokens = shared([item.ids for item in inputs])
-        # A step that is read at the token before its last can be read in the prefix.
-        tokens = min(tokens, *(int(item.reads[0]) for item in inputs), *([] if end is None else [end]))
+    def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
+        """The probabilities of each input, shape (1, 3), from the prefix of so many tokens that they share."""
         results = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         with self._lock:

@@ -18,8 +18,8 @@ from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
 from stepsight.core.scoring.forward import Check, Input, chunks, go_on, padded_rows
 
-# As `ROWS` of the other pass; here a row costs more than a kernel.
-_ROWS = 16
+ROWS = 16
+"""As that of the other pass; here a row costs more than a kernel."""
 
 
 class PackedForward:
@@ -47,8 +47,8 @@ class PackedForward:
         decoder = self.model.model
         assert isinstance(decoder, Decoder)
         bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
-        ids = padded_rows(np.concatenate([item.ids[: item.length] for item in batch]), _ROWS)
-        positions = padded_rows(np.concatenate([np.arange(item.length) for item in batch]), _ROWS)
+        ids = padded_rows(np.concatenate([item.ids[: item.length] for item in batch]), ROWS)
+        positions = padded_rows(np.concatenate([np.arange(item.length) for item in batch]), ROWS)
         reads = np.concatenate([item.reads + start for item, start in zip(batch, bounds, strict=False)])
         hidden = decoder.states(
             torch.from_numpy(ids),

@@ -9,6 +9,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.kv_cache import Prefixes
 from stepsight.core.scoring.scorer import Scorer
@@ -69,14 +70,18 @@ def loaded(tmp_path, kinds, kind):
 
 
 class Counted:
-    """How many tokens a network is given in each pass."""
+    """How many tokens a decoder is given in each pass, without what fills up the last rows."""
 
-    def __init__(self, evaluator):
-        self.shapes = []
-        evaluator.model.model.register_forward_pre_hook(self._count, with_kwargs=True)
+    def __init__(self, evaluator, monkeypatch):
+        self.tokens = []
+        decoder = evaluator.model.model
+        states = decoder.states
 
-    def _count(self, module, args, given):
-        self.shapes.append(tuple(given["input_ids"].shape))
+        def counting(ids, *rest):
+            self.tokens.append(int(np.trim_zeros(ids.numpy(), "b").size))
+            return states(ids, *rest)
+
+        monkeypatch.setattr(decoder, "states", counting)
 
 
 @pytest.mark.parametrize("kind", CAUSAL)
@@ -89,7 +94,19 @@ def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scra
         assert found.shape == (len(CANDIDATES), 3)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         np.testing.assert_array_equal(found[0], found[-1])
+    assert isinstance(scorer._next._continued, Continued)
+
+
+@pytest.mark.parametrize("kind", ["stepsight", "grouped", "sliding"])
+def test_a_backbone_of_transformers_goes_on_from_its_own_cache(tmp_path, kind):
+    CAUSAL[kind](tmp_path / kind)
+    evaluator = load_evaluator(tmp_path / kind, device_map={"": "cpu"})
+    scorer = Scorer(evaluator)
+    for steps in STEPS:
+        found = scorer.score_next(PROBLEM, steps, CANDIDATES)
+        np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
     assert isinstance(scorer._next._prefixes, Prefixes)
+    assert scorer._next._continued is None
 
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
@@ -100,48 +117,67 @@ def test_a_bidirectional_evaluator_scores_anew(tmp_path, kind):
     for steps in STEPS[:3]:
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
-    assert scorer._next._prefixes is None
+    assert not scorer._next.keeps_prefixes
 
 
-def test_only_what_is_new_is_read(tmp_path):
+def test_only_what_is_new_is_read(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
     scorer = Scorer(evaluator)
     scorer.score_next(PROBLEM, [], ["5"])
-    counted = Counted(evaluator)
+    counted = Counted(evaluator, monkeypatch)
 
-    def lengths(steps, candidates):
-        ends = evaluator.encode(Trace.of(PROBLEM, [*steps, candidates[0]])).ends
-        rows = [len(evaluator.encode(Trace.of(PROBLEM, [*steps, text]))) for text in candidates]
-        return int(ends[-2]) + 1, max(rows)
+    def length(*steps):
+        return len(evaluator.encode(Trace.of(PROBLEM, steps)))
 
-    before, longest = lengths(["2 + 3 = 5."], ["So 5.", "No, it is 6 then."])
+    opening, first, second = length("5") - 2, length("2 + 3 = 5."), length("2 + 3 = 5.", "So 5.")
+    other = length("2 + 3 = 5.", "No, it is 6 then.")
+    # "5" is a token, a separator is another: of the opening, all is kept.
     scorer.score_next(PROBLEM, ["2 + 3 = 5."], ["So 5.", "No, it is 6 then."])
-    # The rest of the prefix once, then both candidates padded to the longer.
-    (rows, new), (batch, width) = counted.shapes
-    assert (rows, batch, width) == (1, 2, longest - before)
-    assert 0 < new < before
+    # The step that is new of the prefix and both candidates, side by side in one pass.
+    assert counted.tokens == [first - opening + (second - first) + (other - first)]
 
-    counted.shapes.clear()
-    later, longest = lengths(["2 + 3 = 5.", "So 5."], ["6", "7"])
+    counted.tokens.clear()
     scorer.score_next(PROBLEM, ["2 + 3 = 5.", "So 5."], ["6", "7"])
-    # The step that was chosen, then the candidates for the next.
-    assert counted.shapes == [(1, later - before), (2, longest - later)]
+    # The step that was chosen, then the candidates for the next: a token and a separator each.
+    assert counted.tokens == [second - first + 2 * 2]
 
-    counted.shapes.clear()
+    counted.tokens.clear()
     scorer.score_next(PROBLEM, ["2 + 3 = 5."], ["6", "7"])
     # The prefix of an earlier call is the beginning of one that is kept.
-    assert [rows for rows, _ in counted.shapes] == [2]
+    assert counted.tokens == [2 * 2]
 
 
-def test_many_candidates_are_read_in_batches(tmp_path, monkeypatch):
+def test_many_candidates_and_long_prefixes_are_read_in_parts(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
-    monkeypatch.setattr("stepsight.core.scoring.next_step._BUDGET", 200)
+    monkeypatch.setattr("stepsight.core.scoring.continued._NEW", 40)
     candidates = [f"{number} + 3 = 5. " * (number % 3 + 1) for number in range(12)]
     scorer = Scorer(evaluator)
-    counted = Counted(evaluator)
-    found = scorer.score_next(PROBLEM, STEPS[1], candidates)
-    assert len([rows for rows, _ in counted.shapes]) > 4
-    np.testing.assert_allclose(found, from_scratch(evaluator, STEPS[1], candidates), atol=EXACT)
+    counted = Counted(evaluator, monkeypatch)
+    steps = ["2 + 3 = 5. " * 3] * 3
+    found = scorer.score_next(PROBLEM, steps, candidates)
+    assert len(counted.tokens) > 6
+    assert counted.tokens[:2] == [40, 40]
+    np.testing.assert_allclose(found, from_scratch(evaluator, steps, candidates), atol=EXACT)
+
+
+def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
+    evaluator = loaded(tmp_path, CAUSAL, "stepsight")
+    scorer = Scorer(evaluator)
+    branches = [["2 + 3 = 5."], ["So it must be 6, I think."], ["No."]]
+    # Room for any two of them.
+    kept = sum(sorted(len(evaluator.encode(Trace.of(PROBLEM, steps))) for steps in branches)[1:])
+    scorer._next.__dict__["_continued"] = Continued(evaluator.model, kept)
+    counted = Counted(evaluator, monkeypatch)
+    sizes = []
+    for steps in (branches[0], branches[0], branches[1], branches[2], branches[1], branches[0]):
+        counted.tokens.clear()
+        found = scorer.score_next(PROBLEM, steps, CANDIDATES)
+        np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
+        sizes.append(sum(counted.tokens[:1]))
+        assert sum(len(one.ids) for one in scorer._next._continued._buffers) <= kept
+    # At once again nothing of the prefix is read; after two others have come, some of it is.
+    assert sizes[1] < sizes[0]
+    assert sizes[5] > sizes[1]
 
 
 def test_a_candidate_of_one_token_is_read_where_the_format_says(tmp_path):
