@@ -7,6 +7,7 @@ the candidates. So no prefix is copied, neither for its candidates nor to become
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,8 +56,7 @@ class Continued:
     tokens at most. Not safe to use from several threads."""
 
     def __init__(self, model: StepModel, kept: int = KEPT) -> None:
-        decoder = model.model
-        assert isinstance(decoder, Decoder)
+        decoder: Any = model.model
         self._model, self._decoder = model, decoder
         self._kept = kept
         self._buffers: list[_Buffer] = []
@@ -64,7 +64,8 @@ class Continued:
     @staticmethod
     def supports(model: StepModel) -> bool:
         """Whether the backbone is a causal decoder."""
-        return isinstance(model.model, Decoder) and model.model.config.is_causal
+        decoder: Any = model.model
+        return isinstance(decoder, Decoder) and decoder.config.is_causal
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
