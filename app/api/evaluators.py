@@ -26,6 +26,7 @@ def routes(context: Context) -> APIRouter:
                 dtype=row.dtype if "parameters" in row.info else None,
                 scores=False,
                 context=row.info.get("context"),
+                parameters=row.info.get("parameters"),
             )
             for row in list_evaluators(context.store)
             if row.fingerprint not in fingerprints
@@ -46,5 +47,6 @@ def _loaded(context: Context, name: str) -> EvaluatorInfo:
         dtype=evaluator.dtype,
         scores=True,
         context=evaluator.context,
+        parameters=evaluator.parameters,
         thresholds=limits(thresholds, evaluator.outputs),
     )

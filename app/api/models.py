@@ -105,6 +105,64 @@ class ScoreAnswer(Scores):
     )
 
 
+class BatchTrace(_Given):
+    """A solution of a batch."""
+
+    problem: str
+    steps: list[str | list[str]] = Field(
+        description="In order; a list of texts is a step with sub-steps.", min_length=1, max_length=1000
+    )
+
+
+class BatchRequest(_Given):
+    traces: list[BatchTrace] = Field(
+        examples=[[{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6."]}]], min_length=1, max_length=1000
+    )
+    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
+    mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
+
+
+class BatchLine(ScoreAnswer):
+    """A line of the answer, of one solution."""
+
+    index: int = Field(description="Which solution of the request, counted from 0.")
+
+
+class FailedLine(Failure):
+    """A line of what could not be scored, in place of its scores."""
+
+    index: int = Field(description="Which of the request, counted from 0.")
+    status: int = Field(description="What the answer to a request of its own would have.")
+    retry_after: int | None = Field(None, description="Seconds after which to ask for it again, where that helps.")
+
+
+class NextRequest(_Given):
+    problem: str = Field(examples=["What is 2 + 3?"])
+    steps: list[str | list[str]] = Field(
+        [], description="Those before the candidates, in order.", examples=[["2 + 3 = 5."]], max_length=1000
+    )
+    candidates: list[str] = Field(
+        description="Each is judged as the step after them.",
+        examples=[["So 5.", "So 6."]],
+        min_length=1,
+        max_length=256,
+    )
+    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
+
+
+class NextLine(BaseModel):
+    """A line of the answer, of one candidate, judged online."""
+
+    index: int = Field(description="Which candidate of the request, counted from 0.")
+    neg: Probability | None = Field(description=_ONLY_VALIDITY)
+    neu: Probability | None = Field(description=_ONLY_VALIDITY)
+    pos: Probability | None = Field(description=_ONLY_VALIDITY)
+    validity: float | None = Field(description=f"pos + neu; {_NO_NUMBER}")
+    redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
+    valid: bool | None = Field(description="null where it says nothing of the candidate")
+    redundant: bool | None = Field(description=_ONLY_VALIDITY)
+
+
 class EvaluatorInfo(BaseModel):
     name: str
     fingerprint: str
@@ -114,6 +172,7 @@ class EvaluatorInfo(BaseModel):
     dtype: str | None = Field(description="The type of its weights; null where it has none.")
     scores: bool = Field(description="Whether it can score here; the others have judgments in the store.")
     context: int | None = Field(None, description="The longest input in tokens.")
+    parameters: int | None = Field(None, description="The number of its weights.")
     thresholds: Limits | None = None
 
 

@@ -42,7 +42,7 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-async def _awaited(scoring: Scoring, request: Request, seconds: float) -> Judgment:
+async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float) -> Judgment:
     """The judgment, which is no longer computed once the client has gone or the time is over.
 
     Raises `ShortError` where it takes longer than `seconds`, `ClientDisconnect` where the client went away.
@@ -77,23 +77,28 @@ async def _gone(request: Request) -> None:
 def answer(
     judgment: Judgment, name: str, fingerprint: str, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY
 ) -> ScoreAnswer:
-    """A judgment as the API gives it: `core.judgment`'s numbers, with the step of each and the verdicts on it; what
-    the evaluator says nothing of is null."""
+    """A judgment as the API gives it."""
+    return ScoreAnswer.model_validate(fields(judgment, name, fingerprint, thresholds, outputs))
+
+
+def fields(
+    judgment: Judgment, name: str, fingerprint: str, thresholds: Thresholds, outputs: Outputs
+) -> dict[str, Any]:
+    """What a `ScoreAnswer` is made of: `core.judgment`'s numbers, with the step of each and the verdicts on it;
+    what the evaluator says nothing of is null."""
     record = judgment_record(judgment, name, thresholds, outputs)
     views = {key: _scores(record[key], judgment.trace, thresholds) for key in _VIEWS if key in record}
-    more = {key: record[key] for key in ("hindsight", "rationale") if key in record}
-    return ScoreAnswer.model_validate(
-        {
-            **_scores(record, judgment.trace, thresholds),
-            **views,
-            **more,
-            "evaluator": name,
-            "fingerprint": fingerprint,
-            "outputs": outputs,
-            "mode": judgment.mode,
-            "thresholds": limits(thresholds, outputs),
-        }
-    )
+    more: dict[str, Any] = {key: record[key] for key in ("hindsight", "rationale") if key in record}
+    return {
+        **_scores(record, judgment.trace, thresholds),
+        **views,
+        **more,
+        "evaluator": name,
+        "fingerprint": fingerprint,
+        "outputs": outputs,
+        "mode": judgment.mode,
+        "thresholds": limits(thresholds, outputs),
+    }
 
 
 def limits(thresholds: Thresholds, outputs: Outputs) -> Limits:

@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from stepsight.app.api import evaluators, jobs, scores, traces
+from stepsight.app.api import evaluators, jobs, loops, scores, traces
 from stepsight.app.api.context import Context
 from stepsight.app.api.description import description_html
 from stepsight.app.api.models import Failure
@@ -46,7 +46,7 @@ def build_api(
         redoc_url=None,
         responses=_FAILURES,
     )
-    for part in (scores, evaluators, traces, jobs):
+    for part in (scores, loops, evaluators, traces, jobs):
         api.include_router(part.routes(context))
     api.add_exception_handler(UserError, _user_error)
     api.add_exception_handler(RequestValidationError, _invalid)

@@ -2,14 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import ceil
 
 from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.line import Line, Request, Scoring, asking
+from stepsight.app.scoring.line import Line, NextRequest, Request, Scoring, TraceRequest, asking
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
@@ -82,8 +83,8 @@ class Batcher:
         trace: Trace,
         mode: Mode,
         keep: Callable[[Judgment], None] | None = None,
-        answer: Scoring | None = None,
-    ) -> Scoring:
+        answer: Scoring[Judgment] | None = None,
+    ) -> Scoring[Judgment]:
         """The judgment to come, which is `answer` where that is given, handed to `keep` before anybody else learns
         of it.
 
@@ -93,20 +94,40 @@ class Batcher:
         # Here rather than in the batch, which others share.
         encoded = self._scorer.evaluator.encode(trace)
         tokens = self._scorer.tokens(trace, encoded, mode)
+        self._check_tokens(tokens, f"this trace in {mode} mode")
+        answer = answer or Scoring()
+        self._add(TraceRequest(tokens + _EACH, asking(), answer, trace, encoded, mode, keep))
+        return answer
+
+    def submit_next(
+        self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
+    ) -> Scoring[Floats32]:
+        """The probabilities to come of all candidates for the step after `steps`, shape (candidates, 3), computed
+        together: for scorers with `next_steps`. Raises as `submit` does."""
+        nexts = self._scorer.next_steps
+        assert nexts is not None
+        asked = nexts.encode(problem, steps, candidates)
+        tokens = nexts.tokens(asked)
+        self._check_tokens(tokens, "these candidates")
+        answer: Scoring[Floats32] = Scoring()
+        self._add(NextRequest(tokens + _EACH * len(asked.unique), asking(), answer, asked))
+        return answer
+
+    def _check_tokens(self, tokens: int, what: str) -> None:
         if tokens > self._tokens:
             raise UserError(
-                f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for this trace in {mode} mode; "
+                f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for {what}; "
                 f"a request may need {self._tokens:,} at most.",
                 "Send fewer steps, ask for offline scores, or use stepsight score, which has no such limit.",
             )
+
+    def _add(self, request: Request) -> None:
         if not has_room(_SPARE):
             raise ShortError("This server is short of memory.")
-        request = Request(trace, encoded, mode, keep, tokens + _EACH, asking(), answer or Scoring())
         with self._lock:
             lane = self._long if request.tokens > self.most_tokens else self._short
             self._check_room(request.client)
             lane.add(request)
-        return request.answer
 
     def _check_room(self, client: str) -> None:
         lines = (self._short.line, self._long.line)
@@ -135,16 +156,29 @@ class Batcher:
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score them, in as many calls as they have modes, and take the time."""
+        """Score them, traces in as many calls as they have modes, and take the time."""
+        for request in batch:
+            if isinstance(request, NextRequest):
+                self._score_next(request)
+        traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
-        for mode in dict.fromkeys(request.mode for request in batch):
-            self._score_mode(mode, [request for request in batch if request.mode == mode])
-        rate = sum(request.tokens for request in batch) / max(1e-6, time.perf_counter() - start)
-        if not any(request.answer.is_left for request in batch):
+        for mode in dict.fromkeys(request.mode for request in traces):
+            self._score_mode(mode, [request for request in traces if request.mode == mode])
+        rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
+        # What candidates share may have been read before, which would count as computed.
+        if traces and not any(request.answer.is_left for request in traces):
             # A running mean: what comes next is most like what came last.
             self._rate += 0.3 * (rate - self._rate)
 
-    def _score_mode(self, mode: Mode, requests: list[Request]) -> None:
+    def _score_next(self, request: NextRequest) -> None:
+        nexts = self._scorer.next_steps
+        assert nexts is not None
+        try:
+            request.answer.set_result(nexts.score_encoded(request.asked))
+        except BaseException as error:  # whatever it is, who waits has to learn of it
+            request.answer.set_exception(error)
+
+    def _score_mode(self, mode: Mode, requests: list[TraceRequest]) -> None:
         def check() -> None:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError

@@ -15,7 +15,8 @@ from pathlib import Path
 from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.line import Scoring
-from stepsight.app.scoring.loading import LazyEvaluator, Loader, default_budget
+from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
+from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
@@ -71,7 +72,7 @@ class Evaluators:
         self._batchers: dict[str, Batcher] = {}
         self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
         self._kept = 0
-        self._begun: OrderedDict[tuple[str, str], Scoring] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], Scoring[Judgment]] = OrderedDict()
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._lock = threading.Lock()
         self._places = Places(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
@@ -222,7 +223,7 @@ class Evaluators:
         """
         return self.submit_loaded(name, trace).result()
 
-    def submit_loaded(self, name: str, trace: Trace) -> Scoring:
+    def submit_loaded(self, name: str, trace: Trace) -> Scoring[Judgment]:
         """As `submit`, but raises what `scorer` raises where the evaluator is needed. A judgment that is kept needs
         none, or two that do not fit into memory together would drop each other for ever."""
         if not self._is_kept(self.about(name).fingerprint, trace):
@@ -233,13 +234,13 @@ class Evaluators:
         with self._lock:
             return (fingerprint, trace.digest) in self._judgments
 
-    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring:
+    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring[Judgment]:
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
         key = (self.about(name).fingerprint, trace.digest)
         with self._lock:
             kept = self._judgments.get(key)
         if kept is not None:
-            answered = Scoring()
+            answered: Scoring[Judgment] = Scoring()
             answered.set_result(_of_mode(trace, kept, mode))
             return answered
         keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
@@ -248,7 +249,24 @@ class Evaluators:
             return self._loader.submit(lazy, trace, mode, keep)
         return self._batchers[name].submit(trace, mode, keep)
 
-    def begin(self, name: str, trace: Trace) -> Scoring:
+    def scores_together(self, name: str) -> bool:
+        """Whether candidates for a next step are for `submit_next`; those of other evaluators are submitted offline,
+        as last steps of traces, and share batches with all else. Raises as `scorer` does."""
+        return self.scorer(name).next_steps is not None
+
+    def submit_next(
+        self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
+    ) -> Scoring[Floats32]:
+        """See `Batcher.submit_next`; raises as `judge` does."""
+        self.scorer(name)
+        lazy = self._lazy.get(name)
+        # Read once: whoever makes room takes it away.
+        batcher = self._batchers[name] if lazy is None else lazy.batcher
+        if batcher is None:
+            raise LoadingError(f"{name} gave way to another evaluator and is loaded again.")
+        return batcher.submit_next(problem, steps, candidates)
+
+    def begin(self, name: str, trace: Trace) -> Scoring[Judgment]:
         """As `submit`, for who may leave before it is there and ask again: then the same one is given, and once
         more when it is there. It must not be cancelled."""
         key = (self.about(name).fingerprint, trace.digest)

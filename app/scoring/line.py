@@ -6,10 +6,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.next_step import Asked
 from stepsight.core.trace import Trace
+
+Result = TypeVar("Result")
 
 _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
@@ -29,9 +33,9 @@ def asking() -> str:
     return _CLIENT.get()
 
 
-class Scoring(Future[Judgment]):
-    """A judgment to come. One that is cancelled while it is computed is left alone: it ends as soon as nobody waits
-    for what is computed with it either."""
+class Scoring(Future[Result]):
+    """A judgment, or scores, to come. One that is cancelled while it is computed is left alone: it ends as soon as
+    nobody waits for what is computed with it either."""
 
     is_left = False
 
@@ -42,15 +46,28 @@ class Scoring(Future[Judgment]):
 
 @dataclass
 class Request:
-    """A trace to be scored, which needs about `tokens` tokens to be computed."""
+    """What is to be scored, and needs about `tokens` tokens to be computed."""
+
+    tokens: int
+    client: str
+    answer: Scoring[Any]
+
+
+@dataclass
+class TraceRequest(Request):
+    """A trace to be scored."""
 
     trace: Trace
     encoded: Encoded
     mode: Mode
     keep: Callable[[Judgment], None] | None
-    tokens: int
-    client: str
-    answer: Scoring
+
+
+@dataclass
+class NextRequest(Request):
+    """Candidates for the next step, scored together."""
+
+    asked: Asked
 
 
 class Line:

@@ -117,14 +117,15 @@ class Loader:
             one.coming = self._pool.submit(self._load, one)
             return one.coming
 
-    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> Scoring:
+    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> Scoring[Judgment]:
         """The judgment to come, once the evaluator is there."""
         # Read once: whoever makes room takes it away.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
             return batcher.submit(trace, mode, keep)
-        answer, context = Scoring(), copy_context()
+        answer: Scoring[Judgment] = Scoring()
+        context = copy_context()
         self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, trace, mode, keep, answer))
         return answer
 
@@ -211,7 +212,7 @@ class Loader:
 
 
 def _go_on(
-    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: Scoring
+    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: Scoring[Judgment]
 ) -> None:
     """Score what waited for the evaluator, unless nobody waits for it any more."""
     error = loaded.exception()

@@ -101,6 +101,13 @@ class Scorer:
         judged = [judgment.online for judgment in self.score(traces, Mode.ONLINE)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
+    @property
+    def next_steps(self) -> NextSteps | None:
+        """What scores candidates for a next step together; None where each can as well be scored offline, as the
+        last step of a trace."""
+        special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
+        return self._next if special else None
+
     def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
 

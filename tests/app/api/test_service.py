@@ -12,7 +12,7 @@ def test_every_route_is_described_with_what_it_takes_and_gives(client):
     document = client.get("/api/v1/openapi.json").json()
     assert document["openapi"].startswith("3.")
     assert set(document["paths"]) == {
-        "/score", "/evaluators", "/datasets", "/datasets/{name}/traces", "/traces/{trace}",
+        "/score", "/score/batch", "/next", "/evaluators", "/datasets", "/datasets/{name}/traces", "/traces/{trace}",
         "/jobs", "/jobs/{job}", "/jobs/{job}/cancel", "/jobs/{job}/resume",
     }  # fmt: skip
     schemas = document["components"]["schemas"]
@@ -22,8 +22,9 @@ def test_every_route_is_described_with_what_it_takes_and_gives(client):
             assert {"404", "422", "503"} <= set(route["responses"])
             for response in route["responses"].values():
                 schema = response["content"]["application/json"]["schema"]
-                name = schema.get("$ref") or schema["items"]["$ref"]
-                assert name.rpartition("/")[2] in schemas
+                for kind in schema.get("anyOf") or [schema]:
+                    name = kind.get("$ref") or kind["items"]["$ref"]
+                    assert name.rpartition("/")[2] in schemas
     assert schemas["Failure"]["required"] == ["error", "hint"]
 
 

@@ -1,0 +1,127 @@
+"""Scoring for programs that ask again and again: POST /score/batch and POST /next, whose answers are streamed."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import StreamingResponse
+
+from stepsight.app.api.context import Context
+from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest
+from stepsight.app.api.scores import fields
+from stepsight.app.api.streams import MEDIA_TYPE, Part, Stream
+from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
+from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import StepScores
+from stepsight.core.scoring.next_step import check_candidates
+from stepsight.core.trace import Trace
+
+
+def routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["scores"], dependencies=[Depends(Needs(Right.SCORE))])
+
+    @router.post(
+        "/score/batch",
+        summary="Judge every step of many solutions",
+        response_class=StreamingResponse,
+        responses=_lines_of(BatchLine | FailedLine),
+    )
+    async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
+        """A line of JSON for each solution as soon as it is judged, in any order. What one request may have
+        computed counts for each solution, the time for all of them."""
+        name = asked.evaluator or context.evaluators.names[0]
+        parts = await to_thread.run_sync(_batch_parts, context, name, asked)
+        return await streamed(context, request, parts)
+
+    @router.post(
+        "/next",
+        summary="Judge candidates for the next step",
+        response_class=StreamingResponse,
+        responses=_lines_of(NextLine | FailedLine),
+    )
+    async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
+        """A line of JSON for each candidate, judged online, as soon as it is there, in any order. An evaluator that
+        sees no later steps reads what candidates share once, and of a call that extends an earlier one only what is
+        new."""
+        name = asked.evaluator or context.evaluators.names[0]
+        parts = await to_thread.run_sync(_next_parts, context, name, asked)
+        return await streamed(context, request, parts)
+
+    return router
+
+
+def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": line, "description": f"Lines of JSON, as {MEDIA_TYPE}"}}
+
+
+async def streamed(context: Context, request: Request, parts: Sequence[Part]) -> StreamingResponse:
+    """The answer that has a line for each place of the parts."""
+    user = find_user_of(request)
+    stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
+    await stream.begin()
+    return StreamingResponse(stream.lines(), media_type=MEDIA_TYPE)
+
+
+def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]:
+    evaluator = context.evaluators.about(name)
+    thresholds = context.evaluators.thresholds(context.store, name)
+
+    def lines(place: int, judgment: Judgment) -> list[BatchLine]:
+        said = fields(judgment, name, evaluator.fingerprint, thresholds, evaluator.outputs)
+        return [BatchLine.model_validate({"index": place, **said})]
+
+    parts = []
+    for place, one in enumerate(asked.traces):
+        with _at(f"traces.{place}"):
+            trace = Trace.of(one.problem, one.steps)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode)
+        parts.append(Part((place,), submit, partial(lines, place), (trace,)))
+    return parts
+
+
+def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
+    """One part where the evaluator scores all candidates together, else one for each text among them."""
+    evaluators, evaluator = context.evaluators, context.evaluators.about(name)
+    thresholds = evaluators.thresholds(context.store, name)
+    texts = check_candidates(asked.candidates)
+    traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
+
+    def lines(places: Sequence[int], result: Any) -> list[NextLine]:
+        rows = [_last_row(result)] * len(places) if isinstance(result, Judgment) else result
+        return [line(place, row) for place, row in zip(places, rows, strict=True)]
+
+    def line(place: int, row: Floats32) -> NextLine:
+        # The candidate by itself, judged as it was behind the others.
+        judged = Judgment(Trace.of(asked.problem, [texts[place]]), Mode.ONLINE, StepScores(row[None]))
+        (said,) = fields(judged, name, evaluator.fingerprint, thresholds, evaluator.outputs)["steps"]
+        return NextLine.model_validate({"index": place, **said})
+
+    if evaluators.scores_together(name):
+        every = tuple(range(len(texts)))
+        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
+        return [Part(every, together, partial(lines, every), tuple(traces.values()))]
+    parts = []
+    for text, trace in traces.items():
+        places = tuple(place for place, other in enumerate(texts) if other == text)
+        submit = partial(evaluators.submit, name, trace, Mode.OFFLINE)
+        parts.append(Part(places, submit, partial(lines, places), (trace,)))
+    return parts
+
+
+def _last_row(judgment: Judgment) -> Floats32:
+    assert judgment.offline is not None
+    row: Floats32 = judgment.offline.probs[-1]
+    return row
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise error.at(where) from None

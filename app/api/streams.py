@@ -1,0 +1,147 @@
+"""Answers that are streamed: each part of a request as a line of JSON, as soon as it is there."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import to_thread
+from pydantic import BaseModel
+
+from stepsight.app.api.models import FailedLine
+from stepsight.app.scoring.batcher import BusyError, ShortError
+from stepsight.app.scoring.line import Scoring
+from stepsight.app.scoring.loading import LoadingError
+from stepsight.app.web.failures import OURS, logged_under, status_of
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+
+MEDIA_TYPE = "application/x-ndjson"
+
+# Parts of one request that wait to be scored at the same time: two calls of the scorer, so that none waits for the
+# client, and the lines have room for others.
+_WAITING = 32
+_LOG = logging.getLogger("stepsight")
+
+# What passes by itself; `seconds` says when.
+_PASSING = (BusyError, ShortError, LoadingError)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The answers at `places` of a request, counted from 0: `submit` asks for them, `lines` makes them of what
+    comes out; `texts` is what is then shown judged."""
+
+    places: tuple[int, ...]
+    submit: Callable[[], Scoring[Any]]
+    lines: Callable[[Any], Iterable[BaseModel]]
+    texts: tuple[Trace, ...]
+
+
+class Stream:
+    """The lines of an answer. What the client does not wait for any more is not scored."""
+
+    def __init__(self, parts: Sequence[Part], seconds: float, note: Callable[..., None]) -> None:
+        """Scored for so many `seconds` in all. `note` is called with texts whose scores are about to be given."""
+        self._parts = list(reversed(parts))
+        self._seconds, self._note = seconds, note
+        self._until = time.monotonic() + seconds
+        self._waiting: dict[asyncio.Future[Any], Part] = {}
+        self._failed: list[BaseModel] = []
+
+    async def begin(self) -> None:
+        """Ask for the first parts. Raises `BusyError`, `ShortError` or `LoadingError` where none is taken."""
+        passing = await self._ask()
+        if passing is not None and not self._waiting and not self._failed:
+            raise passing
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The lines of all parts, in the order in which they are there."""
+        try:
+            while self._parts or self._waiting or self._failed:
+                done = await self._next()
+                failed, self._failed = self._failed, []
+                if done or failed:
+                    yield await to_thread.run_sync(self._written, done, failed)
+        finally:
+            for waiting in self._waiting:
+                waiting.cancel()
+
+    async def _next(self) -> dict[asyncio.Future[Any], Part]:
+        """Those parts that are there, waited for; after the time is over, none."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            self._give_up()
+            return {}
+        passing = await self._ask()
+        if not self._waiting:
+            if passing is not None:
+                await asyncio.sleep(min(passing.seconds, max(0.0, left)))
+            return {}
+        timeout = 0.0 if self._failed else left
+        done, _ = await asyncio.wait(self._waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        return {one: self._waiting.pop(one) for one in done}
+
+    async def _ask(self) -> BusyError | ShortError | LoadingError | None:
+        """Ask for as many parts as may wait; gives why there are not more, where that passes."""
+        count = min(len(self._parts), _WAITING - len(self._waiting))
+        if count <= 0:
+            return None
+        asked, passing = await to_thread.run_sync(self._submit, self._parts[-count:][::-1])
+        for part, scoring in asked:
+            self._parts.pop()
+            if isinstance(scoring, UserError):
+                self._failed += _failures(part, scoring)
+            else:
+                # What is cancelled here is left there.
+                self._waiting[asyncio.wrap_future(scoring)] = part
+        return passing
+
+    def _submit(
+        self, parts: Sequence[Part]
+    ) -> tuple[list[tuple[Part, Scoring[Any] | UserError]], BusyError | ShortError | LoadingError | None]:
+        asked: list[tuple[Part, Scoring[Any] | UserError]] = []
+        for part in parts:
+            try:
+                asked.append((part, part.submit()))
+            except _PASSING as error:
+                return asked, error
+            except UserError as error:
+                asked.append((part, error))
+        return asked, None
+
+    def _give_up(self) -> None:
+        late = ShortError(
+            f"This took longer than the {self._seconds:g} s that a request may take.",
+            "Ask again for what is missing, or send less at a time.",
+        )
+        left = [*self._waiting.values(), *reversed(self._parts)]
+        for waiting in self._waiting:
+            waiting.cancel()
+        self._waiting, self._parts = {}, []
+        self._failed += [line for part in left for line in _failures(part, late)]
+
+    def _written(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> bytes:
+        lines = list(failed)
+        for future, part in done.items():
+            try:
+                lines += part.lines(future.result())
+                self._note(*part.texts)
+            except UserError as error:
+                lines += _failures(part, error)
+            except Exception as error:
+                _LOG.error("scoring failed", exc_info=error)
+                lines += [_failure(place, OURS, logged_under(), 500) for place in part.places]
+        return b"".join(line.model_dump_json(exclude_unset=True).encode() + b"\n" for line in lines)
+
+
+def _failures(part: Part, error: UserError) -> list[BaseModel]:
+    seconds = error.seconds if isinstance(error, _PASSING) else None
+    return [_failure(place, error.message, error.hint, status_of(error), seconds) for place in part.places]
+
+
+def _failure(place: int, message: str, hint: str, status: int, seconds: int | None = None) -> BaseModel:
+    after = {} if seconds is None else {"retry_after": seconds}
+    return FailedLine(index=place, error=message, hint=hint, status=status, **after)

@@ -1,0 +1,221 @@
+"""POST /api/v1/score/batch and POST /api/v1/next: streamed, fair, bounded."""
+
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.server import build_app
+from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.models import memory
+from stepsight.core.models.location import EQUATIONS
+from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Trace
+from tests.app.api.test_limits import Held, served
+from tests.app.client import asking
+
+STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
+CANDIDATES = ["So 5.", "It is 6, then.", "So 5."]
+
+
+def batch(client, traces, **more):
+    body = {"traces": [{"problem": problem, "steps": steps} for problem, steps in traces], **more}
+    return client.post("/api/v1/score/batch", json=body)
+
+
+def following(client, candidates=CANDIDATES, steps=STEPS, **more):
+    body = {"problem": "What is 2 + 3?", "steps": steps, "candidates": candidates, **more}
+    return client.post("/api/v1/next", json=body)
+
+
+def lines_of(response):
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in response.text.splitlines()]
+    return {line["index"]: line for line in lines}
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
+def test_a_batch_has_a_line_for_each_solution(client, evaluators, name, mode):
+    traces = [(f"What is {n} + 3?", STEPS[: 1 + n % 2]) for n in range(50)]
+    lines = lines_of(batch(client, traces, evaluator=name, mode=mode))
+    assert sorted(lines) == list(range(50))
+    for place in (0, 1, 49):
+        problem, steps = traces[place]
+        alone = evaluators.scorer(name).score_one(Trace.of(problem, steps), mode)
+        said = judgment_record(alone, name, Thresholds())
+        line = lines[place]
+        assert [row["step"] for row in line["steps"]] == [1, 2, 2][: len(line["steps"])]
+        assert (line["evaluator"], line["mode"]) == (name, mode)
+        found = [row["validity"] for row in line["steps"]]
+        assert found == pytest.approx([row["validity"] for row in said["steps"]], abs=2e-5)
+        assert ("hindsight" in line) == (mode == Mode.HINDSIGHT)
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
+def test_candidates_have_what_score_next_gives(client, evaluators, name):
+    for steps in (STEPS, [], STEPS[:1]):
+        lines = lines_of(following(client, steps=steps, evaluator=name))
+        expected = evaluators.scorer(name).score_next("What is 2 + 3?", steps, CANDIDATES)
+        found = [[lines[place][label] for label in ("neg", "neu", "pos")] for place in range(3)]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+        for line in lines.values():
+            assert line["validity"] == pytest.approx(line["pos"] + line["neu"], abs=2e-6)
+            assert line["valid"] == (line["validity"] >= 0.5)
+
+
+def test_what_is_not_said_of_a_candidate_is_null(filled, tiny, mixed):
+    with asking(filled, mixed) as client:
+        for name in ("math-shepherd", "two"):
+            line = lines_of(following(client, evaluator=name))[0]
+            expected = mixed.scorer(name).score_next("What is 2 + 3?", STEPS, CANDIDATES)[0, 2]
+            assert line["validity"] == pytest.approx(float(expected), abs=2e-5)
+            assert (line["pos"], line["redundancy"], line["redundant"]) == (None, None, None)
+    with asking(filled, Evaluators([tiny, EQUATIONS], shipped=False)) as client:
+        lines = lines_of(following(client, ["So 2 + 3 = 6.", "Yes."], evaluator="equations"))
+        assert [lines[place]["valid"] for place in range(2)] == [False, None]
+        assert lines[0]["validity"] is None
+
+
+def test_what_cannot_be_judged_is_a_line_beside_the_others(client):
+    lines = lines_of(batch(client, [("q", ["a"]), ("q", ["7" * 20_000]), ("q", ["b"])]))
+    assert set(lines[1]) == {"index", "error", "hint", "status"}
+    assert lines[1]["status"] == 422
+    assert "reads at most 1,024" in lines[1]["error"]
+    assert "steps" in lines[0]
+    assert "steps" in lines[2]
+    # Each candidate is one of its own for a bidirectional evaluator.
+    lines = lines_of(following(client, ["a", "7" * 20_000], evaluator="tiny"))
+    assert (lines[1]["status"], "validity" in lines[0]) == (422, True)
+    lines = lines_of(following(client, ["a", "7" * 20_000], evaluator="tiny-causal"))
+    assert "candidate 2: the trace has" in lines[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("score/batch", {"traces": []}, 422, "traces: List should have at least 1 item"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}] * 1001}, 422, "at most 1000 items"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a", " "]}]}, 422, "traces.0: step 2 is empty"),
+        ("score/batch", {"traces": [{"problem": "q"}]}, 422, "traces.0.steps: Field required"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "no evaluator 'big'"),
+        ("next", {"problem": "q", "candidates": []}, 422, "candidates: List should have at least 1 item"),
+        ("next", {"problem": "q", "candidates": ["a", " "]}, 422, "candidate 2 is empty"),
+        ("next", {"problem": " ", "candidates": ["a"]}, 422, "the problem is empty"),
+        ("next", {"problem": "q", "candidates": ["a"] * 257}, 422, "at most 256 items"),
+        ("next", {"problem": "q", "candidates": ["a"], "mode": "offline"}, 422, "mode: Extra inputs"),
+        ("next", {"problem": "q", "candidates": ["a"], "evaluator": "big"}, 404, "There is no evaluator 'big'"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_input_is_told_before_anything_is_scored(client, path, body, status, said):
+    response = client.post(f"/api/v1/{path}", json=body)
+    assert response.status_code == status
+    assert said in response.json()["error"]
+    assert response.json()["hint"] or status == 422
+
+
+def test_more_than_may_wait_is_fed_as_there_is_room(sqlite_store, tiny, tiny_causal):
+    evaluators = Evaluators([tiny], shipped=False)
+    evaluators._batchers["tiny"] = Batcher(evaluators.scorer("tiny"), evaluators._places, most=4)
+    with asking(sqlite_store, evaluators) as client:
+        lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(40)]))
+    assert len(lines) == 40
+    assert not any("error" in line for line in lines.values())
+
+
+@pytest.fixture
+def held(tiny):
+    """Evaluators of which the only one is held up, with room for two waiting traces of a client, and its scorer."""
+    evaluators = Evaluators([tiny], shipped=False)
+    scorer = Held(evaluators.scorer("tiny"))
+    scorer.next_steps = None
+    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()), most=4)
+    return evaluators, scorer
+
+
+def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
+    evaluators, scorer = held
+    with asking(sqlite_store, evaluators) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
+        assert scorer.at_work.wait(30)
+        until = time.monotonic() + 30
+        while len(evaluators._batchers["tiny"]._short.line) < 2:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        for refused in (batch(client, [("q", ["b"])]), following(client)):
+            assert refused.status_code == 429
+            assert int(refused.headers["retry-after"]) >= 1
+            assert "too many traces waiting" in refused.json()["error"]
+        scorer.go.set()
+        assert len(lines_of(first.result())) == 20
+
+
+def test_where_memory_is_short_nothing_is_begun(sqlite_store, tiny, tiny_causal, monkeypatch):
+    with asking(sqlite_store, Evaluators([tiny, tiny_causal], shipped=False)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(memory, "free_memory", lambda: 10_000_000)
+            refused = [batch(client, [("q", ["a"])]), following(client), following(client, evaluator="tiny-causal")]
+        assert [one.status_code for one in refused] == [503] * 3
+        assert all(int(one.headers["retry-after"]) > 0 for one in refused)
+        assert lines_of(following(client))
+
+
+def test_what_takes_too_long_is_told_line_by_line(sqlite_store, held):
+    evaluators, scorer = held
+    with asking(sqlite_store, evaluators, seconds=0.3) as client:
+        lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(5)]))
+        assert {line["status"] for line in lines.values()} == {503}
+        assert "longer than the 0.3 s" in lines[4]["error"]
+        assert lines[0]["retry_after"] > 0
+        assert scorer.ended.wait(10)
+        scorer.go.set()
+        assert "steps" in lines_of(batch(client, [("q", ["a"])]))[0]
+
+
+def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_for(sqlite_store, held):
+    evaluators, scorer = held
+    done = {"problem": "known", "steps": ["a"]}
+    evaluators._judgments[(evaluators.about("tiny").fingerprint, Trace.of("known", ["a"]).digest)] = (
+        scorer.scorer.score_one(Trace.of("known", ["a"]))
+    )
+    with served(build_app(sqlite_store, evaluators)) as address:
+        body = json.dumps({"traces": [{"problem": "held", "steps": ["a"]}, done]}).encode()
+        head = (
+            f"POST /api/v1/score/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection(address) as client:
+            client.sendall(head.encode() + body)
+            text = b""
+            client.settimeout(30)
+            while b'"index":1' not in text:
+                text += client.recv(4096)
+            assert b'"index":0' not in text
+            assert scorer.at_work.wait(30)
+            assert not scorer.ended.is_set()
+        assert scorer.ended.wait(10)
+        until = time.monotonic() + 10
+        while evaluators._batchers["tiny"].is_busy:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
+def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, held, caplog):
+    evaluators, scorer = held
+
+    def fail(traces, mode, check):
+        raise RuntimeError("secret of ours")
+
+    scorer.score_encoded = fail
+    with asking(sqlite_store, evaluators) as client:
+        line = lines_of(batch(client, [("q", ["a"])]))[0]
+    assert (line["status"], line["error"]) == (500, "Something went wrong in StepSight itself.")
+    assert "secret of ours" in caplog.text
