@@ -174,3 +174,10 @@ def check_text(text: object, what: str) -> str:
     except UnicodeEncodeError:
         raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.") from None
     return text
+
+
+def check_candidates(candidates: Sequence[str]) -> list[str]:
+    """Candidates for a next step as they are. Raises `UserError` where there is none, or one is empty."""
+    if isinstance(candidates, str) or not len(candidates):
+        raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
+    return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]

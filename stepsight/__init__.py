@@ -7,9 +7,9 @@
     judgment = next(Scorer(evaluator).score([trace], "hindsight"))
 
 `Trace` is a problem with its steps; `load_evaluator` reads a checkpoint in any layout that is recognised; `Scorer`
-gives each step its probabilities of neg, neu and pos, online, offline or in hindsight; `Hindsight` is the triangle
-of every step after each later one; `Store`, which `open_store` opens, holds traces, judgments and labels in a
-database. `frame` and `frame_of` give these as pandas frames.
+gives each step its probabilities of neg, neu and pos, online, offline or in hindsight, and `Client` has a server do
+so; `Hindsight` is the triangle of every step after each later one; `Store`, which `open_store` opens, holds traces,
+judgments and labels in a database. `frame` and `frame_of` give these as pandas frames.
 """
 
 from importlib import import_module
@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stepsight.core.formats.loading import load_evaluator
     from stepsight.core.scores import Hindsight
+    from stepsight.core.scoring.client import Client
     from stepsight.core.scoring.scorer import Scorer
     from stepsight.core.trace import Trace
     from stepsight.storage.database.store import Store, open_store
     from stepsight.storage.exports.frames import frame
     from stepsight.training.report.frames import frame_of
 
-__all__ = ["Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
+__all__ = ["Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
 
 # Loaded when asked for: an evaluator brings PyTorch, which half of the commands do without.
 _HOMES = {
+    "Client": "core.scoring.client",
     "Hindsight": "core.scores",
     "Scorer": "core.scoring.scorer",
     "Store": "storage.database.store",

@@ -18,8 +18,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.next_step import check_candidates
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Trace, check_candidates
 
 
 def routes(context: Context) -> APIRouter:
@@ -78,7 +77,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]
     parts = []
     for place, one in enumerate(asked.traces):
         with _at(f"traces.{place}"):
-            trace = Trace.of(one.problem, one.steps)
+            trace = Trace.of(one.problem, one.steps, id=one.id)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         parts.append(Part((place,), submit, partial(lines, place), (trace,)))
     return parts

@@ -108,6 +108,7 @@ class ScoreAnswer(Scores):
 class BatchTrace(_Given):
     """A solution of a batch."""
 
+    id: str = Field("", description="What an error names it by.", max_length=200)
     problem: str
     steps: list[str | list[str]] = Field(
         description="In order; a list of texts is a step with sub-steps.", min_length=1, max_length=1000

@@ -250,8 +250,8 @@ class Evaluators:
         return self._batchers[name].submit(trace, mode, keep)
 
     def scores_together(self, name: str) -> bool:
-        """Whether candidates for a next step are for `submit_next`; those of other evaluators are submitted offline,
-        as last steps of traces, and share batches with all else. Raises as `scorer` does."""
+        """Whether candidates for a next step are for `submit_next`; those of other evaluators are submitted
+        offline, as last steps of traces, and share batches with all else. Raises as `scorer` does."""
         return self.scorer(name).next_steps is not None
 
     def submit_next(

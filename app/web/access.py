@@ -112,8 +112,10 @@ def _client(scope: Scope, asker: Asker) -> str:
 
 
 def _token(scope: Scope) -> str | None:
+    """The token of a login: a program's key, or what a browser has in its cookie."""
     request = HTTPConnection(scope)
-    return request.cookies.get(cookie_name(request))
+    kind, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
 
 
 def _unknown(scope: Scope, rules: Rules) -> Response:

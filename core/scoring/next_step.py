@@ -16,17 +16,10 @@ from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
-from stepsight.core.trace import Trace, check_text
+from stepsight.core.trace import Trace, check_candidates
 
 # Tokens of a batch: those of the prefix and the longest candidate, times the number of candidates.
 _BUDGET = 16_384
-
-
-def check_candidates(candidates: Sequence[str]) -> list[str]:
-    """Raises `UserError` where there is no candidate, or one is empty."""
-    if isinstance(candidates, str) or not len(candidates):
-        raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
-    return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,28 +1,26 @@
 """The scorer: traces in, judgments out, in one of three modes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, go_on, verdicts
 from stepsight.core.scoring.modes import assemble, mode_inputs
-from stepsight.core.scoring.next_step import NextSteps, check_candidates
+from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
-from stepsight.core.trace import Trace
-
-Skip = Callable[[Trace, UserError], None]
+from stepsight.core.trace import Trace, check_candidates
 
 
-class Scorer:
+class Scorer(AbstractScorer):
     """Scores traces with one evaluator.
 
     A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
@@ -83,10 +81,6 @@ class Scorer:
             return self.evaluator.tokens(trace, encoded, Mode(mode))
         return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
 
-    def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
-        """The judgment of a single trace."""
-        return next(self.score([trace], mode))
-
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
         """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
         neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
@@ -107,22 +101,6 @@ class Scorer:
         last step of a trace."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
-
-    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
-        """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
-
-        Raises `UserError` where the trace is longer than the evaluator's context.
-        """
-        texts = trace.substeps
-        shortened = (
-            Trace.of(trace.problem, [*texts[:place], *texts[place + 1 :]], id=trace.id)
-            for place in range(1, len(texts))
-        )
-        rows = []
-        for place, judgment in enumerate(self.score(shortened, Mode.OFFLINE), start=1):
-            assert judgment.offline is not None
-            rows.append(judgment.offline.probs[:place])
-        return LeaveOneOut(tuple(rows))
 
     def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
         for trace in traces:

@@ -10,6 +10,7 @@ import sys
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import (
     Role,
     User,
@@ -28,6 +29,7 @@ _ACTIONS = {
     "list": "list them",
     "role": "give one another role",
     "password": "give one another password, which ends the logins; it lets in again who was ended",
+    "key": "print a new key, with which programs ask in the person's name; another password ends it",
     "end": "shut one out, at once; what the person did stays",
 }
 
@@ -53,6 +55,8 @@ def run(args: argparse.Namespace) -> None:
     with open_store(args.db) as store:
         if args.action == "list":
             _print_users(list_users(store))
+        elif args.action == "key":
+            print(_new_key(store, args.name))
         else:
             _change(args, store)
 
@@ -73,6 +77,14 @@ def _change(args: argparse.Namespace, store: Store) -> None:
     after = has_users(store)
     if before != after:
         print("From now on everybody has to log in." if after else "Nobody can log in any more, or has to.")
+
+
+def _new_key(store: Store, name: str) -> str:
+    """The token of a login that no browser has. Raises `UserError` where the person cannot log in."""
+    user = find_user(store, name)
+    if not user.active:
+        raise UserError(f"{user.name} is shut out.", "Another password lets somebody in again.")
+    return open_login(store, user)
 
 
 def _read_password(args: argparse.Namespace) -> str:

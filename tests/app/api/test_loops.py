@@ -105,7 +105,7 @@ def test_what_cannot_be_judged_is_a_line_beside_the_others(client):
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}] * 1001}, 422, "at most 1000 items"),
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a", " "]}]}, 422, "traces.0: step 2 is empty"),
         ("score/batch", {"traces": [{"problem": "q"}]}, 422, "traces.0.steps: Field required"),
-        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "no evaluator 'big'"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "evaluator 'big'"),
         ("next", {"problem": "q", "candidates": []}, 422, "candidates: List should have at least 1 item"),
         ("next", {"problem": "q", "candidates": ["a", " "]}, 422, "candidate 2 is empty"),
         ("next", {"problem": " ", "candidates": ["a"]}, 422, "the problem is empty"),

@@ -42,6 +42,20 @@ def test_users_are_listed(typed, sqlite_store):
     assert typed("list")[1] == "Grace Hopper  annotator\nada           adjudicator, ended\n"
 
 
+def test_a_key_lets_a_program_in_until_the_password_changes(typed, sqlite_store):
+    user(sqlite_store)
+    code, out, _ = typed("key", "ada")
+    assert code == 0
+    assert user_of(sqlite_store, out.strip()).name == "ada"
+    typed("password", "ada", "--password-stdin", text="another password")
+    assert user_of(sqlite_store, out.strip()) is None
+    typed("end", "ada")
+    code, out, err = typed("key", "ada")
+    assert (code, out) == (2, "")
+    assert "ada is shut out. Another password lets somebody in again." in err
+    assert "nobody" in typed("key", "nobody")[2]
+
+
 def test_role_password_and_end(typed, sqlite_store):
     user(sqlite_store)
     assert typed("role", "ada", "adjudicator")[1] == "ada: adjudicator\n"

@@ -1,0 +1,431 @@
+"""A scorer on another machine: what `Scorer` does, done by a StepSight server. Needs no PyTorch."""
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from functools import cached_property, partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
+from stepsight.core.json_values import parse_json
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.models.description import Description
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.scoring.abstract import AbstractScorer, Skip
+from stepsight.core.trace import Trace, check_candidates
+
+KEY_VARIABLE = "STEPSIGHT_KEY"
+"""The environment variable that has the key where none is given."""
+
+_API = "/api/v1"
+# Of one request: traces, and bytes of their JSON, of which a server takes 1 MB.
+_TRACES, _BYTES = 64, 500_000
+# Characters that a server takes of what an error names a trace by.
+_LONGEST_ID = 200
+# Bytes of a line: the triangle of 1,000 steps has 20 MB.
+_LONGEST_LINE = 64_000_000
+_LARGEST_FAILURE = 1_000_000
+# Answers that say "not now", and those of a server or proxy in trouble.
+_LATER, _TROUBLED = (429, 503), (500, 502, 504)
+# Seconds before another try, doubled with each, and how many tries at one that is in trouble or not there.
+_PAUSE, _LONGEST_PAUSE, _TRIES = 0.5, 30.0, 5
+
+Line = dict[str, Any]
+
+
+class Client(AbstractScorer):
+    """Scores traces on a StepSight server, with the methods and the returns of `Scorer`; probabilities are rounded
+    to six digits. Connections are kept for the next call. Safe to use from several threads.
+
+    Where the server says to come again later, that is waited for, `patience` seconds at most without any progress.
+    Raises `UserError` where no server answers, or it refuses.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        evaluator: str | None = None,
+        key: str | None = None,
+        patience: float = 300.0,
+        timeout: float = 180.0,
+    ) -> None:
+        """`address` is the server's, such as http://127.0.0.1:7860; `evaluator` one of its names, None for its
+        first. `key` is what `stepsight user key` printed, where people log in; left out, it comes from the
+        environment's STEPSIGHT_KEY. A server that says nothing for `timeout` seconds is not there."""
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"{address!r} is no address of a server.", "Give one such as http://127.0.0.1:7860.")
+        try:
+            self._host, self._port = parts.hostname, parts.port
+        except ValueError:
+            raise UserError(f"{address!r} has a port that is none.", "Give a number up to 65535.") from None
+        self.address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._path = parts.path.rstrip("/") + _API
+        key = os.environ.get(KEY_VARIABLE) if key is None else key
+        self._headers = {"Content-Type": "application/json", "User-Agent": "stepsight"}
+        if key:
+            if not key.isascii() or not key.isprintable():
+                raise UserError("the key holds what no key does.", "Give what stepsight user key printed.")
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._name = evaluator
+        self._patience, self._timeout = patience, timeout
+        self._idle: list[HTTPConnection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that are kept; the next call opens others."""
+        while self._idle:
+            with suppress(IndexError):
+                self._idle.pop().close()
+
+    @cached_property
+    def evaluator(self) -> Description:
+        """What the server says of the evaluator. Raises `UserError` where it has none of that name."""
+        answer = self._opened("GET", "/evaluators", None)
+        with closing(answer):
+            infos = _value(answer.all(), self.address)
+        found = (
+            [one for one in infos if isinstance(one, dict) and one.get("scores")] if isinstance(infos, list) else []
+        )
+        for info in found:
+            if self._name in (None, info.get("name")):
+                return self._understood(_description, info)
+        names = ", ".join(str(one.get("name")) for one in found)
+        raise UserError(f"{self.address} has no evaluator {self._name!r}.", f"Choose one of: {names}.")
+
+    def score(
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+    ) -> Iterator[Judgment]:
+        """See `Scorer.score`. Up to 64 traces are sent at a time."""
+        mode = Mode(mode)
+        for chunk in _chunks(traces):
+            judged: dict[int, Judgment | UserError] = {}
+            following = 0
+            with closing(self._lines("/score/batch", partial(self._batch, mode, chunk), len(chunk))) as lines:
+                for place, line in lines:
+                    failed = isinstance(line, UserError)
+                    judged[place] = line if failed else self._understood(_judgment, chunk[place][0], mode, line)
+                    while following in judged:
+                        one, trace = judged.pop(following), chunk[following][0]
+                        following += 1
+                        if isinstance(one, Judgment):
+                            yield one
+                        elif on_skip is None:
+                            raise one
+                        else:
+                            on_skip(trace, one)
+
+    def _batch(self, mode: Mode, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]) -> Line:
+        return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
+
+    def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
+        """See `Scorer.score_next`."""
+        texts = check_candidates(candidates)
+        asked = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
+        rows = np.zeros((len(texts), len(LABEL_NAMES)), np.float32)
+        lines = self._lines("/next", lambda left: asked | {"candidates": [texts[i] for i in left]}, len(texts))
+        with closing(lines):
+            for place, line in lines:
+                if isinstance(line, UserError):
+                    raise line
+                rows[place] = self._understood(_probs, [line])[0]
+        return rows
+
+    @property
+    def _of_evaluator(self) -> dict[str, str]:
+        return {} if self._name is None else {"evaluator": self._name}
+
+    def _judgment(self, trace: Trace, mode: Mode, line: Line) -> Judgment:
+        return self._understood(_judgment, trace, mode, line)
+
+    def _understood(self, read: Callable[..., Any], *of: Any) -> Any:
+        """What `read` makes of an answer. Raises `UserError` where it is none of ours."""
+        try:
+            return read(*of)
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+            raise UserError(
+                f"{self.address} answered what no StepSight server of this version does.",
+                "Check the address, and which version runs there.",
+            ) from None
+
+    def _lines(
+        self, path: str, body: Callable[[Sequence[int]], object], count: int
+    ) -> Iterator[tuple[int, Line | UserError]]:
+        """The line for each of `count` places, as they come, with those asked for again that the server put off or
+        that a broken connection took; `body` makes the request for the places that are left."""
+        left, tries = list(range(count)), _Tries(self.address, self._patience)
+        while left:
+            answer = self._opened("POST", path, body(left), tries)
+            done: set[int] = set()
+            waits: list[float] = []
+            try:
+                for text in answer.lines():
+                    place, line = self._understood(_line, text, len(left))
+                    if isinstance(line, float):
+                        waits.append(line)
+                        continue
+                    done.add(place)
+                    tries.begin()
+                    yield left[place], line
+            except (OSError, HTTPException) as error:
+                answer.breaks()
+                broken: str | None = str(error) or type(error).__name__
+            else:
+                broken = None
+            finally:
+                answer.close()
+            left = [one for place, one in enumerate(left) if place not in done]
+            if broken is not None:
+                tries.failed(broken)
+            elif left and not waits:
+                tries.failed("the answer ends too early")
+            elif left:
+                tries.later(max(waits))
+
+    def _opened(self, method: str, path: str, body: object, tries: "_Tries | None" = None) -> "_Answer":
+        """An answer with status 200. Raises `UserError` where there is none in the end."""
+        content = None if body is None else json.dumps(body).encode()
+        tries = tries or _Tries(self.address, self._patience)
+        while True:
+            connection, is_kept = self._connection()
+            try:
+                connection.request(method, self._path + path, content, self._headers)
+                response = connection.getresponse()
+            except (OSError, HTTPException) as error:
+                connection.close()
+                # The server closes what was idle for long.
+                if not is_kept:
+                    tries.failed(str(error) or type(error).__name__)
+                continue
+            answer = _Answer(connection, response, self._idle)
+            if response.status == 200:
+                return answer
+            with closing(answer):
+                error = _refusal(answer, self.address)
+            if response.status in _LATER:
+                tries.later(_seconds(response.headers.get("Retry-After")), error)
+            elif response.status in _TROUBLED:
+                tries.failed(error.message)
+            else:
+                raise error
+
+    def _connection(self) -> tuple[HTTPConnection, bool]:
+        """A connection, and whether it was kept."""
+        with suppress(IndexError):
+            return self._idle.pop(), True
+        return self._kind(self._host, self._port, timeout=self._timeout), False
+
+
+class _Answer:
+    """An answer whose connection is kept for another one where it was read to its end."""
+
+    def __init__(self, connection: HTTPConnection, response: HTTPResponse, idle: list[HTTPConnection]) -> None:
+        self.response = response
+        self._connection, self._idle = connection, idle
+        self._keeps = not response.will_close
+
+    def lines(self) -> Iterator[bytes]:
+        """Raises `OSError` or `HTTPException` where it breaks off."""
+        while line := self.response.readline(_LONGEST_LINE + 1):
+            if not line.endswith(b"\n"):
+                raise HTTPException("the answer breaks off")
+            yield line
+        if not self.response.isclosed():
+            # It says whether that was all.
+            self.response.read()
+
+    def all(self, most: int = _LONGEST_LINE) -> bytes:
+        """Its beginning, up to `most` bytes; nothing where it breaks off."""
+        try:
+            return self.response.read(most)
+        except (OSError, HTTPException):
+            self.breaks()
+            return b""
+
+    def breaks(self) -> None:
+        """Say that nothing more can be read."""
+        self._keeps = False
+
+    def close(self) -> None:
+        if self._keeps and self.response.isclosed():
+            self._idle.append(self._connection)
+        else:
+            # What it still says is for nobody: the server learns that, and stops.
+            self._connection.close()
+
+
+class _Tries:
+    """How often one thing was tried in vain, and since when: begun anew with each progress."""
+
+    def __init__(self, address: str, patience: float) -> None:
+        self._address, self._patience = address, patience
+        self.begin()
+
+    def begin(self) -> None:
+        self._failures, self._since = 0, time.monotonic()
+
+    def failed(self, why: str) -> None:
+        """Wait a moment. Raises `UserError` after so many failures."""
+        self._failures += 1
+        if self._failures >= _TRIES:
+            raise UserError(
+                f"{self._address} does not answer: {why}.",
+                "Check that stepsight app runs there, and the address.",
+            )
+        self._wait(min(_LONGEST_PAUSE, _PAUSE * 2 ** (self._failures - 1)))
+
+    def later(self, seconds: float | None, error: UserError | None = None) -> None:
+        """Wait as long as the server says. Raises `UserError` where that is beyond the patience."""
+        seconds = min(_LONGEST_PAUSE, _PAUSE if seconds is None else seconds)
+        if time.monotonic() + seconds - self._since > self._patience:
+            raise error or UserError(
+                f"{self._address} has had no time for this for {self._patience:g} s.", "Try again later."
+            )
+        self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        # Clients that were put off together should not come again together.
+        time.sleep(seconds * random.uniform(1.0, 1.25))
+
+
+def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
+    """Traces with their JSON, as many at a time as one request holds."""
+    chunk: list[tuple[Trace, Line]] = []
+    size = 0
+    for trace in traces:
+        body = {
+            "id": trace.id[:_LONGEST_ID],
+            "problem": trace.problem,
+            "steps": _texts([step.substeps for step in trace.steps]),
+        }
+        length = len(json.dumps(body))
+        if chunk and (len(chunk) == _TRACES or size + length > _BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append((trace, body))
+        size += length
+    if chunk:
+        yield chunk
+
+
+def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
+    return [step if isinstance(step, str) else list(step) for step in steps]
+
+
+def _value(text: bytes, address: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        raise UserError(f"{address} answered what is no JSON.", "Check the address.") from None
+
+
+def _refusal(answer: _Answer, address: str) -> UserError:
+    """What a server says that refuses."""
+    status = answer.response.status
+    try:
+        said = parse_json(answer.all(_LARGEST_FAILURE))
+    except ValueError:
+        said = None
+    if isinstance(said, Mapping) and isinstance(said.get("error"), str):
+        hint = said.get("hint")
+        if status == 401:
+            hint = f"Give the key that stepsight user key prints, or set {KEY_VARIABLE}."
+        return UserError(said["error"], hint if isinstance(hint, str) else "")
+    return UserError(f"{address} answered with status {status}.", "Check that StepSight runs there.")
+
+
+def _seconds(text: Any) -> float | None:
+    """What Retry-After says, where it is a number."""
+    try:
+        return max(0.0, min(float(text), 3600.0))
+    except (TypeError, ValueError):
+        return None
+
+
+def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
+    """The place that a line is of, and the line; the error where it is one, or the seconds after which to ask
+    again.
+
+    Raises `ValueError`, `KeyError` or `TypeError` where it is none.
+    """
+    line = parse_json(text)
+    place = line["index"]
+    if type(place) is not int or not 0 <= place < count:
+        raise ValueError(f"there is no place {place!r:.20}")
+    if "error" not in line:
+        return place, line
+    after = _seconds(line.get("retry_after"))
+    return place, UserError(str(line["error"]), str(line["hint"])) if after is None else after
+
+
+def _judgment(trace: Trace, mode: Mode, line: Line) -> Judgment:
+    outputs, steps = Outputs(line["outputs"]), line["steps"]
+    if len(steps) != len(trace.substeps):
+        raise ValueError(f"{len(steps)} steps")
+    spread = np.array([step["spread"] for step in steps], np.float32) if "spread" in steps[0] else None
+    scores = StepScores(_probs(steps), spread)
+    result: StepScores | Hindsight = scores
+    if mode == Mode.HINDSIGHT:
+        rows = tuple(_row(row) for row in line["hindsight"]) if "hindsight" in line else None
+        if rows is not None and len(rows) != len(steps):
+            raise ValueError(f"{len(rows)} rows")
+        result = Hindsight.constant(scores) if rows is None else Hindsight(rows, spread)
+    valid = line["solution"]["valid"] if outputs.in_words else None
+    rationale = line.get("rationale") or ""
+    return Judgment(trace, mode, result, None if valid is None else float(bool(valid)), str(rationale))
+
+
+def _probs(steps: Sequence[Line]) -> Floats32:
+    """The probabilities of sub-steps, shape (sub-steps, 3), of which an answer has all, the validity, a verdict, or
+    nothing."""
+    rows = np.zeros((len(steps), len(LABEL_NAMES)), np.float32)
+    for row, step in zip(rows, steps, strict=True):
+        if step["neg"] is not None:
+            row[:] = [step[name] for name in LABEL_NAMES]
+        elif step["validity"] is not None or step["valid"] is not None:
+            valid = float(step["valid"] if step["validity"] is None else step["validity"])
+            row[:] = 1 - valid, 0, valid
+    return _checked(rows)
+
+
+def _row(values: Sequence[Any]) -> Floats32:
+    """A row of a triangle: three probabilities each, or validity alone."""
+    row = np.array(values, np.float32)
+    return _checked(row if row.ndim == 2 else np.stack([1 - row, np.zeros_like(row), row], axis=1))
+
+
+def _checked(rows: Floats32) -> Floats32:
+    if not ((rows >= 0) & (rows <= 1)).all():
+        raise ValueError("a probability is none")
+    return rows
+
+
+def _description(info: Line) -> Description:
+    limits = {name: value for name, value in info["thresholds"].items() if value is not None}
+    return Description(
+        name=str(info["name"]),
+        fingerprint=str(info["fingerprint"]),
+        format=str(info["format"]),
+        attention=str(info["attention"]),
+        dtype=str(info["dtype"]),
+        outputs=Outputs(info["outputs"]),
+        parameters=int(info["parameters"]),
+        context=None if info["context"] is None else int(info["context"]),
+        thresholds=Thresholds.from_dict(limits),
+    )

@@ -1,0 +1,193 @@
+"""The client against what a server may answer, from a server that says what it is told to."""
+
+import json
+import time
+from collections import deque
+from http.server import BaseHTTPRequestHandler
+
+import numpy as np
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.scoring import client as module
+from stepsight.core.scoring.client import Client
+from stepsight.core.trace import Trace
+from tests.local_server import LocalServer
+
+TRACE = Trace.of("q", ["a", "b"])
+NEXT = {"index": 0, "neg": 0.25, "neu": 0.25, "pos": 0.5, "validity": 0.75, "valid": True}
+
+
+class Told:
+    """What the server answers, one after the other: (status, lines or body, headers); and what it was asked."""
+
+    def __init__(self):
+        self.answers, self.asked, self.connections = deque(), [], set()
+
+
+@pytest.fixture
+def told(monkeypatch):
+    told = Told()
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Else each part of an answer waits for the other side's word.
+        disable_nagle_algorithm = True
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            told.asked.append((self.path, dict(self.headers), json.loads(body or b"null")))
+            told.connections.add(self.client_address)
+            status, content, headers = told.answers.popleft()
+            if status is None:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            text = (
+                b"".join(json.dumps(line).encode() + b"\n" for line in content)
+                if isinstance(content, list)
+                else content
+            )
+            length = headers.pop("Content-Length", len(text))
+            for name, value in {"Content-Length": length, **headers}.items():
+                self.send_header(name, str(value))
+            self.end_headers()
+            self.wfile.write(text)
+            self.close_connection = length != len(text)
+
+        def log_message(self, *args):
+            pass
+
+    with LocalServer(Handler).running() as server:
+        told.url = server.url
+        yield told
+
+
+def answering(told, *answers):
+    for status, content, *headers in answers:
+        told.answers.append((status, content, headers[0] if headers else {}))
+    return Client(told.url, key="secret", patience=5)
+
+
+def test_a_client_asks_with_its_key_and_keeps_its_connection(told):
+    with answering(told, (200, [NEXT]), (200, [NEXT])) as client:
+        for _ in range(2):
+            np.testing.assert_allclose(client.score_next("q", ["a"], ["b"]), [[0.25, 0.25, 0.5]])
+    assert len(told.connections) == 1
+    path, headers, body = told.asked[0]
+    assert (path, headers["Authorization"]) == ("/api/v1/next", "Bearer secret")
+    assert body == {"problem": "q", "steps": ["a"], "candidates": ["b"]}
+
+
+def test_the_key_of_the_environment_is_used(told, monkeypatch):
+    monkeypatch.setenv("STEPSIGHT_KEY", "of the environment")
+    answering(told, (200, [NEXT]))
+    Client(told.url, evaluator="mine").score_next("q", [], ["b"])
+    assert told.asked[0][1]["Authorization"] == "Bearer of the environment"
+    assert told.asked[0][2]["evaluator"] == "mine"
+
+
+def test_what_was_put_off_or_lost_is_asked_for_again(told):
+    later = {"index": 1, "error": "busy", "hint": "", "status": 429, "retry_after": 0}
+    client = answering(
+        told,
+        (429, b'{"error": "busy", "hint": "h"}', {"Retry-After": "0"}),
+        (500, b"oops"),
+        (None, b""),
+        # The third is put off; the second and the last are lost with the connection.
+        (200, [NEXT, {**later, "index": 2}, {**NEXT, "index": 1}], {"Content-Length": 10_000}),
+        (200, [{**NEXT, "index": 0, "pos": 0.25, "neu": 0.5}, later]),
+        (200, [{**NEXT, "index": 0, "pos": 0.0, "neu": 0.75}]),
+    )  # fmt: skip
+    rows = client.score_next("q", [], ["a", "b", "c", "d"])
+    assert rows[:, 2].tolist() == [0.5, 0.5, 0.25, 0.0]
+    assert [body["candidates"] for _, _, body in told.asked[-3:]] == [["a", "b", "c", "d"], ["c", "d"], ["d"]]
+
+
+def test_the_server_says_for_how_long_to_wait(told):
+    client = answering(told, (503, b"{}", {"Retry-After": "1"}), (200, [NEXT]))
+    start = time.monotonic()
+    client.score_next("q", [], ["b"])
+    assert 1 <= time.monotonic() - start < 3
+
+
+def test_patience_ends(told):
+    busy = (429, b'{"error": "too much is waiting", "hint": "later"}', {"Retry-After": "4"})
+    client = answering(told, busy, busy)
+    client._patience = 3
+    with pytest.raises(UserError, match="too much is waiting"):
+        client.score_next("q", [], ["b"])
+    line = {"index": 0, "error": "busy", "hint": "", "status": 429, "retry_after": 4}
+    client = answering(told, (200, [line]))
+    client._patience = 3
+    told.answers.popleft()
+    with pytest.raises(UserError, match="has had no time for this for 3 s"):
+        client.score_next("q", [], ["b"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, b"[]\n"),
+        (200, b"{}\n"),
+        (200, b"<html>\n"),
+        (200, [{**NEXT, "index": 7}]),
+        (200, [{**NEXT, "index": True}]),
+        (200, [{**NEXT, "index": -1}]),
+        (200, [{**NEXT, "pos": 2}]),
+        (200, [{**NEXT, "pos": "much"}]),
+        (200, [{"index": 0}]),
+        (200, b"[" * 10_000 + b"\n"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_answer_of_ours_is_told(told, answer):
+    with pytest.raises(UserError, match="answered what no StepSight server of this version does"):
+        answering(told, answer).score_next("q", [], ["b"])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[], [{"neg": 0}], [{"neg": None, "validity": 0.5, "valid": True}] * 3, "ab", None],
+    ids=repr,
+)
+def test_a_judgment_of_other_steps_is_told(told, steps):
+    line = {"index": 0, "outputs": "three-way", "steps": steps}
+    with pytest.raises(UserError, match="answered what no StepSight"):
+        answering(told, (200, [line])).score_one(TRACE)
+
+
+def test_refusals_are_told_with_their_hint(told):
+    refusals = [
+        (404, b'{"error": "There is no evaluator", "hint": "Choose"}', "There is no evaluator Choose"),
+        (
+            401,
+            b'{"error": "You are not logged in.", "hint": "Log in: /login"}',
+            "Give the key that stepsight user key",
+        ),
+        (418, b"<html>", "answered with status 418"),
+        (418, b'{"error": 3}', "answered with status 418"),
+    ]
+    for status, body, said in refusals:
+        with pytest.raises(UserError, match=said):
+            answering(told, (status, body)).score_one(TRACE)
+
+
+def test_where_nothing_answers_it_is_told(told, monkeypatch):
+    client = Client("http://127.0.0.1:1")
+    with pytest.raises(UserError, match=r"http://127.0.0.1:1 does not answer: .*refused"):
+        client.score_one(TRACE)
+    with pytest.raises(UserError, match="does not answer: the answer ends too early"):
+        answering(told, *[(200, [])] * 5).score_one(TRACE)
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999"])
+def test_an_address_that_is_none_is_told(address):
+    with pytest.raises(UserError, match=r"is no address of a server|has a port that is none"):
+        Client(address)
+
+
+def test_no_key_breaks_a_request():
+    with pytest.raises(UserError, match="the key holds what no key does"):
+        Client("http://a", key="a\r\nb")
