@@ -16,11 +16,14 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
-from stepsight.app.api.service import PREFIX, build_api
+from stepsight.app.api.context import Context
+from stepsight.app.api.rewards import routes as reward_routes
+from stepsight.app.api.service import PREFIX, build_api, invalid_request
 from stepsight.app.browse import page as browse
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
@@ -101,6 +104,8 @@ def build_app(
     _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only, seconds=seconds))
     application.add_exception_handler(UserError, _failed)
+    application.add_exception_handler(RequestValidationError, invalid_request)
+    application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))
     measured, standings = Measurements(store), Standings(store)
     application.include_router(standing_routes(store, standings))
     application.include_router(evidence.router(store, evaluators, standings, read_only=read_only))

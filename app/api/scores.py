@@ -48,7 +48,7 @@ async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float)
     Raises `ShortError` where it takes longer than `seconds`, `ClientDisconnect` where the client went away.
     """
     judged = asyncio.wrap_future(scoring)
-    gone = asyncio.ensure_future(_gone(request))
+    gone = asyncio.ensure_future(gone_away(request))
     first: set[asyncio.Future[Any]] = {judged, gone}
     try:
         await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -68,7 +68,7 @@ async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float)
                 await task
 
 
-async def _gone(request: Request) -> None:
+async def gone_away(request: Request) -> None:
     """Ends when the client does not wait for the answer any more."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

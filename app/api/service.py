@@ -49,7 +49,7 @@ def build_api(
     for part in (scores, loops, evaluators, traces, jobs):
         api.include_router(part.routes(context))
     api.add_exception_handler(UserError, _user_error)
-    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(RequestValidationError, invalid_request)
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
 
@@ -65,13 +65,13 @@ async def _user_error(request: Request, error: Exception) -> Response:
     return error_json(error)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if isinstance(first["input"], bytes):
         return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
+    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "jsoninvalid_request") else ""
     return failure_json(422, f"{where}: {first['msg']}{found}.", f"{PREFIX}/docs says what is expected.")
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +60,18 @@ class Stream:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The lines of all parts, in the order in which they are there."""
+        async with aclosing(self.answers()) as answers:
+            async for some in answers:
+                yield b"".join(one.model_dump_json(exclude_unset=True).encode() + b"\n" for one in some)
+
+    async def answers(self) -> AsyncGenerator[list[BaseModel]]:
+        """What the lines are of, those together that are there together."""
         try:
             while self._parts or self._waiting or self._failed:
                 done = await self._next()
                 failed, self._failed = self._failed, []
                 if done or failed:
-                    yield await to_thread.run_sync(self._written, done, failed)
+                    yield await to_thread.run_sync(self._answered, done, failed)
         finally:
             for waiting in self._waiting:
                 waiting.cancel()
@@ -123,7 +130,7 @@ class Stream:
         self._waiting, self._parts = {}, []
         self._failed += [line for part in left for line in _failures(part, late)]
 
-    def _written(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> bytes:
+    def _answered(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> list[BaseModel]:
         lines = list(failed)
         for future, part in done.items():
             try:
@@ -134,7 +141,7 @@ class Stream:
             except Exception as error:
                 _LOG.error("scoring failed", exc_info=error)
                 lines += [_failure(place, OURS, logged_under(), 500) for place in part.places]
-        return b"".join(line.model_dump_json(exclude_unset=True).encode() + b"\n" for line in lines)
+        return lines
 
 
 def _failures(part: Part, error: UserError) -> list[BaseModel]:

@@ -87,7 +87,7 @@ def test_errors_are_the_scorers(address, every):
     client, scorer = Client(address), every.scorer("tiny")
     long = Trace.of("q", ["7" * 20_000], id="long")
     for one in (client, scorer):
-        with pytest.raises(UserError, match=r"trace long has 20,0\d\d tokens, tiny reads at most 1,024"):
+        with pytest.raises(UserError, match=r"trace 'long' has 20,0\d\d tokens, tiny reads at most 1,024"):
             list(one.score([TRACES[0], long, TRACES[1]]))
         skipped: list[Trace] = []
         rest = list(one.score([TRACES[0], long, TRACES[1]], on_skip=lambda trace, _, to=skipped: to.append(trace)))

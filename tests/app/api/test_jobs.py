@@ -64,6 +64,6 @@ def test_a_read_only_server_tells_of_jobs_and_starts_none(evaluators, tmp_path):
         assert client.get("/api/v1/jobs").json() == []
         # Nothing of it is in the description either.
         paths = client.get("/api/v1/openapi.json").json()["paths"]
-        assert [path for path, methods in paths.items() if "post" in methods] == ["/score"]
+        assert [path for path, methods in paths.items() if "post" in methods] == ["/score", "/score/batch", "/next"]
         scored = client.post("/api/v1/score", json={"problem": "What is 2 + 3?", "steps": ["5."]})
         assert scored.status_code == 200

@@ -49,7 +49,9 @@ ROUTES = {
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /gradio_api/run/{api_name}
-        GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score POST /api/v1/score/batch POST /api/v1/next GET /api/v1/datasets
+        GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score
+        POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
+        GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
         GET /relabel/agreement GET /relabel/disputes/patch GET /standing""",
     "looking by name": """

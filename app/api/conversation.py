@@ -1,0 +1,78 @@
+"""A problem and its steps as clients of reward models send them: a chat, or the text that a template made of it.
+
+Steps are what stands between the step tokens of Qwen2.5-Math-PRM (`<extra_0>`) or Math-Shepherd (`ки`); a solution
+without any is split as a pasted one is.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.split import split_steps
+from stepsight.core.trace import Trace
+
+_STEP = re.compile(r"<extra_0>|(?<!\w)ки(?!\w)")
+
+# How templates open and close a turn. Each text that is not closed reaches to the end.
+_TURNS = (
+    re.compile(r"<\|im_start\|>(\w{1,20})\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL),
+    re.compile(r"<\|start_header_id\|>(\w{1,20})<\|end_header_id\|>\n\n(.*?)(?:<\|eot_id\|>|\Z)", re.DOTALL),
+    re.compile(r"<start_of_turn>(\w{1,20})\n(.*?)(?:<end_of_turn>|\Z)", re.DOTALL),
+)
+_SOLVERS = ("assistant", "model")
+_QUESTION, _ANSWER, _LEAD = "Question:\n", "\nAnswer:\n", "Let's think step by step.\n"
+_ENDS = re.compile(r"(?:\s|</s>|<eos>|<\|endoftext\|>|<\|im_end\|>|<\|eot_id\|>|<\|end_of_text\|>){1,100}\Z")
+
+_HINT = (
+    "Send messages, a user's with the problem and an assistant's with the solution, or the text that a chat "
+    "template makes of them."
+)
+
+
+def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
+    """The last solution of a chat, of the problem that is asked before it. Raises `UserError` where it has none."""
+    turns = [(str(message.get("role")), _content(message.get("content"))) for message in messages]
+    return _trace_of_turns(turns)
+
+
+def trace_of_text(text: str, prompt: str | None = None) -> Trace:
+    """The same of a text: of a chat template, of `Question:` and `Answer:`, or one that begins with its `prompt`.
+    Raises `UserError` where it is none."""
+    for turns in _TURNS:
+        found = turns.findall(text)
+        if found:
+            return _trace_of_turns(found)
+    before, closed, solution = text.rpartition("[/INST]")
+    if closed:
+        return _trace(before.rpartition("[INST]")[2], solution)
+    problem, answers, solution = text.partition(_ANSWER)
+    if answers and problem.startswith(_QUESTION):
+        return _trace(problem.removeprefix(_QUESTION), solution.removeprefix(_LEAD))
+    if prompt and text.startswith(prompt):
+        return _trace(prompt, text.removeprefix(prompt))
+    raise UserError("the text has no problem and solution that can be told apart.", _HINT)
+
+
+def _trace_of_turns(turns: Sequence[tuple[str, str]]) -> Trace:
+    last = max((place for place, (role, _) in enumerate(turns) if role in _SOLVERS), default=0)
+    problem = next((content for role, content in reversed(turns[:last]) if role == "user"), None)
+    if problem is None:
+        raise UserError("the conversation has no solution after a problem.", _HINT)
+    return _trace(problem, turns[last][1])
+
+
+def _trace(problem: str, solution: str) -> Trace:
+    solution = _ENDS.sub("", solution)
+    steps: Sequence[str | Sequence[str]] = [part.strip() for part in _STEP.split(solution) if part.strip()]
+    return Trace.of(problem.strip(), steps if _STEP.search(solution) else split_steps(solution))
+
+
+def _content(content: Any) -> str:
+    """The text of a message, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in parts):
+        raise UserError("a message holds something else than text.", _HINT)
+    return "".join(part["text"] for part in parts)

@@ -1,0 +1,201 @@
+"""The routes of other servers of reward models, for training loops that know these: vLLM's POST /pooling and POST
+/classify, which verl asks too, its GET /v1/models, and what OpenRLHF asks a remote reward model.
+
+They stand at the root of the server, as those clients have it. What they ask beyond the texts is ignored: numbers
+are probabilities always.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from stepsight.app.api.context import Context
+from stepsight.app.api.conversation import trace_of_messages, trace_of_text
+from stepsight.app.api.models import FailedLine
+from stepsight.app.api.scores import gone_away
+from stepsight.app.api.streams import Part, Stream
+from stepsight.app.web.current import request_id
+from stepsight.app.web.failures import failure_json
+from stepsight.app.web.rights import LOOKING, Needs, Right, find_user_of, note_scored
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.trace import Trace
+
+_DIGITS = 6
+_MOST = 1000
+
+
+class _Asked(BaseModel):
+    """Of vLLM's fields those that say what is to be judged; the mode is ours."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str | None = None
+    input: str | list[str] | None = Field(None, max_length=1_000_000)
+    messages: list[dict[str, Any]] | None = Field(None, max_length=_MOST)
+    mode: Mode = Mode.OFFLINE
+
+
+class _RewardAsked(BaseModel):
+    """What OpenRLHF sends: whole texts, and the prompts that they begin with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    query: list[str] = Field(min_length=1, max_length=_MOST)
+    prompts: list[str | None] | None = Field(None, max_length=_MOST)
+    model: str | None = None
+    mode: Mode = Mode.OFFLINE
+
+
+class _Validities(BaseModel):
+    """The validity of each sub-step of one text."""
+
+    index: int
+    steps: list[float]
+
+
+def routes(context: Context) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+    scoring = [Depends(Needs(Right.SCORE))]
+
+    @router.get("/v1/models", dependencies=[Depends(Needs(*LOOKING))])
+    def models() -> dict[str, Any]:
+        names = context.evaluators.names
+        about = {name: context.evaluators.about(name) for name in names}
+        data = [
+            {"id": name, "object": "model", "owned_by": "stepsight", "max_model_len": about[name].context}
+            for name in names
+        ]
+        return {"object": "list", "data": data}
+
+    @router.post("/pooling", dependencies=scoring)
+    async def pooling(asked: _Asked, request: Request) -> Response:
+        def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
+            return _listed("pool", name, [{"object": "pooling", "data": _pairs(one.steps)} for one in judged])
+
+        return await _answer(context, request, asked.model, asked.mode, partial(_traces, asked), listed)
+
+    @router.post("/classify", dependencies=scoring)
+    async def classify(asked: _Asked, request: Request) -> Response:
+        def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
+            pairs = _pairs([min(one.steps) for one in judged])
+            labels = ["valid" if valid >= invalid else "invalid" for invalid, valid in pairs]
+            rows = [
+                {"label": label, "probs": pair, "num_classes": 2} for label, pair in zip(labels, pairs, strict=True)
+            ]
+            return _listed("classify", name, rows)
+
+        return await _answer(context, request, asked.model, asked.mode, partial(_traces, asked), listed)
+
+    @router.post("/get_reward", dependencies=scoring)
+    async def get_reward(asked: _RewardAsked, request: Request) -> Response:
+        def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
+            rewards = [min(one.steps) for one in judged]
+            return {"rewards": rewards, "scores": rewards, "extra_logs": {}}
+
+        return await _answer(context, request, asked.model, asked.mode, partial(_reward_traces, asked), listed)
+
+    return router
+
+
+def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    data = [{"index": place, **row} for place, row in enumerate(rows)]
+    return {
+        "id": f"{kind}-{request_id()}",
+        "object": "list",
+        "created": int(time.time()),
+        "model": name,
+        "data": data,
+    }
+
+
+def _pairs(validities: Sequence[float]) -> list[list[float]]:
+    """The probabilities of wrong and right, as a head of two classes gives them."""
+    return [[round(1 - valid, _DIGITS), valid] for valid in validities]
+
+
+def _traces(asked: _Asked) -> list[Trace]:
+    if asked.messages is not None:
+        return [trace_of_messages(asked.messages)]
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input or []
+    if not 0 < len(texts) <= _MOST:
+        raise UserError(f"input has {len(texts):,} texts.", f"Send messages, or input with 1 to {_MOST:,} texts.")
+    return [_at(place, len(texts), text) for place, text in enumerate(texts)]
+
+
+def _reward_traces(asked: _RewardAsked) -> list[Trace]:
+    prompts = asked.prompts or [None] * len(asked.query)
+    if len(prompts) != len(asked.query):
+        raise UserError(f"{len(prompts):,} prompts for {len(asked.query):,} queries.", "Send one for each.")
+    return [
+        _at(place, len(prompts), text, prompt)
+        for place, (text, prompt) in enumerate(zip(asked.query, prompts, strict=True))
+    ]
+
+
+def _at(place: int, count: int, text: str, prompt: str | None = None) -> Trace:
+    try:
+        return trace_of_text(text, prompt)
+    except UserError as error:
+        raise (error.at(f"text {place + 1}") if count > 1 else error) from None
+
+
+async def _answer(
+    context: Context, request: Request, model: str | None, mode: Mode, traces: Any, listed: Any
+) -> Response:
+    name = model or context.evaluators.names[0]
+    if context.evaluators.about(name).outputs.in_words:
+        raise UserError(
+            f"{name} gives verdicts and no numbers.", f"Ask one of: {', '.join(context.evaluators.names)}."
+        )
+    parts = [
+        Part((place,), partial(context.evaluators.submit, name, trace, mode), partial(_validities, place), (trace,))
+        for place, trace in enumerate(await to_thread.run_sync(traces))
+    ]
+    stream = Stream(parts, context.seconds, partial(note_scored, context.store, find_user_of(request)))
+    await stream.begin()
+    judged: list[Any] = await _collected(stream, request)
+    failed = next((one for one in judged if isinstance(one, FailedLine)), None)
+    if failed is not None:
+        response = failure_json(failed.status, failed.error, failed.hint)
+        if failed.retry_after is not None:
+            response.headers["retry-after"] = str(failed.retry_after)
+        return response
+    return JSONResponse(listed(name, sorted(judged, key=lambda one: one.index)))
+
+
+async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
+    """All answers of a stream. Raises `ClientDisconnect` where nobody waits for them any more."""
+
+    async def collect() -> list[BaseModel]:
+        async with aclosing(stream.answers()) as answers:
+            return [one async for some in answers for one in some]
+
+    collected = asyncio.ensure_future(collect())
+    gone = asyncio.ensure_future(gone_away(request))
+    first: set[asyncio.Future[Any]] = {collected, gone}
+    try:
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not collected.done():
+            raise ClientDisconnect
+        return collected.result()
+    finally:
+        for task in first:
+            task.cancel()
+            with suppress(BaseException):
+                await task
+
+
+def _validities(place: int, judgment: Judgment) -> list[_Validities]:
+    scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
+    assert scores is not None
+    return [_Validities(index=place, steps=[round(float(value), _DIGITS) for value in scores.validity])]
