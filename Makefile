@@ -40,6 +40,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.annotators
 	$(BIN)/python -m tests.benchmarks.kills
 	$(BIN)/python -m tests.benchmarks.mixed_load --minutes 5
+	$(BIN)/python -m tests.benchmarks.loops --minutes 2
 	$(BIN)/python -m tests.training.synth.test_labels
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page

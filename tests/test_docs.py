@@ -9,10 +9,12 @@ import importlib.util
 import json
 import re
 import shlex
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from markdown_it import MarkdownIt
@@ -20,6 +22,9 @@ from markdown_it.token import Token
 
 from stepsight.app.api.models import ScoreRequest
 from stepsight.app.commands.cli import build_parser, main
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.store import open_store
+from tests.serving import served
 
 ROOT = Path(__file__).parents[1]
 FILES = [
@@ -29,10 +34,11 @@ FILES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "assets").glob("*/*/README.md")),
 ]
+SERVER = "http://127.0.0.1:7860"
 # Options of other commands.
 FOREIGN = {
     *("--global", "--no-build-isolation", "--nproc-per-node"),
-    *("--hf-overrides", "--max-model-len", "--served-model-name"),
+    *("--hf-overrides", "--max-model-len", "--served-model-name", "--remote_rm_url"),
 }
 # What begins so and has no placeholder in it is a path of the repository.
 PATH = re.compile(r"(?:app|assets|core|docs|storage|stepsight|tests|training)/[\w./-]*")
@@ -159,12 +165,42 @@ def test_modules_and_make_targets_exist(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.values[0].code.get("python")])
-def test_python_runs(page, capsys):
+def test_python_runs(page, capsys, request):
     """The examples of a page one after the other, as a reader would try them."""
     names: dict[str, object] = {}
     for number, code in enumerate(page.code["python"], start=1):
+        if SERVER in code:
+            code = code.replace(SERVER, request.getfixturevalue("server"))
         exec(compile(code, f"{page.path.name}, example {number}", "exec"), names)
         assert capsys.readouterr().out.strip()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of `stepsight app` as the manual has it, at a port that is free."""
+    with (
+        open_store(str(tmp_path_factory.mktemp("manual") / "store.db")) as store,
+        served(store, Evaluators()) as base,
+    ):
+        yield base
+
+
+def test_the_requests_of_the_manual_are_answered(server):
+    asked = []
+    for text in read_page(ROOT / "docs" / "api.md").code[""]:
+        words = shlex.split(text)
+        if words[:1] != ["curl"] or "$STEPSIGHT_KEY" in text or "jar" in words:
+            continue
+        address = next(word for word in words if word.startswith(SERVER)).replace(SERVER, server)
+        body = words[words.index("-d") + 1] if "-d" in words else None
+        headers = {"Content-Type": "application/json"}
+        made = urllib.request.Request(address, None if body is None else body.encode(), headers)
+        with urllib.request.urlopen(made, timeout=60) as answer:
+            lines = [json.loads(line) for line in answer.read().splitlines()]
+        assert lines
+        assert not any("error" in line for line in lines)
+        asked.append(urlsplit(address).path)
+    assert asked == ["/api/v1/score", "/api/v1/next", "/api/v1/score/batch", "/pooling"]
 
 
 @pytest.mark.parametrize("page", PAGES)

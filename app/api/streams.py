@@ -131,16 +131,17 @@ class Stream:
         self._failed += [line for part in left for line in _failures(part, late)]
 
     def _answered(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> list[BaseModel]:
-        lines = list(failed)
+        lines, shown = list(failed), []
         for future, part in done.items():
             try:
                 lines += part.lines(future.result())
-                self._note(*part.texts)
+                shown += part.texts
             except UserError as error:
                 lines += _failures(part, error)
             except Exception as error:
                 _LOG.error("scoring failed", exc_info=error)
                 lines += [_failure(place, OURS, logged_under(), 500) for place in part.places]
+        self._note(*shown)
         return lines
 
 

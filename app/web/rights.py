@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import ForbiddenError, Store
-from stepsight.storage.people.exposures import GOLD, SCORES, is_something_hidden, note_exposure, note_text
+from stepsight.storage.people.exposures import GOLD, SCORES, is_something_hidden, note_exposure, note_texts
 from stepsight.storage.people.users import Role, User
 
 COOKIE = "stepsight"
@@ -168,5 +168,4 @@ def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> N
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
     """`note_shown` for the scores of texts which were entered: traces that are to be labelled may read the same."""
     if user is not None:
-        for text in texts:
-            note_text(store, user.id, text, SCORES)
+        note_texts(store, user.id, texts, SCORES)

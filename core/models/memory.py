@@ -66,6 +66,20 @@ def release_memory() -> None:
         trim(0)
 
 
+def keep_freed_memory() -> None:
+    """Have glibc keep up to 64 MB of what is freed for what comes next, as it does by itself once a block of 32 MB
+    was freed. A forward pass frees some MB with every product, and to get them from the system again, page by page,
+    took a tenth of its time."""
+    option = getattr(_c_library(), "mallopt", None)
+    if option is not None:
+        option(_MMAP_THRESHOLD, 32 << 20)
+        option(_TRIM_THRESHOLD, 64 << 20)
+
+
+# The numbers that malloc.h has for them.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+
 @cache
 def _c_library() -> object:
     return ctypes.CDLL(None) if sys.platform == "linux" else None

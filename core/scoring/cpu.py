@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.models.model import StepModel
 from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
 
@@ -134,6 +135,7 @@ class CpuForward:
         self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
         self.mixture = model.mixture
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
+        keep_freed_memory()
         cores = torch.get_num_threads()
         self.workers = workers or min(cores, _MAX_WORKERS)
         self.pool = _start(self.workers, max(1, cores // self.workers))
@@ -251,7 +253,9 @@ class CpuForward:
         return states, attended
 
     def _normed(self, states: Tensor) -> Tensor:
-        return functional.rms_norm(states, states.shape[-1:], eps=self.eps)
+        # PyTorch's own goes through the states four times.
+        squares = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
+        return states * squares.div_(states.shape[-1]).add_(self.eps).rsqrt_()
 
     def _rotate(self, projected: Tensor, positions: Tensor) -> None:
         """Rotate the queries and keys of `projected` in place; its last columns are the values."""

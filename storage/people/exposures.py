@@ -45,15 +45,17 @@ def note_exposure(store: Store, user_id: int, trace_ids: Collection[int], *what:
     _keep(store, user_id, texts, what)
 
 
-def note_text(store: Store, user_id: int, trace: Trace, *what: str) -> None:
-    """`note_exposure` for a text that somebody entered, which need not be in the store."""
-    if not _is_any_open(store):
+def note_texts(store: Store, user_id: int, traces: Collection[Trace], *what: str) -> None:
+    """`note_exposure` for texts that somebody entered, which need not be in the store."""
+    if not traces or not _is_any_open(store):
         return
-    wanted = select(ItemRow.text_digest).where(ItemRow.text_digest == trace.text_digest)
-    with store.read() as session:
-        text = session.scalar(wanted.where(_in_open_campaign(ItemRow.text_digest)).limit(1))
-    if text is not None:
-        _keep(store, user_id, {text}, what)
+    entered = sorted({trace.text_digest for trace in traces})
+    texts: set[str] = set()
+    for start in range(0, len(entered), _MOST):
+        wanted = select(ItemRow.text_digest).where(ItemRow.text_digest.in_(entered[start : start + _MOST]))
+        with store.read() as session:
+            texts.update(session.scalars(wanted.where(_in_open_campaign(ItemRow.text_digest))))
+    _keep(store, user_id, texts, what)
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:

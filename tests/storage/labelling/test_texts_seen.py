@@ -18,7 +18,7 @@ from stepsight.storage.labelling.results.annotations import SubmittedAnnotation,
 from stepsight.storage.labelling.results.consensus import read_trace_labels
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.labelling.review import read_review
-from stepsight.storage.people.exposures import exposures_of, is_unblinded, note_text
+from stepsight.storage.people.exposures import exposures_of, is_unblinded, note_texts
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, person, take, together
@@ -113,12 +113,13 @@ def test_a_text_that_was_scored_by_hand_is_one_of_those(
 ) -> None:
     ann, ben = people(store, 2)
     entered = Trace.of(" What is 1 + 1? ", ["It is a sum. So 3. Done."])
-    note_text(store, ann.id, entered, "scores")
+    note_texts(store, ann.id, [entered], "scores")
     # There is nothing to label yet.
     assert seen(store, ann, pair[0]) == frozenset()
     blind(store)
-    note_text(store, ann.id, entered, "scores")
-    note_text(store, ben.id, Trace.of("What is 1 + 1?", ["It is a sum. So 2. Done."]), "scores")
+    note_texts(store, ann.id, [entered], "scores")
+    other = Trace.of("What is 1 + 1?", ["It is a sum. So 2. Done."])
+    note_texts(store, ben.id, [other], "scores")
     assert [seen(store, ann, one) for one in pair] == [{"scores"}] * 2
     assert [seen(store, ben, one) for one in pair] == [frozenset()] * 2
 
