@@ -131,7 +131,7 @@ class Stream:
         self._failed += [line for part in left for line in _failures(part, late)]
 
     def _answered(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> list[BaseModel]:
-        lines, shown = list(failed), []
+        lines, shown = list(failed), list[Trace]()
         for future, part in done.items():
             try:
                 lines += part.lines(future.result())

@@ -4,11 +4,11 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cached_property, partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -40,6 +40,7 @@ _LATER, _TROUBLED = (429, 503), (500, 502, 504)
 _PAUSE, _LONGEST_PAUSE, _TRIES = 0.5, 30.0, 5
 
 Line = dict[str, Any]
+Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
@@ -119,8 +120,10 @@ class Client(AbstractScorer):
             following = 0
             with closing(self._lines("/score/batch", partial(self._batch, mode, chunk), len(chunk))) as lines:
                 for place, line in lines:
-                    failed = isinstance(line, UserError)
-                    judged[place] = line if failed else self._understood(_judgment, chunk[place][0], mode, line)
+                    if isinstance(line, UserError):
+                        judged[place] = line
+                    else:
+                        judged[place] = self._understood(_judgment, chunk[place][0], mode, line)
                     while following in judged:
                         one, trace = judged.pop(following), chunk[following][0]
                         following += 1
@@ -154,7 +157,7 @@ class Client(AbstractScorer):
     def _judgment(self, trace: Trace, mode: Mode, line: Line) -> Judgment:
         return self._understood(_judgment, trace, mode, line)
 
-    def _understood(self, read: Callable[..., Any], *of: Any) -> Any:
+    def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
         """What `read` makes of an answer. Raises `UserError` where it is none of ours."""
         try:
             return read(*of)
@@ -166,7 +169,7 @@ class Client(AbstractScorer):
 
     def _lines(
         self, path: str, body: Callable[[Sequence[int]], object], count: int
-    ) -> Iterator[tuple[int, Line | UserError]]:
+    ) -> Generator[tuple[int, Line | UserError]]:
         """The line for each of `count` places, as they come, with those asked for again that the server put off or
         that a broken connection took; `body` makes the request for the places that are left."""
         left, tries = list(range(count)), _Tries(self.address, self._patience)
@@ -217,13 +220,13 @@ class Client(AbstractScorer):
             if response.status == 200:
                 return answer
             with closing(answer):
-                error = _refusal(answer, self.address)
+                refusal = _refusal(answer, self.address)
             if response.status in _LATER:
-                tries.later(_seconds(response.headers.get("Retry-After")), error)
+                tries.later(_seconds(response.headers.get("Retry-After")), refusal)
             elif response.status in _TROUBLED:
-                tries.failed(error.message)
+                tries.failed(refusal.message)
             else:
-                raise error
+                raise refusal
 
     def _connection(self) -> tuple[HTTPConnection, bool]:
         """A connection, and whether it was kept."""

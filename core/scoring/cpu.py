@@ -254,7 +254,7 @@ class CpuForward:
 
     def _normed(self, states: Tensor) -> Tensor:
         # PyTorch's own goes through the states four times.
-        squares = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
+        squares: Tensor = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
         return states * squares.div_(states.shape[-1]).add_(self.eps).rsqrt_()
 
     def _rotate(self, projected: Tensor, positions: Tensor) -> None:
