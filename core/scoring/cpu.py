@@ -27,7 +27,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.models.model import StepModel
 from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
 
@@ -135,7 +134,6 @@ class CpuForward:
         self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
         self.mixture = model.mixture
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
-        keep_freed_memory()
         cores = torch.get_num_threads()
         self.workers = workers or min(cores, _MAX_WORKERS)
         self.pool = _start(self.workers, max(1, cores // self.workers))

@@ -19,6 +19,7 @@ from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace, read_file, read_rows
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.models.abstract import ServedEvaluator
+from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -65,6 +66,7 @@ def run(args: argparse.Namespace) -> None:
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
+        keep_freed_memory()
         (spec,) = as_asked(args, [args.evaluator])
         scorer = Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
         if scorer.evaluator.format != "stepsight" and ours.is_main:

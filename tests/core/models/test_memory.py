@@ -95,3 +95,32 @@ def test_large_arrays_leave_no_holes_among_small_objects():
         return int(subprocess.check_output([sys.executable, "-c", ARRAYS, how], text=True))
 
     assert left("mapped") < 10_000_000 < 100_000_000 < left("kept")
+
+
+PRODUCTS = """
+import resource, sys
+import numpy as np
+from stepsight.core.models.memory import keep_freed_memory
+
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+
+def products():
+    for _ in range(50):
+        arrays = [np.ones(3 * 2**17) for _ in range(4)]
+        del arrays
+
+products()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+products()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such option")
+def test_what_is_kept_is_not_asked_of_the_system_again():
+    def faults(how):
+        return int(subprocess.check_output([sys.executable, "-c", PRODUCTS, how], text=True))
+
+    # Four arrays of 768 pages, 50 times.
+    assert faults("kept") < 1_000 < 50_000 < faults("given back")
