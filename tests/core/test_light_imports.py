@@ -37,6 +37,7 @@ def loaded(modules):
                 "models.dtypes",
                 "prompts.template",
                 "prompts.encoding",
+                "scoring.client",
             },
             set(),
         ),
