@@ -7,14 +7,16 @@ are probabilities always.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
@@ -63,8 +65,23 @@ class _Validities(BaseModel):
     steps: list[float]
 
 
+class _Route(APIRoute):
+    """A route that says of a body which is no text at all what the API says."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except HTTPException as error:
+                raise UserError(f"{error.detail}.", "Send JSON in UTF-8.") from None
+
+        return handled
+
+
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, route_class=_Route)
     scoring = [Depends(Needs(Right.SCORE))]
 
     @router.get("/v1/models", dependencies=[Depends(Needs(*LOOKING))])

@@ -77,6 +77,32 @@ def test_scores(client):
     shoot(client, "score", "/api/v1/score", body)
 
 
+def test_loops(client):
+    bodies = {
+        "score/batch": {
+            "traces": [{"problem": "2 + 3?", "steps": ["2 + 3 = 5.", ["So", "5."]]}],
+            "evaluator": "tiny",
+        },
+        "next": {"problem": "2 + 3?", "steps": ["2 + 3 = 5."], "candidates": ["So 5.", "6."], "evaluator": "tiny"},
+    }
+    for path, body in bodies.items():
+        assert client.post(f"/api/v1/{path}", json=body).status_code == 200
+        shoot(client, path, f"/api/v1/{path}", body)
+
+
+def test_other_reward_servers(client):
+    chat = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "2 + 3 = 5.<extra_0>So 5."}]
+    text = "<|im_start|>user\n2 + 3?<|im_end|>\n<|im_start|>assistant\n2 + 3 = 5.<extra_0>So 5.<|im_end|>"
+    bodies = {
+        "pooling": {"model": "tiny", "messages": chat},
+        "classify": {"model": "tiny", "input": [text]},
+        "get_reward": {"model": "tiny", "query": [text], "prompts": ["2 + 3?"]},
+    }
+    for path, body in bodies.items():
+        assert client.post(f"/{path}", json=body).status_code == 200
+        shoot(client, path, f"/{path}", body)
+
+
 def test_jobs(client):
     shoot(client, "jobs", "/api/v1/jobs", {"dataset": "sums", "evaluator": "tiny", "mode": "hindsight"})
 
