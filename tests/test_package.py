@@ -9,7 +9,17 @@ import pytest
 
 from tests.conftest import ROOT
 
-PUBLIC_NAMES = ["Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
+PUBLIC_NAMES = [
+    "Client",
+    "Hindsight",
+    "Scorer",
+    "Store",
+    "Trace",
+    "frame",
+    "frame_of",
+    "load_evaluator",
+    "open_store",
+]
 PUBLIC = "import stepsight; print(*sorted(x for x in stepsight.__all__ if getattr(stepsight, x).__doc__))"
 
 
