@@ -82,7 +82,7 @@ before, small = held(), []
 for _ in range(4):
     arrays = []
     for _ in range(40):
-        arrays.append(np.ones(3 * 2**17))
+        arrays.append(np.ones(5 * 2**17))
         small.append(bytes(3000))
     del arrays
 print(held() - before)
