@@ -71,7 +71,7 @@ async def invalid_request(request: Request, error: Exception) -> Response:
     if isinstance(first["input"], bytes):
         return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "jsoninvalid_request") else ""
+    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
     return failure_json(422, f"{where}: {first['msg']}{found}.", f"{PREFIX}/docs says what is expected.")
 
 

@@ -49,9 +49,9 @@ def free_memory() -> int | None:
 
 
 def map_large_arrays() -> None:
-    """Have the C library map every array of over a megabyte by itself, so that its memory goes back to the system
-    when it is freed. By itself it raises that limit up to 32 MB with what is freed, and large arrays then lie
-    among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 were holes."""
+    """Have the C library map every array of over four megabytes by itself, so that its memory goes back to the
+    system when it is freed. By itself it raises that limit up to 32 MB with what is freed, and large arrays then
+    lie among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 were holes."""
     _set_limits(2**22, 2**24)
 
 

@@ -12,7 +12,8 @@ from stepsight.core.critics.settings import with_options
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import Evaluator
-from stepsight.core.scoring.scorer import Scorer, Skip
+from stepsight.core.scoring.abstract import Skip
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers.address import CRITIC
 from stepsight.core.trace import Trace
 
