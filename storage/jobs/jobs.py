@@ -29,6 +29,8 @@ LEASE = timedelta(seconds=30)
 _LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
 # How often in a row a worker may end over a job without having judged a trace.
 _ATTEMPTS = 3
+# The lock of who queues an import or a fetch: any number, as long as every process asks for the same.
+_REQUESTS = 5_749_207_319
 _COLUMNS = (
     "id", "task", "subject", "request", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total",
     "began", "done", "left_out", "reason", "worker", "created", "started", "heartbeat", "finished",
@@ -154,6 +156,7 @@ def start_request(store: Store, task: Task, subject: str, request: Mapping[str, 
     """Put an import or a fetch, of so many bytes in all, at the end of the queue. One that is queued or running for
     the same is given instead."""
     with _queueing(store) as session:
+        _lock_requests(session)
         same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
         row = next((row for row in session.scalars(same) if row.request == request), None)
         if row is None:
@@ -328,6 +331,13 @@ def _lock_dataset(session: Session, dataset_id: int) -> None:
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
+
+
+def _lock_requests(session: Session) -> None:
+    """Let nobody else, on any server, queue an import or a fetch until the transaction ends; SQLite has one writer
+    anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))
 
 
 def _check_alone(session: Session, job: Job) -> None:

@@ -16,6 +16,7 @@ from stepsight.storage.jobs.jobs import (
     LEASE,
     Job,
     State,
+    Task,
     beat,
     begin_job,
     cancel_job,
@@ -25,6 +26,7 @@ from stepsight.storage.jobs.jobs import (
     release_job,
     resume_job,
     start_job,
+    start_request,
     take_job,
 )
 from tests.storage.samples import add
@@ -79,6 +81,16 @@ def test_many_who_start_it_at_once_get_one_job(store: Store, dataset_id: int) ->
     with ThreadPoolExecutor(8) as pool:
         started = list(pool.map(lambda _: start(store, dataset_id).id, range(16)))
     assert len(set(started)) == 1
+
+
+def test_many_who_ask_for_the_same_import_at_once_get_one_job(store: Store) -> None:
+    def ask(number: int) -> int:
+        return start_request(store, Task.IMPORT, "sums", {"benchmark": f"sums {number % 2}"}).id
+
+    with ThreadPoolExecutor(8) as pool:
+        started = list(pool.map(ask, range(16)))
+    assert [len(set(started[half::2])) for half in (0, 1)] == [1, 1]
+    assert len(list_jobs(store)) == 2
 
 
 def test_the_database_itself_refuses_a_second_one(store: Store, dataset_id: int) -> None:
