@@ -39,6 +39,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.viewers
 	$(BIN)/python -m tests.benchmarks.annotators
 	$(BIN)/python -m tests.benchmarks.kills
+	$(BIN)/python -m tests.benchmarks.servers
 	$(BIN)/python -m tests.benchmarks.mixed_load --minutes 5
 	$(BIN)/python -m tests.benchmarks.loops --minutes 2
 	$(BIN)/python -m tests.training.synth.test_labels

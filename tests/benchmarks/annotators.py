@@ -130,8 +130,8 @@ class Annotator:
         self._connection.request("POST", path, body, self._headers)
         response = self._connection.getresponse()
         data = response.read()
-        if response.status == 503 and self.patient:
-            # Another process writes for long; the page sends it again then, too.
+        if response.status in (502, 503) and self.patient:
+            # A server behind a proxy was killed, or another process writes for long; the page sends it again, too.
             raise HTTPException(data.decode())
         if response.status not in (200, 204):
             raise AssertionError(f"{path}: {response.status} {data[:200]!r}")
