@@ -48,7 +48,7 @@ class AppServer:
         self.lines: list[str] = []
         self._ready = threading.Event()
         self._process: Forked | None = None
-        self._reading: threading.Thread | None = None
+        self._readings: list[threading.Thread] = []
 
     def start(self) -> None:
         """Begin to start."""
@@ -56,8 +56,8 @@ class AppServer:
         # As behind a proxy on this machine, which alone knows where requests come from.
         arguments = ["app", "--db", self.address, "--port", self.port, "--proxy", "127.0.0.1"]
         self._process = Forked(None, arguments)
-        self._reading = threading.Thread(target=self._read, args=(self._process,), daemon=True)
-        self._reading.start()
+        self._readings.append(threading.Thread(target=self._read, args=(self._process,), daemon=True))
+        self._readings[-1].start()
 
     def wait(self) -> None:
         """Until it serves."""
@@ -66,12 +66,17 @@ class AppServer:
 
     def kill(self) -> None:
         """SIGKILL, whatever it is doing; its worker finds that it is alone."""
-        if self._process is not None and self._reading is not None:
+        if self._process is not None:
             self._process.kill()
             self._process.wait()
-            self._reading.join(_SECONDS)
             self._process.stdout.close()
             self._process = None
+
+    def end(self) -> None:
+        """Kill it, and wait until its workers have ended too, which write where it wrote."""
+        self.kill()
+        for reading in self._readings:
+            reading.join(_STARTING)
 
     def _read(self, process: Forked) -> None:
         assert process.stderr is not None
@@ -89,7 +94,7 @@ def servers(address: str, count: int) -> Iterator[list[AppServer]]:
     with ExitStack() as stack:
         started = [AppServer(address) for _ in range(count)]
         for server in started:
-            stack.callback(server.kill)
+            stack.callback(server.end)
             server.start()
         for server in started:
             server.wait()

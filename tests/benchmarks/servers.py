@@ -3,10 +3,10 @@
     python -m tests.benchmarks.servers [--annotators 10] [--traces 100] [--kills 20] [--traces-judged 3000]
 
 starts two `stepsight app` on a new PostgreSQL, and nginx with the file of the manual in front of them, which sends
-what people ask to both in turn. A dataset is judged by a job meanwhile. At random moments one of the two gets SIGKILL,
-in turn, and is started again. Then the log is compared with what was acknowledged, act by act; whose login is gone, and
-what the job judged twice or not at all, is counted too. Exits with 1 where anything was lost or doubled, or somebody
-was logged out or saw an error.
+what people ask to both in turn. A dataset is judged by a job meanwhile. At random moments one of the two gets
+SIGKILL, in turn, and is started again. Then the log is compared with what was acknowledged, act by act; whose login
+is gone, and what the job judged twice or not at all, is counted too. Exits with 1 where anything was lost or
+doubled, or somebody was logged out or saw an error.
 """
 
 import argparse

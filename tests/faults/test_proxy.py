@@ -25,7 +25,7 @@ from tests.proxied import find_nginx, proxied, servers
 from tests.storage.samples import add, many
 
 # As many log in on the page, which takes its time.
-PEOPLE, BY_PAGE, TRACES, JUDGED = 10, 2, 6, 150
+PEOPLE, BY_PAGE, TRACES, JUDGED = 10, 2, 8, 40
 PASSWORD = "a password of ten people"
 JSON = {"Content-Type": "application/json"}
 
