@@ -18,6 +18,7 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
+	$(BIN)/python -m tests.proxied
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev

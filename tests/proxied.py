@@ -1,13 +1,19 @@
-"""Servers, each a `stepsight app` of its own, behind nginx with the file that the manual has for it."""
+"""Servers, each a `stepsight app` of its own, behind nginx with the file that the manual has for it.
+
+    python -m tests.proxied
+
+installs nginx where it is missing and Debian's package can be had; the tests that need it are skipped elsewhere.
+"""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -164,3 +170,18 @@ def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
             time.sleep(0.02)
         finally:
             connection.close()
+
+
+def main() -> None:
+    """Install nginx where there is none."""
+    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "nginx-light"]):
+        if find_nginx() is None:
+            print(f"No nginx yet: {' '.join(command)}", file=sys.stderr)
+            with suppress(OSError):
+                subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if find_nginx() is None:
+        print("The tests of servers behind nginx are skipped: it is not installed.", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
