@@ -23,7 +23,7 @@ from stepsight.app.scoring.placement_options import add_placement, is_placed, pl
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.models.location import shipped_evaluators
-from stepsight.core.models.memory import map_large_arrays
+from stepsight.core.models.memory import return_freed_memory
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import on_queued
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
     place = read_placement(args) if is_placed(args) else None
     say = partial(print, file=sys.stderr) if args.log_format == TEXT else logging.getLogger("stepsight").info
     set_up_logs(args.log_format, access=args.access_log)
-    map_large_arrays()
+    return_freed_memory()
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
     # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.

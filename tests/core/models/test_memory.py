@@ -69,13 +69,13 @@ ARRAYS = """
 import os, sys
 import numpy as np
 from pathlib import Path
-from stepsight.core.models.memory import map_large_arrays
+from stepsight.core.models.memory import return_freed_memory
 
 def held():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 if sys.argv[1] == "mapped":
-    map_large_arrays()
+    return_freed_memory()
 # What is freed raises the limit under which the library keeps arrays among small objects.
 np.ones(2**22)
 before, small = held(), []
@@ -95,6 +95,38 @@ def test_large_arrays_leave_no_holes_among_small_objects():
         return int(subprocess.check_output([sys.executable, "-c", ARRAYS, how], text=True))
 
     assert left("mapped") < 10_000_000 < 100_000_000 < left("kept")
+
+
+THREADS = """
+import ctypes, sys, threading
+from stepsight.core.models.memory import return_freed_memory
+
+if sys.argv[1] == "shared":
+    return_freed_memory()
+together = threading.Barrier(9)
+
+def work():
+    held = bytes(5000)
+    together.wait()
+    together.wait()
+    assert held
+
+for _ in range(8):
+    threading.Thread(target=work).start()
+together.wait()
+library = ctypes.CDLL(None)
+library.malloc_info(0, ctypes.c_void_p.in_dll(library, "stdout"))
+library.fflush(None)
+together.wait()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such heaps")
+def test_threads_share_two_heaps():
+    def heaps(how):
+        return subprocess.check_output([sys.executable, "-c", THREADS, how], text=True).count("<heap nr=")
+
+    assert heaps("shared") == 2 < heaps("their own")
 
 
 PRODUCTS = """
