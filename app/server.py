@@ -21,6 +21,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
+from stepsight.app.access.access import Access
+from stepsight.app.access.gate import Gate
+from stepsight.app.access.headers import FreshFiles, PrivateHeaders
+from stepsight.app.access.login import login_routes
 from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import PREFIX, build_api, invalid_request
@@ -53,14 +57,10 @@ from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
-from stepsight.app.web.access import Access
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.gate import Gate
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
-from stepsight.app.web.headers import FreshFiles, PrivateHeaders
 from stepsight.app.web.health import health_routes
-from stepsight.app.web.login import login_routes
 from stepsight.app.web.requests import Failures, Requests
 from stepsight.app.web.standings import Standings
 from stepsight.app.web.standings import router as standing_routes

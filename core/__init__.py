@@ -1,6 +1,7 @@
 """The evaluator and its arithmetic: no database, no web page, no training loop.
 
-- label, trace, split: the three labels; a problem with its steps; pasted text into steps
+- label, trace: the three labels; a problem with its steps
+- text: pasted text into steps
 - jsonl: traces as JSON Lines
 - scores, judgment: probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
 - notebook: how these draw themselves in a notebook
@@ -8,6 +9,8 @@
 - label_patch: corrections of a benchmark's labels as a file
 - errors, validation: `UserError`; pydantic's errors as such
 - files, atomic, templates, arrays: JSON files, files that appear whole, Jinja2 templates, types of arrays
+- description: what is known of an evaluator that is not loaded
+- hubs: evaluators on a model hub, and those fetched from one
 - models: a checkpoint in memory: backbone, head, placement
 - formats: the layouts of checkpoints, one module each, and finding and loading one
 - prompts: a trace as token ids

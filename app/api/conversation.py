@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.split import split_steps
+from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
 
 _STEP = re.compile(r"<extra_0>|(?<!\w)ки(?!\w)")

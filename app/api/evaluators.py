@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Depends
 
+from stepsight.app.access.rights import LOOKING, Needs
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import EvaluatorInfo
 from stepsight.app.api.scores import limits
-from stepsight.app.web.rights import LOOKING, Needs
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 

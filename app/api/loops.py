@@ -9,11 +9,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import StreamingResponse
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest
 from stepsight.app.api.scores import fields
 from stepsight.app.api.streams import MEDIA_TYPE, Part, Stream
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode

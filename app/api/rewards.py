@@ -20,14 +20,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from stepsight.app.access.current import request_id
+from stepsight.app.access.rights import LOOKING, Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.conversation import trace_of_messages, trace_of_text
 from stepsight.app.api.models import FailedLine
 from stepsight.app.api.scores import gone_away
 from stepsight.app.api.streams import Part, Stream
-from stepsight.app.web.current import request_id
 from stepsight.app.web.failures import failure_json
-from stepsight.app.web.rights import LOOKING, Needs, Right, find_user_of, note_scored
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.trace import Trace

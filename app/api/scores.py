@@ -9,11 +9,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import Limits, ScoreAnswer, ScoreRequest
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.line import Scoring
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, Thresholds

@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from stepsight.app.access.rights import LOOKING, Needs
 from stepsight.app.api import evaluators, jobs, loops, scores, traces
 from stepsight.app.api.context import Context
 from stepsight.app.api.description import description_html
@@ -14,7 +15,6 @@ from stepsight.app.api.models import Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
-from stepsight.app.web.rights import LOOKING, Needs
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import (
     DatasetInfo,
@@ -18,7 +19,6 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs, StepScores

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Right, find_user_of, may, note_shown
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.distribution import distribution_html
@@ -29,7 +30,6 @@ from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.judged import EMPTY_STORE, notice_html
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.rights import Right, find_user_of, may, note_shown
 from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

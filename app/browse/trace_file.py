@@ -9,12 +9,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import list_choices, shown_choices
 from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_shown
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
 from stepsight.core.jsonl import format_trace

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from stepsight.app.access.rights import Needs, Right, user_of_request
 from stepsight.app.browse.address import Address
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import read_query
-from stepsight.app.web.rights import Needs, Right, user_of_request
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User

@@ -8,9 +8,9 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from stepsight.app.access.rights import Needs, Right, user_of_request
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
-from stepsight.app.web.rights import Needs, Right, user_of_request
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name

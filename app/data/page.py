@@ -14,9 +14,9 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, has_right
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
-from stepsight.app.web.rights import Needs, Right, find_user_of, has_right
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks

@@ -13,6 +13,7 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import JSONResponse
 
+from stepsight.app.access.rights import Needs, Right, has_right
 from stepsight.app.evaluators.card import card_html
 from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
@@ -21,16 +22,15 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
-from stepsight.app.web.rights import Needs, Right, has_right
 from stepsight.app.web.standings import card_id
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.fetched import NEWEST, find_fetched
+from stepsight.core.hubs.fetching import check_disk
+from stepsight.core.hubs.public import Part, find_public
+from stepsight.core.hubs.remote import Remote, look_up
 from stepsight.core.models.dtypes import expected_dtype
-from stepsight.core.models.fetched import NEWEST, find_fetched
-from stepsight.core.models.hub import check_disk
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.placement import STORED
-from stepsight.core.models.public import Part, find_public
-from stepsight.core.models.remote import Remote, look_up
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch

@@ -14,9 +14,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.judged import step_name
 from stepsight.core.arrays import Floats32
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
-from stepsight.core.models.description import Description
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from stepsight.app.access.rights import note_shown
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
@@ -12,7 +13,6 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import change_html, step_name
-from stepsight.app.web.rights import note_shown
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Request
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
@@ -22,7 +23,6 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.rights import Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

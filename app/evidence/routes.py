@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored, note_shown
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
 from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored, note_shown
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace

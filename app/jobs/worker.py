@@ -17,19 +17,19 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stepsight.app.jobs.orders import Orders
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.dtypes import resolved
-from stepsight.core.models.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import DTYPES, Placement, typed_name
-from stepsight.core.priority import lower_process
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
@@ -52,6 +52,8 @@ _BEAT = 2.0
 _PATIENCE = 5.0
 # Seconds that others get to give memory up.
 _ROOM = 10.0
+# How much less than others the worker is, of niceness and among sessions: what somebody waits for goes first.
+_LESS = 10
 # Seconds without a job after which the last one's evaluator is dropped.
 _IDLE = 60.0
 
@@ -152,8 +154,8 @@ class Worker:
         """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
         # They bring PyTorch, and the hub's client.
         from stepsight.core.formats.describing import describe_fetched
-        from stepsight.core.models.hub import fetch
-        from stepsight.core.models.remote import look_up
+        from stepsight.core.hubs.fetching import fetch
+        from stepsight.core.hubs.remote import look_up
 
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
@@ -373,8 +375,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_follow_signal, args=(orders,), daemon=True).start()
     threading.Thread(target=_follow_input, args=(orders,), daemon=True).start()
-    # The pages come first.
-    lower_process()
+    _lower_process()
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None
@@ -390,6 +391,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         for thread in beside:
             thread.join()
     return 0
+
+
+def _lower_process() -> None:
+    """Let other processes go before this one, for good.
+
+    Linux shares the processor between sessions first, by a number of each session's own, where it groups them so:
+    there a process of its own session is not less than others by its niceness alone.
+    """
+    if hasattr(os, "nice"):
+        os.nice(_LESS)
+    with suppress(OSError):
+        if os.getsid(0) == os.getpid():
+            Path("/proc/self/autogroup").write_text(str(_LESS), encoding="ascii")
 
 
 def _ask_server(needed: int) -> None:

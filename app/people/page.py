@@ -12,11 +12,11 @@ from fastapi import APIRouter, Form, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from stepsight.app.access.rights import Manager
 from stepsight.app.people.invitation import INVITATION
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import read_number
-from stepsight.app.web.rights import Manager
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import list_campaigns

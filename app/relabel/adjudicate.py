@@ -16,13 +16,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Adjudicator
 from stepsight.app.relabel.campaigns import choose_html
 from stepsight.app.relabel.label import ERROR_NAMES, formula
 from stepsight.app.relabel.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageQuery, read_query
-from stepsight.app.web.rights import Adjudicator
 from stepsight.core.trace import find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store

@@ -15,12 +15,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 
+from stepsight.app.access.rights import Annotator
 from stepsight.app.relabel.campaigns import sees_everybody
 from stepsight.app.relabel.label import next_html
 from stepsight.app.web.address_page import PART
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
-from stepsight.app.web.rights import Annotator
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace

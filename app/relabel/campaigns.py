@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Right, may
 from stepsight.app.browse.facets import meta_words
 from stepsight.app.web.html import render
-from stepsight.app.web.rights import Right, may
 from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in

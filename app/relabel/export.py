@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from sqlalchemy import select
 from starlette.responses import Response
 
+from stepsight.app.access.rights import Manager
 from stepsight.app.web.page_address import Number, PageQuery, read_query
-from stepsight.app.web.rights import Manager
 from stepsight.app.web.whole_file import whole_file
 from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import ItemRow

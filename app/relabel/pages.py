@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from markupsafe import Markup
 from pydantic import Field
 
+from stepsight.app.access.rights import Annotator, Manager, Person
 from stepsight.app.relabel.campaigns import campaign_html, list_html
 from stepsight.app.relabel.label import label_html, next_html, steps_html
 from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
@@ -16,7 +17,6 @@ from stepsight.app.web.address_page import PART
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_address import read_number, read_query
-from stepsight.app.web.rights import Annotator, Manager, Person
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import set_annotators

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 
+from stepsight.app.access.rights import Needs, Right
 from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
 from stepsight.app.results.page import PLOTLY
 from stepsight.app.web.computations import Pending
-from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import find_dataset, list_datasets

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
+from stepsight.app.access.rights import Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.address import ResultsAddress
@@ -23,7 +24,6 @@ from stepsight.app.web.computations import Pending
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import EMPTY_STORE
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.rights import Right, has_right
 from stepsight.app.web.standings import Shortfall, line_html, shortfalls
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

@@ -2,8 +2,8 @@
 
 import re
 
-from stepsight.core.formulas import unbroken_lines
-from stepsight.core.split import read_json_list
+from stepsight.core.text.formulas import unbroken_lines
+from stepsight.core.text.split import read_json_list
 
 _STEP = re.compile(r"[#>*_\s]*step\s+(\d{1,6})\s*(?:[:.)]|-\s)[*_]*\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[*_]*\(?(\d{1,3})[.)][*_]*(?:\s+|$)")

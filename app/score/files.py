@@ -8,11 +8,11 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.judged import step_name
-from stepsight.app.web.rights import Needs, Right, find_user_of, note_scored
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
 from stepsight.core.judgment import Judgment, judgment_record

@@ -17,6 +17,7 @@ import gradio as gr
 from markupsafe import Markup
 from starlette.requests import Request
 
+from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, note_scored, require
 from stepsight.app.score.files import read_query
 from stepsight.app.score.form import PageState, ScoreForm
 from stepsight.app.score.result import result_html
@@ -26,7 +27,6 @@ from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.gradio_page import Event
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
-from stepsight.app.web.rights import Asked, Right, find_user_of, has_right, note_scored, require
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store

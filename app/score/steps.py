@@ -8,7 +8,7 @@ from stepsight.app.score.form import as_steps
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
 from stepsight.core.errors import UserError
-from stepsight.core.split import split_solution
+from stepsight.core.text.split import split_solution
 
 _LONGEST = 100_000
 # What is longer is shown once it is opened.

@@ -17,12 +17,12 @@ from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.line import Scoring
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.hubs.fetched import Fetched, list_fetched
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.description import Description
 from stepsight.core.models.dtypes import resolved
-from stepsight.core.models.fetched import Fetched, list_fetched
 from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds

@@ -4,6 +4,5 @@
 - gradio_page: Gradio's part in the Score page
 - bundles: the style sheets and scripts of the pages
 - html, text, judged: templates and the frame of every page; text and maths as HTML; a judged trace
-- rules, rights, access, gate, headers, login: who may ask for what, and who is asking
 - failures: what went wrong, as an answer
 """

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Needs
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.page_address import Query, read_query
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.rights import Needs
 
 PART = "stepsight-part"
 """The request header with which a page's script asks for the content alone."""

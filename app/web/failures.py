@@ -6,9 +6,9 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
+from stepsight.app.access.current import request_id
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.current import request_id
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError

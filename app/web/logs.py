@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from stepsight.app.web.current import request_id
+from stepsight.app.access.current import request_id
 
 FORMATS = TEXT, JSON = "text", "json"
 ACCESS = logging.getLogger("stepsight.access")

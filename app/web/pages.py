@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from stepsight.app.web.rights import Right
+from stepsight.app.access.rights import Right
 
 
 class Page(NamedTuple):

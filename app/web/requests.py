@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.web.current import HEADER, Current, begin
+from stepsight.app.access.current import HEADER, Current, begin
+from stepsight.app.access.rules import API
 from stepsight.app.web.failures import OURS, failure_json, failure_response, logged_under
 from stepsight.app.web.logs import ACCESS, FIELDS
-from stepsight.app.web.rules import API
 
 _LOG = logging.getLogger("stepsight")
 # A part of a path that can be written as it is. Anything longer may be a token, and a sentence somebody's text.
@@ -22,7 +22,7 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware: gives a request its id (see `app.web.current`), and logs it once it is answered."""
+    """ASGI middleware: gives a request its id (see `app.access.current`), and logs it once it is answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

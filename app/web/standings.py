@@ -17,10 +17,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from stepsight.app.access.rights import Needs, Right
 from stepsight.app.web.computations import LARGEST, Computations, Pending
 from stepsight.app.web.html import macro
 from stepsight.app.web.page_address import Number, PageQuery, read_query
-from stepsight.app.web.rights import Needs, Right
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import find_baseline

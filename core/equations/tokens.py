@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from stepsight.core.equations.units import words
-from stepsight.core.formulas import formulas
+from stepsight.core.text.formulas import formulas
 
 MAX_TEXT = 3_000
 """Characters of the longest text that is read."""

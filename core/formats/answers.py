@@ -9,10 +9,10 @@ from torch.nn import functional
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
-from stepsight.core.models.location import CARD
 from stepsight.core.models.model import VALIDITY, linear_head
 from stepsight.core.models.placement import Placement
 

@@ -2,11 +2,11 @@
 
 import time
 
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models.description import Description
+from stepsight.core.hubs.fetched import Fetched, save_fetched
 from stepsight.core.models.dtypes import resolved
-from stepsight.core.models.fetched import Fetched, save_fetched
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
 

@@ -9,21 +9,20 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import CheckpointFormat, Loaded
-from stepsight.core.formats.recognition import checked_object, format_of, recognise
+from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
+from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import EQUATIONS, TOKENIZER, evaluator_folder
+from stepsight.core.models.location import EQUATIONS, evaluator_folder
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
-from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
-from stepsight.core.scores import Thresholds
 from stepsight.core.servers.address import CRITIC, is_address, parse_address
 
 # Bytes that are read in less than a second.
@@ -59,7 +58,7 @@ def load_evaluator(
             from stepsight.core.critics.evaluator import open_critic
 
             return open_critic(address)
-        from stepsight.core.formats.served import open_served
+        from stepsight.core.servers.evaluator import open_served
 
         return open_served(address)
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
@@ -68,25 +67,18 @@ def load_evaluator(
     place = check_placement(resolved(place, folder))
     checkpoint = open_checkpoint(folder)
     kind = recognise(checkpoint)
-    defaults = kind.template(checkpoint)
-    try:
-        template = PromptTemplate.from_dict({**defaults, **checked_object(checkpoint.card, "template")})
-        thresholds = Thresholds.from_dict(checked_object(checkpoint.card, "thresholds"))
-        provenance = checked_object(checkpoint.card, "provenance")
-        encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
+    card = read_card_of(checkpoint, kind)
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head, loaded.mixture).eval(),
-        encoder=encoder,
-        identify=_identity(checkpoint, kind, template, loaded, place.dtype),
+        encoder=card.encoder,
+        identify=_identity(checkpoint, kind, card.template, loaded, place.dtype),
         format=format_of(checkpoint, kind),
-        thresholds=thresholds,
-        provenance=provenance,
+        thresholds=card.thresholds,
+        provenance=card.provenance,
         outputs=outputs_of(loaded.rows),
     )
 

@@ -1,6 +1,7 @@
 """The checkpoint formats there are, and which of them a folder is in."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from stepsight.core.errors import UserError
@@ -20,9 +21,12 @@ from stepsight.core.formats import (
     value_head,
 )
 from stepsight.core.formats.format import CheckpointFormat
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.location import CARD
+from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.prompts.template import PromptTemplate
+from stepsight.core.scores import Thresholds
 
 FORMATS = cast(
     tuple[CheckpointFormat, ...],
@@ -77,7 +81,31 @@ def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
     return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
 
 
-def checked_object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Card:
+    """What stepsight.json says over its format's own words, and the encoder of both."""
+
+    template: PromptTemplate
+    thresholds: Thresholds
+    provenance: dict[str, Any]
+    encoder: Encoder
+
+
+def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
+    """The card of a checkpoint in a format. Raises `UserError`, which names the folder, where it says what cannot
+    be, or the tokenizer is not to be had."""
+    defaults = kind.template(checkpoint)
+    try:
+        template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
+        thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
+        provenance = _object(checkpoint.card, "provenance")
+        encoder = getattr(kind, "ENCODER", Encoder)(load_tokenizer(checkpoint.folder), template)
+    except UserError as error:
+        raise error.at(str(checkpoint.folder)) from None
+    return Card(template, thresholds, provenance, encoder)
+
+
+def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The object of a key of stepsight.json, empty where it has none. Raises `UserError` where it is no object."""
     value = card.get(key, {})
     if not isinstance(value, dict):

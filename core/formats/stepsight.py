@@ -18,12 +18,12 @@ from torch import nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.label import Label
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, read_tensor
 from stepsight.core.models.devices import torch_dtype
-from stepsight.core.models.location import CARD
 from stepsight.core.models.model import LAST, MIXTURE, Layers, Mixture, linear_head
 from stepsight.core.models.placement import Placement
 

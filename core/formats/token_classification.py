@@ -26,11 +26,11 @@ from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.label import Label
 from stepsight.core.models.backbone import decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.devices import torch_dtype
-from stepsight.core.models.location import CARD
 from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator

@@ -26,8 +26,8 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, softmax_of
 from stepsight.core.formats.format import Loaded
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.models.checkpoint import Checkpoint, first_token
-from stepsight.core.models.location import CARD
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
 

@@ -2,11 +2,8 @@
 
 - abstract: what every evaluator has, with weights or without
 - evaluator: a model with its tokenizer, template and thresholds, in a folder
-- checkpoint, location: that folder: config, tokenizer, safetensors; where it is, on this machine or a model hub
+- checkpoint, location: that folder: config, tokenizer, safetensors; where it is, on this machine or a hub
 - assembly: that folder put together from what a repository has; pickles, adapter: weights that need work
-- repositories: what public repositories do not say of themselves
-- remote, hub, fetched, description: what a hub has; fetching it; what is here, and what is known of it unloaded
-- public: what authors say of public evaluators
 - memory: what this machine has of it, and what an evaluator takes
 - model: backbone and score head in one
 - backbone: the network of hidden states; decoder: those of Llama's family on a processor; pretrained: all others,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stepsight.core.description import SERVED, Description
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.description import SERVED, Description
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace

@@ -23,10 +23,10 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, ADAPTER_WEIGHTS
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import read_tensor
 from stepsight.core.models.config_files import read_adapter_file
-from stepsight.core.models.location import ADAPTER, ADAPTER_PICKLE, ADAPTER_WEIGHTS
 from stepsight.core.models.pickles import read_pickle
 
 _PREFIX = "base_model.model."

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json
-from stepsight.core.models.location import ADAPTER
+from stepsight.core.hubs.layout import ADAPTER
 from stepsight.core.validation import validate
 
 CONFIG = "config.json"

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.layout import CARD, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.adapter import unmerged
@@ -22,7 +23,6 @@ from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import hash_tensors
 from stepsight.core.models.devices import dtype_name
-from stepsight.core.models.location import CARD, TOKENIZER, WEIGHTS
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read

@@ -5,37 +5,20 @@ What is fetched from a hub is kept in the hub's own cache. Needs no PyTorch.
 """
 
 import os
-import re
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import asset
-from stepsight.core.models.fetched import find_fetched
+from stepsight.core.hubs.fetched import find_fetched
+from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
+from stepsight.core.hubs.repositories import known_card
 from stepsight.core.models.placement import Placement
-from stepsight.core.models.repositories import known_card
 from stepsight.core.servers.address import is_address
 
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-TOKENIZER = "tokenizer.json"
-CARD = "stepsight.json"
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
-SLOW_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
-"""Files that a tokenizer.json can be made from."""
-ADAPTER = "adapter_config.json"
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
-ADAPTER_PICKLE = "adapter_model.bin"
-
-UNPICKLE = (
-    "If you trust who made it, load the model with Transformers once and write it with save_pretrained, which "
-    "makes safetensors; then give that folder."
-)
-"""What to do with a checkpoint that others saved as pickle files."""
-
-_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def shipped_evaluators() -> list[str]:
@@ -50,7 +33,7 @@ def is_shipped(spec: str | Path) -> bool:
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
     """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched, else
-    the newest one, fetched now with all that it needs (see `core.models.hub`).
+    the newest one, fetched now with all that it needs (see `core.hubs.fetching`).
 
     Raises `UserError` where there is none, and where it would have to be fetched and does not fit at `place`.
     """
@@ -82,11 +65,6 @@ def has_weights(folder: Path) -> bool:
     return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "pytorch_model*.bin", ADAPTER_PICKLE))
 
 
-def is_hub_id(spec: str) -> bool:
-    """Whether it looks like `owner/name`."""
-    return _ID.fullmatch(spec) is not None
-
-
 def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
     """The folder of a hub's model that is no evaluator by itself, or only of what describes it: fetched where it is
     not there yet, at a branch or commit, None the newest.
@@ -94,8 +72,8 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
     Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
     """
     # What is here needs nothing of it.
-    from stepsight.core.models.hub import obtain_part
-    from stepsight.core.models.remote import UnreachableError
+    from stepsight.core.hubs.fetching import obtain_part
+    from stepsight.core.hubs.remote import UnreachableError
 
     try:
         return obtain_part(spec, revision, weights=weights).folder
@@ -108,10 +86,10 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
 
 def _evaluator_of_hub(spec: str, place: Placement | None) -> Path:
     # What is here needs nothing of it.
+    from stepsight.core.hubs.fetching import obtain
+    from stepsight.core.hubs.remote import Remote, UnreachableError
     from stepsight.core.models.dtypes import expected_dtype
-    from stepsight.core.models.hub import obtain
     from stepsight.core.models.memory import check_memory, needed_memory
-    from stepsight.core.models.remote import Remote, UnreachableError
 
     def check(remote: Remote) -> None:
         if place is not None and place.on_processor:

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.fetched import Fetched
 from stepsight.core.models.dtypes import stored_dtype
-from stepsight.core.models.fetched import Fetched
 from stepsight.core.sizes import sized
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

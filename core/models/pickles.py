@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.layout import UNPICKLE
 from stepsight.core.models.config_files import read_shards
-from stepsight.core.models.location import UNPICKLE
 
 PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"

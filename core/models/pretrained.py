@@ -15,13 +15,13 @@ from transformers import __version__ as transformers_version
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import ATTENTIONS
 from stepsight.core.models.checkpoint import count_numbers, tensor_files
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import check_split, torch_dtype
-from stepsight.core.models.location import CARD
 from stepsight.core.models.placement import Placement
 
 # Weights of a head that a network gets and its files do not have.

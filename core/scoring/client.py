@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.json_values import parse_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.models.description import Description
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates

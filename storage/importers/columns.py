@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.errors import UserError
 from stepsight.core.json_values import parse_json
 from stepsight.core.label import Label
-from stepsight.core.split import split_steps
+from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.fields import content_id, describe, located, until_error
@@ -52,7 +52,8 @@ class ColumnMap(Record):
     """Names of columns; `a.b` is the key `b` of what stands in the column `a`, or of each where that is a list, and
     `a.0` the first of a list.
 
-    `steps` holds a list, or a text that is split: at each `split`, or as `core.split` does where there is none.
+    `steps` holds a list, or a text that is split: at each `split`, or as `core.text.split` does where there is
+    none.
     `labels_as` is one of `LABELS`. Without `id` a trace is known by what its row says.
     """
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from huggingface_hub import HfApi, hf_hub_download
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.fetched import NEWEST, cache_of_hub, free_disk
-from stepsight.core.models.remote import SECONDS, explained
+from stepsight.core.hubs.fetched import NEWEST, cache_of_hub, free_disk
+from stepsight.core.hubs.remote import SECONDS, explained
 from stepsight.core.sizes import sized
 from stepsight.storage.importers.data_files import DataFile, DataFiles, choose_part
 

@@ -16,8 +16,8 @@ from stepsight.storage.database.upsert import insert_once
 
 if TYPE_CHECKING:
     # Loading it takes seconds, and only its fields are read here.
+    from stepsight.core.description import Description
     from stepsight.core.models.abstract import Evaluator
-    from stepsight.core.models.description import Description
 
 
 _DTYPE = "float32"

@@ -18,7 +18,7 @@ LOCAL = "local"
 
 
 class Role(StrEnum):
-    """What a person may do: `app.web.rights` says it."""
+    """What a person may do: `app.access.rights` says it."""
 
     VIEWER = "viewer"
     ANNOTATOR = "annotator"

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.testclient import TestClient
 
+from stepsight.app.access.rights import Right
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
-from stepsight.app.web.rights import Right
 from stepsight.storage.database.store import Store
 
 PAGE = {"accept": "text/html"}

@@ -27,7 +27,7 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.store import Store, open_store

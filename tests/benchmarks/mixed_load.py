@@ -24,7 +24,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store

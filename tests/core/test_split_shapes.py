@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.core.split import split_solution, split_steps
+from stepsight.core.text.split import split_solution, split_steps
 
 ONE, TWO, THREE = "Two pens cost $4$ coins.", "Three books cost $9$ coins.", "Together that is $4 + 9 = 13$."
 

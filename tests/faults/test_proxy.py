@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
+from stepsight.app.access.rights import COOKIE
 from stepsight.app.score.form import ScoreForm
-from stepsight.app.web.rights import COOKIE
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import JobRow

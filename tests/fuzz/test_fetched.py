@@ -7,7 +7,7 @@ import huggingface_hub
 import pytest
 
 from stepsight.core.formats.describing import describe_fetched
-from stepsight.core.models.fetched import (
+from stepsight.core.hubs.fetched import (
     Fetched,
     check_files,
     find_fetched,

@@ -18,9 +18,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.layout import CARD
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
-from stepsight.core.models.location import CARD
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.core.validation import validate
 from stepsight.storage.importers import prm800k
 from stepsight.storage.importers.fields import describe, field, located
 from stepsight.storage.importers.kind import Row
@@ -30,19 +30,11 @@ def read_prm800k(
         labelled = prm800k.parse(row, where)
         with located(where):
             trace = index.find(labelled)
-            values = {
-                "dataset": dataset,
-                "id": trace.id,
-                "digest": trace.digest,
-                "chosen": "ordered",
-                "steps": list(trace.steps),
-                "answers": [_annotation(row, labelled, trace, annotator)],
-            }
-            imported = validate(ImportedTrace, values, "the row")
+            imported = ImportedTrace.of(dataset, trace, [_annotation(row, labelled, trace, annotator)])
         yield where, imported
 
 
-def _annotation(row: Row, labelled: Trace, trace: Trace, annotator: str | None) -> dict[str, object]:
+def _annotation(row: Row, labelled: Trace, trace: Trace, annotator: str | None) -> dict[str, Any]:
     labels = [None if label is None else label.text for label in labelled.labels]
     nothing = [None] * len(trace.steps)
     labels += nothing[len(labels) :]

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.core.validation import validate
 from stepsight.storage.importers.fields import describe, field, located, text, whole
 from stepsight.storage.importers.kind import Row
 from stepsight.storage.labelling.annotation import LABELS
@@ -111,15 +110,7 @@ def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -
         # Labels that end before the trace does leave its later steps unlabelled.
         one["labels"] = one["first"] = (one["labels"] + nothing)[: len(nothing)]
         one |= {"errors": nothing, "comments": nothing, "corrections": nothing}
-    values = {
-        "dataset": dataset,
-        "id": trace.id,
-        "digest": trace.digest,
-        "chosen": "ordered",
-        "steps": list(trace.steps),
-        "answers": answers,
-    }
-    return validate(ImportedTrace, values, "the row")
+    return ImportedTrace.of(dataset, trace, answers)
 
 
 def _answer(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:

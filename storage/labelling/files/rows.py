@@ -12,12 +12,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict,
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
-from stepsight.core.validation import ListOf, Model, checked, choice, invalid
+from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.fields import canonical
 from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
 from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS, Kind
 from stepsight.storage.people.exposures import WHAT
+from stepsight.storage.traces.queries import StoredTrace
 
 
 def _moment(value: object) -> datetime:
@@ -109,6 +110,19 @@ class ImportedTrace(LabelRow):
     steps: list[Any]
     annotations: ListOf[ImportedAnnotation] = Field(alias="answers")
     decisions: Annotated[ListOf[ImportedDecision], BeforeValidator(lambda rows: rows or ())] = ()
+
+    @classmethod
+    def of(cls, dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> "ImportedTrace":
+        """The annotations of a trace of the store in another tool's words, checked. Raises `UserError`."""
+        values = {
+            "dataset": dataset,
+            "id": trace.id,
+            "digest": trace.digest,
+            "chosen": "ordered",
+            "steps": list(trace.steps),
+            "answers": answers,
+        }
+        return validate(cls, values, "the row")
 
     @model_validator(mode="after")
     def _check(self) -> "ImportedTrace":

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 import pytest
 from sqlalchemy import delete
 
+from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.page import browse_html
-from stepsight.app.web.rights import COOKIE
 from stepsight.storage.database.people_schema import ViewRow
 from stepsight.storage.database.schema import DatasetRow
 from stepsight.storage.database.store import open_store

@@ -14,10 +14,10 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models import hub as hubs
-from stepsight.core.models.hub import fetch
+from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs.fetching import fetch
+from stepsight.core.hubs.remote import look_up
 from stepsight.core.models.placement import Placement
-from stepsight.core.models.remote import look_up
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import State, Task, list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score

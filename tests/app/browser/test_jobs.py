@@ -12,7 +12,7 @@ from tests.app.browser.acts import PROBLEM, SOLUTION, overflow, score
 from tests.serving import served
 from tests.storage.samples import add
 
-# What `app.web.rules` lets through of Gradio.
+# What `app.access.rules` lets through of Gradio.
 GRADIO = ("/assets/", "/theme.css", "/favicon.ico", "/gradio_api/run/")
 
 

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import open_login

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 from sqlalchemy import select
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store

@@ -52,16 +52,8 @@ class Outcome:
 
 
 @pytest.fixture
-def run(capsys):
-    def run(*argv):
-        try:
-            code = main([str(part) for part in argv])
-        except SystemExit as end:
-            code = end.code
-        printed = capsys.readouterr()
-        return Outcome(code, printed.out, printed.err)
-
-    return run
+def run(command):
+    return lambda *argv: Outcome(*command(*argv))
 
 
 @pytest.fixture
@@ -220,9 +212,9 @@ def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
         (["--device", "cpu", "--device-map", "auto"], "not allowed with argument"),
     ],
 )
-@pytest.mark.parametrize("command", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
-def test_what_is_no_device_and_no_type_is_told(run, command, argv, message):
-    outcome = run(*command, *argv)
+@pytest.mark.parametrize("asked", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
+def test_what_is_no_device_and_no_type_is_told(run, asked, argv, message):
+    outcome = run(*asked, *argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
 

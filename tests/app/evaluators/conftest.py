@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.models import hub as hubs
+from stepsight.core.hubs import fetching as hubs
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
 

@@ -14,9 +14,9 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
 from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs.fetched import find_fetched, storage_folder
 from stepsight.core.models import dtypes, memory
-from stepsight.core.models import hub as hubs
-from stepsight.core.models.fetched import find_fetched, storage_folder
 from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -33,6 +34,8 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
     try:
         until(lambda: get_job(sqlite_store, job.id).state == State.RUNNING)
         first = worker_of(sqlite_store, job)
+        assert os.getpriority(os.PRIO_PROCESS, first) == os.getpriority(os.PRIO_PROCESS, 0) + 10
+        assert session_niceness(first) in (10, None)
         os.kill(first, signal.SIGKILL)
         silence(sqlite_store)
         until(
@@ -48,6 +51,13 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
     found = get_job(sqlite_store, job.id)
     # It ended by itself, and gave the job back unless it had just finished it.
     assert found.state in (State.QUEUED, State.DONE)
+
+
+def session_niceness(pid: int) -> int | None:
+    """What the session of a process has, or None where Linux does not share the processor between sessions."""
+    group = Path(f"/proc/{pid}/autogroup")
+    words = group.read_text(encoding="ascii").split() if group.exists() else []
+    return int(words[-1]) if words else None
 
 
 SELDOM = "from stepsight.app.jobs import worker; worker._POLL = 600; worker.main()"

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import delete, select
 from starlette.testclient import TestClient
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store, open_store

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from stepsight.app.access.rights import COOKIE
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.rights import COOKIE
 from stepsight.core.label_patch import parse_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign

@@ -4,8 +4,8 @@ import tempfile
 
 import pytest
 
+from stepsight.app.access.rights import COOKIE
 from stepsight.app.relabel.export import LabelsAddress
-from stepsight.app.web.rights import COOKIE
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.logins import open_login

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from stepsight.app.web.rights import COOKIE
+from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns

@@ -9,7 +9,7 @@ import pytest
 from stepsight.app.score.form import PageState, ScoreForm, as_steps, steps_of, steps_text
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.core.split import split_steps
+from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 

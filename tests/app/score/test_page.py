@@ -6,12 +6,12 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
+from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.score.steps import EMPTY
 from stepsight.app.web.gradio_page import interface
-from stepsight.app.web.rights import Right
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import ForbiddenError, open_store

@@ -12,11 +12,11 @@ from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
 from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.hubs.fetched import find_fetched, save_fetched, storage_folder
+from stepsight.core.hubs.fetching import fetch
+from stepsight.core.hubs.remote import look_up
 from stepsight.core.models import memory
-from stepsight.core.models.fetched import find_fetched, save_fetched, storage_folder
-from stepsight.core.models.hub import fetch
 from stepsight.core.models.placement import Placement
-from stepsight.core.models.remote import look_up
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to

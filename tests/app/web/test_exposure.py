@@ -6,8 +6,8 @@ import secrets
 import pytest
 from sqlalchemy import delete, select
 
+from stepsight.app.access.rights import COOKIE, note_shown
 from stepsight.app.score.form import ScoreForm
-from stepsight.app.web.rights import COOKIE, note_shown
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import open_store

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from stepsight.app.web.headers import FreshFiles
+from stepsight.app.access.headers import FreshFiles
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import gradio as gr
 import pytest
 from starlette.requests import Request
 
-from stepsight.app.web.rights import find_user_of, user_of_request
+from stepsight.app.access.rights import find_user_of, user_of_request
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.people.users import Role, User
 

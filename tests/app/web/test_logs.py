@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 
-from stepsight.app.web.current import CURRENT, begin
+from stepsight.app.access.current import CURRENT, begin
 from stepsight.app.web.logs import ACCESS, FIELDS, JSON, TEXT, set_up_logs
 
 SECRET = "the text of a trace"

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.testclient import TestClient
 
-from stepsight.app.web.current import note_person, request_id
+from stepsight.app.access.current import note_person, request_id
 from stepsight.app.web.logs import ACCESS, FIELDS
 from stepsight.app.web.requests import Failures, Requests, path_in_log
 from tests.app.client import PAGE

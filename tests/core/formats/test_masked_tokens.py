@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models.location import INDEX
+from stepsight.core.hubs.layout import INDEX
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -9,10 +9,11 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models import hub as hubs
+from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs.fetched import find_fetched, list_fetched
+from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models import memory
-from stepsight.core.models.fetched import find_fetched, list_fetched
-from stepsight.core.models.location import cached, can_load, evaluator_folder, is_hub_id, model_folder
+from stepsight.core.models.location import cached, can_load, evaluator_folder, model_folder
 from stepsight.core.models.placement import Placement
 from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_reasoneval
 from tests.core.formats.test_two_token import tokenizer_of

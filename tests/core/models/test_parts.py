@@ -10,13 +10,13 @@ from safetensors.torch import load_file
 from stepsight.core.errors import UserError
 from stepsight.core.formats.describing import describe_fetched
 from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.models import hub as hubs
-from stepsight.core.models.fetched import check_files, find_fetched, list_fetched, storage_folder
-from stepsight.core.models.hub import check_disk, fetch
+from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs.fetched import check_files, find_fetched, list_fetched, storage_folder
+from stepsight.core.hubs.fetching import check_disk, fetch
+from stepsight.core.hubs.remote import look_up
 from stepsight.core.models.location import can_load, evaluator_folder
 from stepsight.core.models.memory import memory_of, needed_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.models.remote import look_up
 from tests.checkpoints import QWEN2, pickled, write_adapter, write_language_model, write_pqm
 from tests.core.formats.test_log_ratio import write as write_pair
 from tests.core.formats.test_two_token import tokenizer_of

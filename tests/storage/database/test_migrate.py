@@ -17,8 +17,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, MetaData, NullPool, create_engine, delete, insert, inspect, select, text
 
 from stepsight.core.errors import UserError
+from stepsight.core.hubs.remote import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.remote import Remote, RemoteFile
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse

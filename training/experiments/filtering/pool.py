@@ -20,7 +20,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.jsonl import open_input
 from stepsight.core.parquet import load_parquet
-from stepsight.core.split import split_steps
+from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.importers.fields import describe, field
 from stepsight.storage.importers.kind import Row, json_rows

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from stepsight.app.commands.evaluation import evaluators as command_of
-from stepsight.core.models import hub as hubs
+from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs.fetched import find_fetched
+from stepsight.core.hubs.public import Part, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
-from stepsight.core.models.fetched import find_fetched
-from stepsight.core.models.public import Part, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.verifications import Verification, list_verifications

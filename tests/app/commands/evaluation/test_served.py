@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.app.commands.cli import main
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace
 from stepsight.core.scoring.scorer import Scorer
@@ -46,27 +45,14 @@ def traces(tmp_path):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    def run(*argv):
-        try:
-            code = main([str(part) for part in argv])
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
 def expected(folder, mode):
     judged = Scorer(load_evaluator(folder)).score([parse_trace(row, "") for row in ROWS], mode)
     return {judgment.trace.id: judgment.result for judgment in judged}
 
 
-def test_a_file(run, served, traces, tmp_path):
+def test_a_file(command, served, traces, tmp_path):
     with served.running() as url:
-        code, out, err = run("score", "--input", traces, "--evaluator", served.address(url), "--mode", "online")
+        code, out, err = command("score", "--input", traces, "--evaluator", served.address(url), "--mode", "online")
     assert code == 0
     assert "qwen-prm format, served at http://127.0.0.1" in err
     records = [json.loads(line) for line in out.splitlines()]
@@ -79,12 +65,12 @@ def test_a_file(run, served, traces, tmp_path):
 
 
 @pytest.mark.parametrize("bad", [{"dies_after": 12}, {"fails_every": 1}, {"halves_every": 1}])
-def test_a_server_that_fails_leaves_no_half_of_a_file(run, served, traces, tmp_path, bad):
+def test_a_server_that_fails_leaves_no_half_of_a_file(command, served, traces, tmp_path, bad):
     output = tmp_path / "scores.jsonl"
     with served.running() as url:
         address = served.address(url, requests=4)
         served.day = Day(spares=TRIES, **bad)
-        code, _, err = run("score", "--input", traces, "--evaluator", address, "--output", output)
+        code, _, err = command("score", "--input", traces, "--evaluator", address, "--output", output)
     assert code == 2
     assert err.splitlines()[-1].startswith("stepsight score: http://127.0.0.1")
     assert "Traceback" not in err
@@ -100,11 +86,11 @@ def judged_in(store, mode="offline"):
     return found
 
 
-def test_a_dataset_goes_on_where_the_server_died(run, served, traces, store):
+def test_a_dataset_goes_on_where_the_server_died(command, served, traces, store):
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
         served.day = Day(spares=TRIES, dies_after=15)
-        code, _, err = run("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
+        code, _, err = command("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
     assert code == 2
     assert "the server broke off" in err
     assert "start again to go on" in err
@@ -113,7 +99,7 @@ def test_a_dataset_goes_on_where_the_server_died(run, served, traces, store):
     assert 11 <= len(before) <= 15
     served.day = Day(fails_every=3)
     with served.running() as url:
-        code, _, err = run("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
+        code, _, err = command("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
     assert code == 0, err
     assert f"{len(before)} were judged before" in err
     after = judged_in(store)
@@ -127,14 +113,14 @@ def test_a_dataset_goes_on_where_the_server_died(run, served, traces, store):
     assert served.day.asks - served.day.asks // 3 == 40 - len(before) + TRIES
 
 
-def test_evaluate_scores_what_is_missing_and_measures(run, served, traces, sqlite_store):
+def test_evaluate_scores_what_is_missing_and_measures(command, served, traces, sqlite_store):
     import_file(sqlite_store, "plain", traces, "sums")
     with served.running() as url:
         argv = ["evaluate", "--dataset", "sums", "--evaluator", served.address(url), "--db", sqlite_store.name]
-        code, out, err = run(*argv, "--mode", "offline", "--force", "--json")
+        code, out, err = command(*argv, "--mode", "offline", "--force", "--json")
         assert code == 0, err
         asked = served.day.asks
-        again = run(*argv, "--mode", "offline", "--force", "--json")
+        again = command(*argv, "--mode", "offline", "--force", "--json")
     assert asked == 40 + TRIES
     # Only what tries the server is asked again.
     assert served.day.asks == asked + TRIES
@@ -142,28 +128,28 @@ def test_evaluate_scores_what_is_missing_and_measures(run, served, traces, sqlit
     assert "prm (vllm)" in out
 
 
-def test_a_server_that_is_not_there(run, served, traces, store):
+def test_a_server_that_is_not_there(command, served, traces, store):
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
         pass
-    code, out, err = run("score", "sums", "--evaluator", served.address(url), "--db", store.name)
+    code, out, err = command("score", "sums", "--evaluator", served.address(url), "--db", store.name)
     assert (code, out) == (2, "")
     assert "there is no server" in err
     assert "Start it, or check the address" in err
     assert list_evaluators(store) == []
 
 
-def test_a_trace_that_is_too_long_for_the_server_is_left_out(run, served, traces, store):
+def test_a_trace_that_is_too_long_for_the_server_is_left_out(command, served, traces, store):
     served.context = 60
     rows = [*ROWS[:3], {"id": "long", "problem": "q", "steps": ["7" * 300]}]
     traces.write_text("".join(json.dumps(row) + "\n" for row in rows))
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
         argv = ["score", "sums", "--evaluator", served.address(url), "--db", store.name]
-        code, _, err = run(*argv)
+        code, _, err = command(*argv)
         assert code == 2
         assert "raise vLLM's --max-model-len" in err
-        code, _, err = run(*argv, "--skip-too-long")
+        code, _, err = command(*argv, "--skip-too-long")
     assert code == 0, err
     assert "1 trace left out" in err
     assert sorted(judged_in(store)) == ["t0", "t1", "t2"]

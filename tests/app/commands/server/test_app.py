@@ -7,8 +7,8 @@ import urllib.request
 
 import pytest
 
+from stepsight.app.access.rights import COOKIE
 from stepsight.app.commands.server.app import check_host, is_loopback, listen, public_names
-from stepsight.app.web.rights import COOKIE
 from stepsight.core.errors import UserError
 from stepsight.storage.people.attempts import FREE_BY_ADDRESS
 from stepsight.storage.people.logins import open_login

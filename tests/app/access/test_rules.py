@@ -3,9 +3,9 @@
 import pytest
 from fastapi import APIRouter, Depends, FastAPI
 
+from stepsight.app.access.rights import Needs, Right
+from stepsight.app.access.rules import Rules
 from stepsight.app.score.page import ScorePage
-from stepsight.app.web.rights import Needs, Right
-from stepsight.app.web.rules import Rules
 
 
 @pytest.fixture(scope="module")

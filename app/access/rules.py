@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, compile_path
 
+from stepsight.app.access.rights import LOOKING, Needs, Right
 from stepsight.app.web.pages import PAGES
-from stepsight.app.web.rights import LOOKING, Needs, Right
 
 LOGIN = "/login"
 API = "/api/v1"
@@ -49,7 +49,7 @@ _ADDED = (
 
 
 class Rules:
-    """The rules of an application, whose routes say by `app.web.rights.Needs` who may ask for them."""
+    """The rules of an application, whose routes say by `app.access.rights.Needs` who may ask for them."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self.rules = (*_STATIC, *_ADDED, *_declared(routes))

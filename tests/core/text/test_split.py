@@ -3,7 +3,7 @@ import time
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.split import split_steps
+from stepsight.core.text.split import split_steps
 
 
 def test_numbered_list_loses_its_numbers_and_keeps_continuation_lines():

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import select, update
 from starlette.routing import Mount
 
+from stepsight.app.access.rights import COOKIE
+from stepsight.app.access.rules import Rules
 from stepsight.app.server import build_app
-from stepsight.app.web.rights import COOKIE
-from stepsight.app.web.rules import Rules
 from stepsight.storage.database.people_schema import LoginRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.json_values import parse_json
-from stepsight.core.openings import set_openings_aside
-from stepsight.core.sentences import sentences
+from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
+from stepsight.core.text.openings import set_openings_aside
+from stepsight.core.text.sentences import sentences
 from stepsight.core.trace import check_text
 
 _STEP = re.compile(

@@ -20,7 +20,7 @@ from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # it list
 
 from stepsight.core.errors import UserError
 from stepsight.core.files import CACHE_VARIABLE, cache_folder
-from stepsight.core.models.fetched import (
+from stepsight.core.hubs.fetched import (
     NEWEST,
     Fetched,
     cache_of_hub,
@@ -32,7 +32,7 @@ from stepsight.core.models.fetched import (
     save_part,
     storage_folder,
 )
-from stepsight.core.models.remote import (
+from stepsight.core.hubs.remote import (
     SECONDS,
     Remote,
     RemoteFile,

@@ -19,9 +19,9 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.file_download import repo_folder_name
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
 
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.files import read_json, write_json
-from stepsight.core.models.description import Description
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import Model, choice, invalid, validate
 

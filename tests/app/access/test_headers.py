@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 
-from stepsight.app.web.headers import PrivateHeaders
+from stepsight.app.access.headers import PrivateHeaders
 
 PAGE = """<!doctype html><head><title>é</title><script>var a = "</p>";</script>
 <script defer src="/x.js"></script><script

@@ -3,7 +3,7 @@
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.web.gate import LARGEST_BODY
+from stepsight.app.access.gate import LARGEST_BODY
 from stepsight.app.web.pages import PAGES
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking

@@ -10,11 +10,11 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stepsight.app.access.current import note_person
+from stepsight.app.access.rights import LOOKING, Right, cookie_name, refusal, rights_of
+from stepsight.app.access.rules import API, LOGIN, Rule, Rules
 from stepsight.app.scoring.line import asked_by
-from stepsight.app.web.current import note_person
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
-from stepsight.app.web.rights import LOOKING, Right, cookie_name, refusal, rights_of
-from stepsight.app.web.rules import API, LOGIN, Rule, Rules
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.people.exposures import is_something_hidden

@@ -30,9 +30,8 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists wh
 )
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
-from stepsight.core.models.fetched import NEWEST, is_hash, part_key, storage_folder
-from stepsight.core.models.location import (
+from stepsight.core.hubs.fetched import NEWEST, is_hash, part_key, storage_folder
+from stepsight.core.hubs.layout import (
     ADAPTER,
     ADAPTER_PICKLE,
     CARD,
@@ -43,7 +42,8 @@ from stepsight.core.models.location import (
     WEIGHTS,
     is_hub_id,
 )
-from stepsight.core.models.repositories import with_known
+from stepsight.core.hubs.repositories import with_known
+from stepsight.core.json_values import parse_json
 
 SECONDS = 10
 """For how long the hub may say nothing."""

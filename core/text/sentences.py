@@ -2,7 +2,7 @@
 
 import re
 
-from stepsight.core.formulas import formulas
+from stepsight.core.text.formulas import formulas
 
 _END = re.compile(r"[.!?](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
 _FORMULA_END = re.compile(r"[.!?]\s*(?:\\\]|\\\)|\$\$?)\s+(?=\S)")

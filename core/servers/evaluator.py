@@ -35,19 +35,19 @@ from stepsight.core.formats import (
 )
 from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
-from stepsight.core.formats.recognition import checked_object, format_of, recognise
+from stepsight.core.formats.recognition import format_of, read_card_of, recognise
+from stepsight.core.hubs.layout import TOKENIZER, is_hub_id
+from stepsight.core.hubs.repositories import with_known
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.models.abstract import ServedEvaluator
-from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, read_card, repository
+from stepsight.core.models.checkpoint import Checkpoint, read_card, repository
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.evaluator import ATTENTIONS, check_numbers, named
-from stepsight.core.models.location import TOKENIZER, is_hub_id, model_folder
+from stepsight.core.models.location import model_folder
 from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
-from stepsight.core.models.repositories import with_known
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
-from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.forward import Input
 from stepsight.core.scoring.modes import assemble, mode_inputs
 from stepsight.core.servers.address import Address
@@ -197,30 +197,23 @@ def _opened(server: Server, address: Address) -> VllmEvaluator:
     model = server.now(find_model(server, address.model))
     checkpoint = _describing(address, model)
     kind = recognise(checkpoint)
-    defaults = kind.template(checkpoint)
-    try:
-        template = PromptTemplate.from_dict({**defaults, **checked_object(checkpoint.card, "template")})
-        thresholds = Thresholds.from_dict(checked_object(checkpoint.card, "thresholds"))
-        provenance = checked_object(checkpoint.card, "provenance")
-        encoder = Encoder(load_tokenizer(checkpoint.folder), template)
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
+    card = read_card_of(checkpoint, kind)
     _check_tokenizer(server, address, checkpoint, model)
-    reading, causal = _tried(server, model, checkpoint, kind, encoder)
+    reading, causal = _tried(server, model, checkpoint, kind, card.encoder)
     name = address.model.rstrip("/").rpartition("/")[2]
     return VllmEvaluator(
         name=f"{name} (vllm)",
         format=format_of(checkpoint, kind),
-        thresholds=thresholds,
-        provenance=provenance,
+        thresholds=card.thresholds,
+        provenance=card.provenance,
         outputs=outputs_of(reading.rows if isinstance(reading, _Classes) else VALIDITY),
         server=server,
         model=model,
-        encoder=encoder,
+        encoder=card.encoder,
         reading=reading,
         causal=causal,
         longest=_longest(checkpoint, model, reading),
-        identity=_identity(address.model, kind.NAME, template, checkpoint, reading, causal=causal),
+        identity=_identity(address.model, kind.NAME, card.template, checkpoint, reading, causal=causal),
     )
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stepsight.app.web.rights import Right, has_right, may, require, rights_of
+from stepsight.app.access.rights import Right, has_right, may, require, rights_of
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.users import Role, local_user
