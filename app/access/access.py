@@ -104,11 +104,13 @@ class Access:
 
 
 def _client(scope: Scope, asker: Asker) -> str:
-    """Who shares the scorers fairly with others: a person, else an address."""
+    """Who shares the scorers fairly with others: a person, else an address. Somebody's programs do not hold up the
+    pages that they look at."""
+    kind = "programs of " if _is_api(scope) else ""
     if asker.user is not None and asker.user.name != LOCAL:
-        return f"person {asker.user.id}"
+        return f"{kind}person {asker.user.id}"
     address, _ = scope.get("client") or ("", 0)
-    return f"address {address}"
+    return f"{kind}address {address}"
 
 
 def _token(scope: Scope) -> str | None:

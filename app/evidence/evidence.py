@@ -26,8 +26,14 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import get_trace
 
 _CAUSAL = "causal"
-# Seconds for which a page waits for an evaluator that is not in memory.
-_PATIENCE = 2.0
+
+
+class JudgingError(LoadingError):
+    """The evaluator has not judged `trace` yet, or is being loaded to do so; the trace can be read meanwhile."""
+
+    def __init__(self, evaluator: str, trace: Trace) -> None:
+        super().__init__(f"{evaluator} is judging this solution.")
+        self.trace = trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +119,14 @@ class Evidence:
         return left_out_sentence(self.names, self.hindsight, step, without, turned)
 
 
-def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     """The evidence that an address asks for: of a trace of the store, or of one that was entered on the Score page.
 
-    Raises `UserError` where there is no such trace or evaluator, where the evaluator cannot judge the trace, or
+    Raises `JudgingError` where it is not there after `patience` seconds: it is made for whoever asks again. Raises
+    `UserError` where there is no such trace or evaluator, where the evaluator cannot judge the trace, or
     where it has judged it in another mode only.
     """
-    return _entered(evaluators, address) if address.s else _stored(store, evaluators, address)
+    return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 
 
 def packed(probs: Floats32) -> str:
@@ -127,28 +134,30 @@ def packed(probs: Floats32) -> str:
     return base64.b64encode(probs.astype("<f4").tobytes()).decode()
 
 
-def _entered(evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     form = ScoreForm.from_token(address.s)
     trace = form.trace()
     offered = [name for name in form.evaluators if name in evaluators.names]
     name = address.evaluator or (offered or evaluators.names)[0]
-    hindsight = evaluators.judge(name, trace).hindsight
+    try:
+        hindsight = evaluators.begin(name, trace).result(patience).hindsight
+    except TimeoutError:
+        raise JudgingError(name, trace) from None
     assert hindsight is not None
     return _evidence(
         trace, hindsight, name, evaluators.about(name), form.thresholds, evaluators.names, _asked(evaluators, name)
     )
 
 
-def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress) -> Evidence:
+def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     assert address.trace is not None
     trace = get_trace(store, address.trace)
     offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
     # The first is one that is loaded here, and bidirectional if any is.
     offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
-    is_there = offer.loaded is None or offer.loaded in evaluators.in_memory
-    (answer,) = judge_trace(store, evaluators, [offer], trace, None if is_there else _PATIENCE)
+    (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     if answer.waits and not answer.has_hindsight:
-        raise LoadingError(f"{offer.key} is being loaded to judge this trace.")
+        raise JudgingError(offer.key, trace)
     hindsight = next((one.hindsight for one in answer.judgments if one.hindsight is not None), None)
     if hindsight is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."

@@ -14,6 +14,7 @@ from stepsight.app.web.bundles import bundle, read_web
 from stepsight.app.web.html import render
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files import asset
+from stepsight.core.trace import Trace
 from stepsight.storage.traces.queries import StoredTrace
 
 # What a file may weigh; one that would weigh more shows formulas as their source.
@@ -49,9 +50,8 @@ def evidence_file(
     return _page(evidence, body, moment, False) if maths and len(page.encode()) > _LARGEST else page
 
 
-def title(evidence: Evidence) -> str:
+def title(trace: Trace) -> str:
     """The trace by its dataset and id, or that a person entered it."""
-    trace = evidence.trace
     return f"{trace.dataset} · {trace.id}" if isinstance(trace, StoredTrace) else "A solution entered by hand"
 
 
@@ -61,7 +61,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     return render(
         "evidence/file.html",
-        title=title(evidence),
+        title=title(evidence.trace),
         evidence=evidence,
         body=body,
         moment=moment,

@@ -11,12 +11,12 @@ from markupsafe import Markup
 from stepsight.app.access.rights import Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence, open_evidence
+from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
 from stepsight.app.evidence.file import title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
-from stepsight.app.evidence.trace import evidence_html
+from stepsight.app.evidence.trace import evidence_html, waiting_html
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
@@ -31,6 +31,8 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, find_dataset
 
+# Seconds for which the page waits for a judgment before it shows the trace without.
+_PATIENCE = 0.3
 _NOWHERE = ListPlace(Neighbours(None, None))
 
 
@@ -67,6 +69,8 @@ def page_html(
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
         line = _standing(standings, gallery.dataset, gallery.offer.row)
         return gallery_html(store, gallery, address, user, problems, line)
+    except JudgingError as error:
+        return waiting_html(error.trace, title(error.trace), error, problems)
     except UserError as error:
         form = ""
         if may_judge and isinstance(error, NotJudgedError):
@@ -90,7 +94,7 @@ def _opened(
     problems: Sequence[str],
 ) -> Markup:
     """One trace with its evidence."""
-    evidence = open_evidence(store, evaluators, address)
+    evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
     ask = alone.url(LEFT_OUT) if evidence.scorer is not None else ""
@@ -107,7 +111,7 @@ def _opened(
     return render(
         "evidence/page.html",
         problems=problems,
-        title=title(evidence),
+        title=title(evidence.trace),
         address=address,
         links=_links(evidence, address, place),
         place=place.words,

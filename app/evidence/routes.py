@@ -19,6 +19,8 @@ from stepsight.storage.traces.queries import StoredTrace
 
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"
+# Seconds for which whoever asks waits for a judgment: the page that leads here showed it, but it may be dropped.
+_PATIENCE = 60.0
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -52,7 +54,7 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     if address.trace is not None:
         note_shown(store, find_user_of(request), [address.trace])
-    evidence = open_evidence(store, evaluators, address)
+    evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, find_user_of(request), evidence.trace)
     return evidence, address
 

@@ -1,6 +1,7 @@
 """The evidence of one trace as HTML: hindsight matrix, reveal, curve, and what later steps did, in words."""
 
 import json
+from collections.abc import Sequence
 from math import ceil
 
 from markupsafe import Markup
@@ -19,10 +20,12 @@ from stepsight.app.web.judged import (
     note_html,
     signed,
     solution_html,
+    step_name,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
 
 # Names beside the matrix at most, so that they do not touch.
 _MOST_NAMES = 20
@@ -84,21 +87,31 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
     """A row of a list of steps, which has one for each sub-step, with its offline scores."""
-    trace = evidence.trace
+    bar = bar_html("offline", evidence.hindsight.offline, i, evidence.thresholds, outputs=evidence.outputs)
+    return _step(evidence.trace, i) | {"bar": bar, "change": change_html(float(evidence.hindsight.retroactive[i]))}
+
+
+def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
+    """A trace that is being judged: the problem and the steps, and why there is nothing more."""
+    steps = [_step(trace, i) for i in range(len(trace.substeps))]
+    return render(
+        "evidence/waiting.html", trace=trace, title=title, message=message, problems=problems, steps=steps
+    )
+
+
+def _step(trace: Trace, i: int) -> dict[str, object]:
+    """What a row of a list of steps has of the trace itself."""
     owner = int(trace.owners[i])
     starts = i == 0 or trace.owners[i - 1] != owner
     wrong = trace.steps[owner].valid is False
-    offline = evidence.hindsight.offline
     return {
-        "name": evidence.names[i],
+        "name": step_name(trace, i),
         "text": trace.substeps[i],
         "html": checked_html(trace, i),
         "starts": starts,
         "wrong": wrong,
         "first_error": wrong and owner == trace.first_error and starts,
         "gold": gold_html(trace.steps[owner]),
-        "bar": bar_html("offline", offline, i, evidence.thresholds, outputs=evidence.outputs),
-        "change": change_html(float(evidence.hindsight.retroactive[i])),
     }
 
 

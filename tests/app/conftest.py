@@ -9,6 +9,7 @@ import pytest
 from filelock import FileLock
 
 from stepsight.app.commands.cli import main
+from stepsight.app.evidence import page as evidence_page
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.web import gradio_page
@@ -22,6 +23,15 @@ def pages_are_only_mounted() -> Iterator[None]:
     mounts the page, for which Gradio builds a third."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gradio_page.gr.blocks, "App", SimpleNamespace(create_app=lambda *_, **__: None))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def evidence_is_waited_for() -> Iterator[None]:
+    """However busy the machine is, what a page shows is there when it is asked for; that it comes later has tests of
+    its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence_page, "_PATIENCE", 60.0)
         yield
 
 

@@ -43,6 +43,9 @@ DATASET = "synthetic"
 _READS, _ACTS, _ASKS = 3.0, 2.0, 0.2
 # A program sends a long solution once in so many requests.
 _LONG = 20
+# How a page says that it is to be asked for again, and the seconds after which its script does.
+AGAIN, _AGAIN = b"data-again", 0.8
+WHOLE = "whole"
 _PAGES = ("/browse?dataset=gallery", "/", "/jobs", "/data", "/evaluators")
 
 
@@ -115,14 +118,22 @@ def score(client: Client, chance: random.Random, until: float) -> None:
 def browse(
     port: int, token: str, into: dict[str, Requests], chance: random.Random, until: float, traces: Sequence[int]
 ) -> None:
-    """A person who looks at one page after the other; `into` has the requests of each page."""
+    """A person who looks at one page after the other; `into` has the requests of each page, and how long it took
+    until one was whole that came without its scores first, and was asked for again as the page's script does."""
     while time.monotonic() < until:
         trace = chance.choice(traces)
         query = urlencode({"dataset": DATASET, "q": str(chance.randint(1, 40)), "sort": "position"})
         own = (f"/browse?trace={trace}", f"/browse?trace={trace}", f"/evidence?trace={trace}", f"/browse?{query}")
         page = chance.choice([*own, f"/results?dataset={DATASET}", *_PAGES])
         kind = page.split("=", maxsplit=1)[0]
-        Client(port, token, into.setdefault(kind, Requests())).ask("GET", page)
+        client = Client(port, token, into.setdefault(kind, Requests()))
+        begun = time.monotonic()
+        late = AGAIN in client.ask("GET", page)
+        while late and time.monotonic() < until:
+            time.sleep(_AGAIN)
+            late = AGAIN in client.ask("GET", page)
+        if not late:
+            into.setdefault(f"{kind}, {WHOLE}", Requests()).seconds.append(time.monotonic() - begun)
         time.sleep(chance.expovariate(1 / _READS))
 
 
@@ -202,7 +213,8 @@ def _run(folder: Path, args: argparse.Namespace) -> int:
             thread.start()
         for thread in threads:
             thread.join()
-        looking.seconds = [value for one in by_page.values() for value in one.seconds]
+        answers = [one for kind, one in by_page.items() if not kind.endswith(WHOLE)]
+        looking.seconds = [value for one in answers for value in one.seconds]
         looking.errors = [error for one in by_page.values() for error in one.errors]
         labelling.seconds = [value for annotator in annotators for value in annotator.seconds]
         labelling.errors = [error for annotator in annotators for error in annotator.errors]

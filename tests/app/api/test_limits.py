@@ -1,39 +1,18 @@
 """How much of the server one request of POST /api/v1/score can have."""
 
-import json
-import socket
 import threading
-import time
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
-from stepsight.app.commands.server.app import listen
 from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.core.models import memory
 from tests.app.client import asking
+from tests.app.held_up import Held, posted, served
+from tests.app.processes import until
 
 STEPS = ["2 + 3 = 5."]
-
-
-class Held:
-    """A scorer that is held up in the middle of a call until it is let go or nobody waits for it."""
-
-    def __init__(self, scorer):
-        self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
-        self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
-
-    def score_encoded(self, traces, mode, check):
-        self.at_work.set()
-        try:
-            while not self.go.wait(0.01):
-                check()
-        finally:
-            self.ended.set()
-        return self.scorer.score_encoded(traces, mode, check)
 
 
 @pytest.fixture
@@ -81,34 +60,11 @@ def test_nothing_is_begun_where_memory_is_short(sqlite_store, tiny, monkeypatch)
         assert post(client).status_code == 200
 
 
-@contextmanager
-def served(application):
-    """The address of a real server of the application."""
-    listener = listen(0)
-    server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield listener.getsockname()
-    finally:
-        server.should_exit = True
-        thread.join(30)
-
-
 def test_who_goes_away_is_not_computed_for(sqlite_store, held):
     evaluators, scorer = held
     with served(build_app(sqlite_store, evaluators)) as address:
-        body = json.dumps({"problem": "q", "steps": STEPS}).encode()
-        head = (
-            f"POST /api/v1/score HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        with socket.create_connection(address) as client:
-            client.sendall(head.encode() + body)
+        with posted(address, "score", {"problem": "q", "steps": STEPS}):
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
         assert scorer.ended.wait(10)
-        until = time.monotonic() + 10
-        while evaluators._batchers["tiny"].is_busy:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: not evaluators._batchers["tiny"].is_busy)

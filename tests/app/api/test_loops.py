@@ -1,9 +1,7 @@
 """POST /api/v1/score/batch and POST /api/v1/next: streamed, fair, bounded."""
 
 import json
-import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -20,8 +18,9 @@ from stepsight.core.models import memory
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
-from tests.app.api.test_limits import Held, served
 from tests.app.client import asking
+from tests.app.held_up import Held, posted, served
+from tests.app.processes import until
 
 STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
 CANDIDATES = ["So 5.", "It is 6, then.", "So 5."]
@@ -190,25 +189,15 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
         scorer.scorer.score_one(Trace.of("known", ["a"]))
     )
     with served(build_app(sqlite_store, evaluators)) as address:
-        body = json.dumps({"traces": [{"problem": "held", "steps": ["a"]}, done]}).encode()
-        head = (
-            f"POST /api/v1/score/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        with socket.create_connection(address) as client:
-            client.sendall(head.encode() + body)
+        with posted(address, "score/batch", {"traces": [{"problem": "held", "steps": ["a"]}, done]}) as client:
             text = b""
-            client.settimeout(30)
             while b'"index":1' not in text:
                 text += client.recv(4096)
             assert b'"index":0' not in text
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
         assert scorer.ended.wait(10)
-        until = time.monotonic() + 10
-        while evaluators._batchers["tiny"].is_busy:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: not evaluators._batchers["tiny"].is_busy)
 
 
 def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, held, caplog):

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import page_html
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
+from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
@@ -24,6 +27,7 @@ from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
+from tests.app.held_up import Held
 from tests.app.markup import INJECTIONS, read
 from tests.storage.samples import add, judge
 
@@ -278,6 +282,48 @@ def test_the_gallery_leads_to_a_trace_and_on_to_its_neighbours(show, ids):
     assert links["The gallery"] == "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right&page=2"
 
 
+@pytest.fixture
+def held(tiny):
+    evaluators = Evaluators([tiny], shipped=False)
+    scorer = Held(evaluators.scorer("tiny"))
+    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()))
+    return evaluators, scorer
+
+
+def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, monkeypatch):
+    evaluators, scorer = held
+    monkeypatch.setattr("stepsight.app.evidence.page._PATIENCE", 0.05)
+    (stored,) = add(sqlite_store, [FOUR], "four")
+    entered = ScoreForm.of(Trace.of("What is 5?", ["So 3.", "No."]), ["tiny"]).token()
+    queries = [read_query(f"trace={stored.trace_id}"), read_query(f"s={entered}")]
+    for query in queries:
+        page = read(page_html(sqlite_store, evaluators, query))
+        assert "data-again" in page.one(cls="notice").attributes
+        assert "tiny is judging this solution. This page goes on by itself" in page.one(cls="notice").text
+        assert "So 3." in page.one("ol", cls="steps").text
+        assert not page.all("section", cls="moves")
+    assert "gold: first error" in read(page_html(sqlite_store, evaluators, queries[0])).text
+    scorer.go.set()
+    monkeypatch.undo()
+    for query in queries:
+        page = read(page_html(sqlite_store, evaluators, query))
+        assert not page.all(cls="notice")
+        assert len(page.one("section", cls="moves").all("button", cls="pick")) == len(page.all("div", cls="told"))
+
+
+def test_what_leads_from_a_page_waits_for_a_judgment_and_not_for_ever(sqlite_store, held, monkeypatch):
+    evaluators, scorer = held
+    (stored,) = add(sqlite_store, [FOUR], "four")
+    with asking(sqlite_store, evaluators) as client:
+        monkeypatch.setattr("stepsight.app.evidence.routes._PATIENCE", 0.05)
+        late = client.get(f"/evidence/file?trace={stored.trace_id}")
+        assert (late.status_code, late.json()["error"]) == (429, "tiny is judging this solution.")
+        assert int(late.headers["retry-after"]) > 0
+        monkeypatch.setattr("stepsight.app.evidence.routes._PATIENCE", 60)
+        scorer.go.set()
+        assert client.get(f"/evidence/file?trace={stored.trace_id}").status_code == 200
+
+
 def test_the_first_dataset_that_was_judged_is_shown(show, kept):
     assert [one.name for one in list_datasets(kept)] == ["falls", "four", "odd"]
     page = show()
@@ -286,7 +332,7 @@ def test_the_first_dataset_that_was_judged_is_shown(show, kept):
 
 
 def view(kept, evaluators, ids, **options):
-    evidence = open_evidence(kept, evaluators, EvidenceAddress(trace=ids["four"]))
+    evidence = open_evidence(kept, evaluators, EvidenceAddress(trace=ids["four"]), 60)
     return read(evidence_html(evidence, EvidenceAddress(trace=ids["four"]), **options))
 
 
@@ -361,7 +407,7 @@ def test_the_file_comes_as_a_download(client, ids):
 
 def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
     with pytest.raises(UserError, match="There is no evaluator 'gone'"):
-        open_evidence(kept, evaluators, EvidenceAddress(s=ScoreForm("q", "a").token() or "", evaluator="gone"))
+        open_evidence(kept, evaluators, EvidenceAddress(s=ScoreForm("q", "a").token() or "", evaluator="gone"), 60)
 
 
 def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite_store, mixed):

@@ -1,0 +1,55 @@
+"""A scorer that is held up, behind a real server, and who asks it and goes away."""
+
+import json
+import socket
+import threading
+from contextlib import contextmanager
+
+import uvicorn
+
+from stepsight.app.commands.server.app import listen
+
+
+class Held:
+    """A scorer that is held up in the middle of a call until it is let go or nobody waits for it."""
+
+    def __init__(self, scorer):
+        self.scorer, self.evaluator, self.tokens = scorer, scorer.evaluator, scorer.tokens
+        self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def score_encoded(self, traces, mode, check):
+        self.at_work.set()
+        try:
+            while not self.go.wait(0.01):
+                check()
+        finally:
+            self.ended.set()
+        return self.scorer.score_encoded(traces, mode, check)
+
+
+@contextmanager
+def served(application):
+    """The address of a real server of the application."""
+    listener = listen(0)
+    server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
+def posted(address, route, body):
+    """The connection on which a route of the API was asked, whose answer is waited for while the block runs."""
+    text = json.dumps(body).encode()
+    head = (
+        f"POST /api/v1/{route} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n"
+    )
+    with socket.create_connection(address) as client:
+        client.settimeout(30)
+        client.sendall(head.encode() + text)
+        yield client
