@@ -116,7 +116,11 @@ class _Layer:
 class CpuForward:
     """Runs inputs of a Llama-family step model on the CPU in float32."""
 
-    def __init__(self, model: StepModel, token_budget: int = 1024, workers: int | None = None) -> None:
+    def __init__(
+        self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
+    ) -> None:
+        """Inputs are cut into the batches that a machine of so many `cores` would have, those of this one where
+        None: another cut gives another last bit."""
         config = model.config
         self.heads: int = config.num_attention_heads
         self.kv_heads: int = config.num_key_value_heads
@@ -134,9 +138,10 @@ class CpuForward:
         self.shift: Tensor | None = None if head.bias is None else head.bias.detach()
         self.mixture = model.mixture
         self.rotation = self._rotation(config.max_position_embeddings, config.rope_parameters["rope_theta"])
-        cores = torch.get_num_threads()
-        self.workers = workers or min(cores, _MAX_WORKERS)
-        self.pool = _start(self.workers, max(1, cores // self.workers))
+        own = torch.get_num_threads()
+        self.workers = workers or min(own, _MAX_WORKERS)
+        self.shares = self.workers if cores is None else min(cores, _MAX_WORKERS)
+        self.pool = _start(self.workers, max(1, own // self.workers))
 
     @staticmethod
     def supports(model: StepModel) -> bool:
@@ -156,7 +161,7 @@ class CpuForward:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
-        budget = min(self.token_budget, max(64, -(-total // self.workers)))
+        budget = min(self.token_budget, max(64, -(-total // self.shares)))
         for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
             for (number, _), probs in zip(batch, rows, strict=True):
                 results[number] = probs

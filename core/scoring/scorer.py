@@ -39,8 +39,7 @@ class Scorer(AbstractScorer):
             forward = forward or fastest_forward(evaluator)
             self._next = NextSteps(evaluator, forward)
         self.forward = forward
-        # Padded batches want many inputs of similar length; the other pass gains nothing from a long wait.
-        self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
+        self.window = window or window_of(type(forward))
 
     def score(
         self,
@@ -56,7 +55,7 @@ class Scorer(AbstractScorer):
         than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
         raises it where a probability is not a number. What `check` raises ends it, as in `score_encoded`.
         """
-        return self.score_encoded(self._encode(traces, on_skip), mode, check)
+        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
     def score_encoded(
         self,
@@ -102,17 +101,6 @@ class Scorer(AbstractScorer):
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 
-    def _encode(self, traces: Iterable[Trace], on_skip: Skip | None) -> Iterator[tuple[Trace, Encoded]]:
-        for trace in traces:
-            try:
-                encoded = self.evaluator.encode(trace)
-            except UserError as error:
-                if on_skip is None:
-                    raise
-                on_skip(trace, error)
-                continue
-            yield trace, encoded
-
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
         return mode_inputs(trace, encoded, mode, causal=self.evaluator.attention == "causal")
 
@@ -141,9 +129,37 @@ class Scorer(AbstractScorer):
         return [outputs[number] for number in which]
 
 
-def fastest_forward(evaluator: ModelEvaluator) -> Forward:
-    """The forward pass that suits the model and where it is."""
+def encode_all(
+    evaluator: Evaluator, traces: Iterable[Trace], on_skip: Skip | None = None
+) -> Iterator[tuple[Trace, Encoded]]:
+    """Each trace with its token ids. Raises `UserError` at one that is too long; with `on_skip` it is left out and
+    handed to it with the error."""
+    for trace in traces:
+        try:
+            encoded = evaluator.encode(trace)
+        except UserError as error:
+            if on_skip is None:
+                raise
+            on_skip(trace, error)
+            continue
+        yield trace, encoded
+
+
+def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
+    """The forward pass that suits the model and where it is; `cores` are those of the machine whose results it is
+    to have to the last bit, this one where None."""
+    kind = suitable_pass(evaluator)
+    return CpuForward(evaluator.model, cores=cores) if kind is CpuForward else kind(evaluator.model)
+
+
+def suitable_pass(evaluator: ModelEvaluator) -> type[CpuForward | PackedForward | PaddedForward]:
+    """The kind of forward pass that suits the model and where it is."""
     if CpuForward.supports(evaluator.model):
-        return CpuForward(evaluator.model)
-    packed = PackedForward.supports(evaluator.model)
-    return PackedForward(evaluator.model) if packed else PaddedForward(evaluator.model)
+        return CpuForward
+    return PackedForward if PackedForward.supports(evaluator.model) else PaddedForward
+
+
+def window_of(kind: type) -> int:
+    """How many traces are held at a time with a forward pass of that kind, or without one."""
+    # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
+    return 256 if issubclass(kind, PaddedForward) else 16

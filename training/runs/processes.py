@@ -30,6 +30,11 @@ def is_main_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def launcher(processes: int) -> list[str]:
     """Python's arguments that launch a module in so many processes, followed by `-m MODULE`; none for one."""
     if processes == 1:
@@ -49,8 +54,7 @@ class MachineShare:
         gpus = torch.cuda.device_count()
         if gpus:
             return max(1, gpus // self.processes)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(1, cores // (self.processes * self.threads))
+        return max(1, processors() // (self.processes * self.threads))
 
     def environment(self, slot: int) -> dict[str, str]:
         """The variables of a run, with the GPUs of its place among those that run at once."""

@@ -16,6 +16,7 @@ from stepsight.core.scoring.abstract import Skip
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers.address import CRITIC
 from stepsight.core.trace import Trace
+from stepsight.training.runs.ray_scoring import RayScorer
 
 # Reasons that are told.
 _TOLD = 5
@@ -74,7 +75,7 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
         raise UserError("nothing was asked.")
 
 
-def judge(scorer: Scorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
+def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
     """The judgments of a scorer; where its evaluator is a critic, of the traces that it gives one of."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)

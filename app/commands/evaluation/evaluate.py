@@ -6,6 +6,7 @@ stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
+stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda --engine ray --workers 8
 """
 
 import argparse
@@ -13,6 +14,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
+from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critics import add_critic, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
@@ -79,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
     add_critic(parser)
     add_placement(parser)
+    add_engine(parser)
     add_db(parser)
 
 
@@ -99,6 +102,7 @@ def run(args: argparse.Namespace) -> None:
     patched = None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
+        workers = read_workers(args, place, ours.count)
         dataset = find_dataset(store, args.dataset)
         # What is refused is refused before an hour of scoring, not after it: a patch that does not fit, and
         # thresholds chosen on this dataset.
@@ -113,6 +117,7 @@ def run(args: argparse.Namespace) -> None:
             place,
             ours,
             yes=args.yes,
+            workers=workers,
         )
         ours.wait()
         if not ours.is_main:

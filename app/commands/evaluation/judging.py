@@ -8,18 +8,17 @@ from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, find_baseline
 from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder
 from stepsight.core.models.placement import Placement, typed_name
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset
+from stepsight.training.runs.ray_scoring import check_for_workers, open_scorer
 
 
 def find_evaluators(
@@ -32,15 +31,19 @@ def find_evaluators(
     ours: Processes | None = None,
     *,
     yes: bool = False,
+    workers: int | None = None,
 ) -> list[StoredEvaluator]:
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
-    They run at `place`, by `ours` in shares; one that can run is meant with its weights in the type that it has
-    there. A baseline is measured with any of them and is not among them. `check` is called with each that is stored
-    before any is scored. What a critic's hindsight takes is asked for, unless `yes`. Raises `UserError` where a
-    name is neither that of a baseline, nor stored, nor shipped, nor a folder, nor an address.
+    They run at `place`, by `ours` in shares, or by so many `workers` on Ray; one that can run is meant with its
+    weights in the type that it has there. A baseline is measured with any of them and is not among them. `check`
+    is called with each that is stored before any is scored. What a critic's hindsight takes is asked for, unless
+    `yes`. Raises `UserError` where a name is neither that of a baseline, nor stored, nor shipped, nor a folder,
+    nor an address.
     """
-    run = _Run(store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes(), yes)
+    run = _Run(
+        store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes(), yes, workers
+    )
     if not names:
         evaluators = evaluators_of(store, dataset.id)
         for evaluator in evaluators:
@@ -48,6 +51,9 @@ def find_evaluators(
         for evaluator in evaluators:
             run.go_on(evaluator)
         return evaluators
+    if workers is not None:
+        for name in names:
+            check_for_workers(name, place)
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
     meant = {name: run.find(name, stored) for name in names}
     for row in meant.values():
@@ -73,6 +79,7 @@ class _Run:
     place: Placement
     ours: Processes
     yes: bool
+    workers: int | None
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
         """The stored one that a name means; where it can run, only with its weights in the type that it would have
@@ -102,7 +109,8 @@ class _Run:
         """
         if not can_load(name):
             return None
-        evaluator = load_evaluator(name, self.place.device, self.place.dtype, self.place.device_map)
+        scorer = open_scorer(name, self.place, self.workers)
+        evaluator = scorer.evaluator
         if fingerprint is not None and evaluator.fingerprint != fingerprint:
             return None
         row = register_loaded(self.store, evaluator)
@@ -113,7 +121,7 @@ class _Run:
             wanted = missing_traces(self.store, self.dataset.id, row.id, self.mode)
             confirm(evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
             traces = self.ours.share(missing_traces(self.store, self.dataset.id, row.id, self.mode))
-            judgments = judge(Scorer(evaluator), traces, self.mode, _skip)
+            judgments = judge(scorer, traces, self.mode, _skip)
             shown = progress(judgments, missing // self.ours.count, name) if self.ours.is_main else judgments
             try:
                 save_judgments(self.store, row.id, shown)

@@ -3,6 +3,7 @@
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight
 torchrun --nproc-per-node 4 -m stepsight score mr-math-invalid --evaluator FOLDER --device cuda --dtype bfloat16
+stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray --workers 8 --output OUT.jsonl
 """
 
 import argparse
@@ -10,12 +11,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 
+from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critics import add_critic, as_asked, confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes, launched
 from stepsight.app.commands.options import add_db, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace, read_file, read_rows
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.models.abstract import ServedEvaluator
@@ -23,6 +24,7 @@ from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from stepsight.training.runs.ray_scoring import RayScorer, open_scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
     add_critic(parser)
     add_placement(parser)
+    add_engine(parser)
     add_db(parser)
 
 
@@ -66,9 +69,10 @@ def run(args: argparse.Namespace) -> None:
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
+        workers = read_workers(args, place, ours.count)
         keep_freed_memory()
         (spec,) = as_asked(args, [args.evaluator])
-        scorer = Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
+        scorer = open_scorer(spec, place, workers)
         if scorer.evaluator.format != "stepsight" and ours.is_main:
             print(scorer.evaluator.described, file=sys.stderr)
         skipped = _Skipped() if args.skip_too_long else None
@@ -95,7 +99,7 @@ class _Skipped:
         print(f"left out: {error.message}", file=sys.stderr)
 
 
-def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None) -> None:
+def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _Skipped | None) -> None:
     evaluator = scorer.evaluator
     thresholds = Thresholds(
         evaluator.thresholds.validity if args.validity is None else args.validity,
@@ -113,7 +117,9 @@ def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | No
             out.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _score_dataset(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | None, ours: Processes) -> None:
+def _score_dataset(
+    args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _Skipped | None, ours: Processes
+) -> None:
     # A file is scored without a database.
     from stepsight.storage.database.store import open_store
     from stepsight.storage.judgments.evaluators import register_loaded

@@ -6,17 +6,14 @@ stepsight filter MMIQC.parquet --evaluator runs/llada-prm-8b --device cuda --eng
 """
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-import torch
-
+from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.options import fraction
 from stepsight.app.scoring.placement_options import add_placement, read_placement
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
-from stepsight.training.experiments.filtering.run import ENGINES, LOCAL, RAY, Filtering, filter_pool
+from stepsight.training.experiments.filtering.run import Filtering, filter_pool
 from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS
 from stepsight.training.runs.progress import progress_bars
 
@@ -80,18 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores", type=Path, metavar="FOLDER", help="take the scores of another run on the same pool"
     )
-    parser.add_argument(
-        "--engine", choices=ENGINES, default=LOCAL, help="this process, or workers on Ray (stepsight[ray])"
-    )
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="with --engine ray (default: one for each GPU or processor here)"
-    )
+    add_engine(parser)
     add_placement(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Filter the pool, or go on with it, and print where the manifest is."""
     place = read_placement(args)
+    workers = read_workers(args, place)
     wanted = Filtering(
         pool=tuple(args.pool),
         output=args.output,
@@ -106,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
         benchmarks=tuple(args.benchmark),
         scores=args.scores,
         engine=args.engine,
-        workers=_workers(args, place.device),
+        workers=workers or 1,
         where=tuple(args.where),
         sample=args.sample,
         place=place,
@@ -115,20 +108,6 @@ def run(args: argparse.Namespace) -> None:
         manifest = filter_pool(wanted, watch)
     print(summary(manifest, args.output), file=sys.stderr)
     print(args.output / MANIFEST)
-
-
-def _workers(args: argparse.Namespace, device: str) -> int:
-    if args.workers is None:
-        return _room(device)
-    if args.engine != RAY:
-        raise UserError("--workers goes with --engine ray.")
-    if args.workers < 1:
-        raise UserError(f"--workers is {args.workers}, expected 1 or more.")
-    return int(args.workers)
-
-
-def _room(device: str) -> int:
-    return max(1, torch.cuda.device_count()) if device.startswith("cuda") else os.cpu_count() or 1
 
 
 def _match(text: str) -> int | str:

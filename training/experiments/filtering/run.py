@@ -8,7 +8,8 @@ FOLDER/manifest.json   counts, thresholds, fingerprints; written last
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,12 @@ from stepsight.core.files import read_json, write_json
 from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.abstract import Evaluator
-from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.drawing import Draw
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
 from stepsight.training.experiments.filtering.pool import Fields, Pool
-from stepsight.training.experiments.filtering.ray_engine import import_ray, score_on_ray
 from stepsight.training.experiments.filtering.scores import ScoreFile, ScoreRow, UnscoredRow, copy_scores
 from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
 from stepsight.training.experiments.filtering.subsets import (
@@ -37,12 +37,12 @@ from stepsight.training.experiments.filtering.subsets import (
 )
 from stepsight.training.runs.folder import RECORD, RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
+from stepsight.training.runs.ray_engine import LOCAL, RAY, import_ray, work_on_ray
+from stepsight.training.runs.ray_scoring import WorkerEvaluator, check_for_workers, load_for_workers
 
 ScoredChunks = Generator[list[ScoreRow], None, None]
 """The rows of one chunk after the other; closing it ends the workers."""
 
-LOCAL, RAY = "local", "ray"
-ENGINES = (LOCAL, RAY)
 _ROWS = "rows"
 # What the scores depend on; the rest of a run's record is about what is chosen by them.
 _SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk")
@@ -101,7 +101,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     """
     _check(wanted)
     pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
-    evaluator = _load(wanted)
+    evaluator, theirs = _load(wanted)
     rule = wanted.rule(evaluator.thresholds)
     _check_outputs(evaluator, rule)
     values = _identity(pool, evaluator, rule, wanted.chunk)
@@ -112,7 +112,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
     with folder.lock():
         _begin(wanted, folder, pool, evaluator, values, watch)
         with ScoreFile(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
-            _score(wanted, pool, evaluator, scores, watch)
+            _score(wanted, pool, evaluator, theirs, scores, watch)
             pool_scores = PoolScores.read(scores.scores())
             _check_left_out(scores, wanted.skip_bad)
             subsets = choose(pool_scores, rule)
@@ -133,14 +133,15 @@ def _check(wanted: Filtering) -> None:
         raise UserError(f"{wanted.match} solutions for each subset are wanted, expected 1 or more.")
     if wanted.engine == RAY:
         import_ray()
-        if wanted.place.device_map is not None:
-            raise UserError("a worker of --engine ray has one device.", "Leave --device-map out.")
+        check_for_workers(wanted.evaluator, wanted.place)
 
 
-def _load(wanted: Filtering) -> Evaluator:
-    # Workers on Ray compute, and this process only has to know the evaluator.
-    place = replace(wanted.place, device="cpu") if wanted.engine == RAY else wanted.place
-    return load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map)
+def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
+    """The evaluator, and where there are workers, as they load it."""
+    if wanted.engine == RAY:
+        return load_for_workers(wanted.evaluator, wanted.place)
+    place = wanted.place
+    return load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map), None
 
 
 def _check_outputs(evaluator: Evaluator, rule: SubsetRule) -> None:
@@ -209,12 +210,19 @@ def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
     return int(theirs[_ROWS])
 
 
-def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFile, watch: Watch) -> None:
+def _score(
+    wanted: Filtering,
+    pool: Pool,
+    evaluator: Evaluator,
+    theirs: WorkerEvaluator | None,
+    scores: ScoreFile,
+    watch: Watch,
+) -> None:
     """Add the chunks that are missing."""
     if scores.is_whole:
         return
     numbers = range(scores.chunks, scores.planned)
-    with closing(_engine(wanted, pool, evaluator, numbers)) as chunks:
+    with closing(_chunks(wanted, pool, evaluator, theirs, numbers)) as chunks:
         for rows in chunks:
             scores.add_chunk(rows)
             watch("solutions scored", scores.rows, scores.total)
@@ -224,15 +232,19 @@ def _score(wanted: Filtering, pool: Pool, evaluator: Evaluator, scores: ScoreFil
         )
 
 
-def _engine(wanted: Filtering, pool: Pool, evaluator: Evaluator, numbers: range) -> ScoredChunks:
-    if wanted.engine == RAY:
-        spec = wanted.evaluator
-        if not is_shipped(spec) and Path(spec).is_dir():
-            # Workers are not in this folder.
-            spec = str(Path(spec).resolve())
-        return score_on_ray(pool, spec, evaluator.fingerprint, wanted.place, numbers, wanted.chunk, wanted.workers)
-    scorer = ChunkScorer(pool, evaluator, wanted.chunk)
-    return (scorer(number) for number in numbers)
+def _chunks(
+    wanted: Filtering, pool: Pool, evaluator: Evaluator, theirs: WorkerEvaluator | None, numbers: range
+) -> ScoredChunks:
+    if theirs is None:
+        scorer = ChunkScorer(pool, Scorer(evaluator), wanted.chunk)
+        return (scorer(number) for number in numbers)
+    # Workers read their chunks from the pool's files themselves.
+    make = partial(_chunk_scorer, pool, theirs, wanted.chunk)
+    return work_on_ray(make, numbers, wanted.workers, theirs.gpus)
+
+
+def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer:
+    return ChunkScorer(pool, theirs.load(), size)
 
 
 def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:

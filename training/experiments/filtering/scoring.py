@@ -32,10 +32,10 @@ class ChunkScorer:
     with the fast forward pass it does not depend on the number of threads either, to the last bit.
     """
 
-    def __init__(self, pool: Pool, evaluator: Evaluator, size: int = CHUNK) -> None:
+    def __init__(self, pool: Pool, scorer: Scorer, size: int = CHUNK) -> None:
         self._chunks, self._size = Chunks(pool, size), size
-        self._evaluator = evaluator
-        self._scorer = Scorer(evaluator)
+        self._evaluator = scorer.evaluator
+        self._scorer = scorer
 
     def __call__(self, number: int) -> list[ScoreRow]:
         """The rows of the chunk of that number, from 0."""

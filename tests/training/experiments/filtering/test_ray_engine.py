@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from stepsight.training.experiments.filtering.ray_engine import check_room, import_ray
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
-from stepsight.training.experiments.filtering.ray_engine import check_room, import_ray
 from stepsight.training.experiments.filtering.run import filter_pool
 from tests.conftest import ROOT
 from tests.training.experiments.filtering.pools import files, wanted

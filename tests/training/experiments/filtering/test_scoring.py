@@ -15,7 +15,7 @@ LONG = {"instruction": "Q", "output": "word " * 400}
 
 
 def scored(pool, evaluator, numbers, size=8):
-    scorer = ChunkScorer(pool, evaluator, size)
+    scorer = ChunkScorer(pool, Scorer(evaluator), size)
     return [asdict(row) for number in numbers for row in scorer(number)]
 
 
@@ -50,7 +50,7 @@ def test_to_the_last_bit_after_any_other_chunk(tmp_path, evaluator):
 
 def test_the_fast_pass_is_called_as_if_there_were_one_thread(tmp_path, evaluator, monkeypatch):
     # On two, a score in a hundred or so of mini-bidir's is another in its last bit.
-    scorer = ChunkScorer(open_pool(tmp_path, sums(8)), evaluator, 8)
+    scorer = ChunkScorer(open_pool(tmp_path, sums(8)), Scorer(evaluator), 8)
     forward, seen = scorer._scorer.forward, []
     run = forward.run
     monkeypatch.setattr(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.output import subset_path, write_subsets
 from stepsight.training.experiments.filtering.scores import ScoreFile
 from stepsight.training.experiments.filtering.scoring import ChunkScorer
@@ -19,7 +20,7 @@ def scored(tmp_path, evaluator):
     """A pool of six rows with its scores."""
     pool = open_pool(tmp_path, sums(6))
     with ScoreFile(tmp_path, 8, 6) as scores:
-        scores.add_chunk(ChunkScorer(pool, evaluator, 8)(0))
+        scores.add_chunk(ChunkScorer(pool, Scorer(evaluator), 8)(0))
         yield pool, scores
 
 

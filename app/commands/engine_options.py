@@ -1,0 +1,42 @@
+"""What scores: this process, or workers on Ray; options of commands that score much."""
+
+import argparse
+import os
+
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.models.placement import Placement
+from stepsight.training.runs.ray_engine import ENGINES, LOCAL, RAY, import_ray
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """`--engine` and `--workers`, for `read_workers`."""
+    group = parser.add_argument_group("what scores")
+    group.add_argument(
+        "--engine", choices=ENGINES, default=LOCAL, help="this process, or workers on Ray (stepsight[ray])"
+    )
+    group.add_argument(
+        "--workers", type=int, metavar="N", help="with --engine ray (default: one for each GPU or processor here)"
+    )
+
+
+def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1) -> int | None:
+    """How many workers on Ray are to score at `place`; None where this process does, which is one of so many
+    `processes`. Raises `UserError` where that cannot be, and where Ray is missing."""
+    if args.engine != RAY:
+        if args.workers is not None:
+            raise UserError("--workers goes with --engine ray.", "Add it, or leave --workers out.")
+        return None
+    if args.workers is not None and args.workers < 1:
+        raise UserError(f"--workers is {args.workers}, expected 1 or more.")
+    if processes > 1:
+        raise UserError(
+            "--engine ray goes with one process, and several were launched.", "Launch one: it starts the workers."
+        )
+    import_ray()
+    return int(args.workers or _room(place))
+
+
+def _room(place: Placement) -> int:
+    return os.cpu_count() or 1 if place.on_processor else max(1, torch.cuda.device_count())

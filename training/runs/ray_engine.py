@@ -1,0 +1,227 @@
+"""Workers on Ray, on this machine or on the cluster that RAY_ADDRESS names: parts of a work in, results out.
+
+Results come in the order of the parts. What a worker had that died, another one does, and a new worker takes its
+place where there is room.
+"""
+
+import logging
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from itertools import chain, islice
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.training.runs.processes import processors
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+Make = Callable[[], Callable[[Part], Result]]
+"""Called on each worker before its first part: makes what does the parts."""
+
+LOCAL, RAY = "local", "ray"
+ENGINES = (LOCAL, RAY)
+
+# Parts that a worker has at once, so that it never waits for the next; and how many for each worker are done ahead
+# of the one whose turn it is.
+_HELD, _AHEAD = 2, 8
+# Workers that may die over one part, or one after the other before they can begin: then it is no accident.
+_DEATHS = 3
+_OBJECT_STORE = 200_000_000
+
+
+def import_ray() -> Any:
+    """The library. Raises `UserError` naming the extra that brings it where it is missing."""
+    # Nothing is sent to its makers, and only what stops a run is printed.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--engine ray needs Ray.", "Run: pip install 'stepsight[ray]'") from None
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    return ray
+
+
+def work_on_ray(
+    make: Make[Part, Result], parts: Iterable[Part], workers: int, gpus: int = 0
+) -> Generator[Result, None, None]:
+    """Yield the result of each part, in their order; closing it ends the workers.
+
+    `parts` are taken as they are needed. Each of the `workers` has a processor and so many `gpus` of its own;
+    `make`, parts and results go through pickle. While it goes on standard output is standard error: Ray prints
+    there.
+
+    Raises `UserError` where Ray is missing or has no room for so many workers; what a part, or `make`, raises of
+    that kind; and where one fails in another way, or workers die over it again and again.
+    """
+    ray, parts = import_ray(), iter(parts)
+    first = list(islice(parts, 1))
+    if not first:
+        return
+    with _running(ray, workers, gpus):
+        team = _Team(ray, make, workers, gpus)
+        try:
+            yield from team.work(chain(first, parts))
+        except ray.exceptions.RayError as error:
+            raise UserError(
+                f"a worker failed: {_reason(error)}", "The same command goes on where it stopped."
+            ) from None
+        finally:
+            team.end()
+
+
+def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
+    """Raises `UserError` where workers would wait for ever, for GPUs or processors that are not there.
+
+    `resources` are those of Ray's machines, `gpus` what each worker needs.
+    """
+    for kind, count in {"GPU": workers * gpus, "CPU": workers}.items():
+        there = int(resources.get(kind, 0))
+        if there < count:
+            raise UserError(f"there are {there} {kind}s, and --workers {workers} needs {count}.", "Give fewer.")
+
+
+class _Worker:
+    """What runs on each worker. What `make` raises would be lost in its initialisation, and is told by a call."""
+
+    def __init__(self, make: Make[Any, Any]) -> None:
+        self._make = make
+        self._do: Callable[[Any], Any] | None = None
+
+    def begin(self) -> None:
+        self._do = self._make()
+
+    def work(self, part: Any) -> Any:
+        assert self._do is not None
+        return self._do(part)
+
+
+class _Team(Generic[Part, Result]):
+    """Workers, the parts that they are at, and results that came before their turn.
+
+    Ray could start a worker again by itself; it would then wait for a place as long as there is none, and what the
+    worker had would wait with it.
+    """
+
+    def __init__(self, ray: Any, make: Make[Part, Result], workers: int, gpus: int) -> None:
+        self._ray = ray
+        self._make = make
+        self._kind = ray.remote(_Worker).options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
+        self._most = workers * _AHEAD
+        self._free: deque[Any] = deque()
+        # What is under way: the worker, and the number of the part, None while it makes ready.
+        self._busy: dict[Any, tuple[Any, int | None]] = {}
+        # Parts that are not done, those that wait for a worker, and the results that wait for their turn.
+        self._parts: dict[int, Part] = {}
+        self._waiting: deque[int] = deque()
+        self._done: dict[int, Result] = {}
+        self._deaths: dict[int | None, int] = {}
+        self._workers: list[Any] = []
+        for _ in range(workers):
+            self._hire()
+
+    def work(self, parts: Iterable[Part]) -> Iterator[Result]:
+        """The results, in the order of the parts."""
+        rest, turn = enumerate(parts), 0
+        while self._hand_out(rest):
+            ready, _ = self._ray.wait(list(self._busy), num_returns=1)
+            for call in ready:
+                self._take(call)
+            while turn in self._done:
+                result = self._done.pop(turn)
+                turn += 1
+                self._hand_out(rest)
+                yield result
+
+    def end(self) -> None:
+        """End the workers, whatever they are at."""
+        for worker in self._workers:
+            self._ray.kill(worker)
+
+    def _hire(self) -> None:
+        worker = self._kind.remote(self._make)
+        self._workers.append(worker)
+        self._busy[worker.begin.remote()] = worker, None
+
+    def _hand_out(self, rest: Iterator[tuple[int, Part]]) -> bool:
+        """Give parts to workers that are free; whether any is not done."""
+        # Not too far ahead of the one whose turn it is.
+        for number, part in islice(rest, self._most - len(self._parts) - len(self._done)):
+            self._parts[number] = part
+            self._waiting.append(number)
+        while self._free and self._waiting:
+            worker, number = self._free.popleft(), self._waiting.popleft()
+            self._busy[worker.work.remote(self._parts[number])] = worker, number
+        return bool(self._parts)
+
+    def _take(self, call: Any) -> None:
+        """What came of a call that has ended."""
+        worker, number = self._busy.pop(call)
+        try:
+            result = self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, UserError):
+                raise error.cause from None
+            raise
+        except self._ray.exceptions.RayError as error:
+            self._replace(worker, number, error)
+            return
+        if number is None:
+            self._free.extend([worker] * _HELD)
+            self._deaths.pop(None, None)
+            return
+        self._done[number] = result
+        del self._parts[number]
+        self._deaths.pop(number, None)
+        if worker in self._workers:
+            self._free.append(worker)
+
+    def _replace(self, worker: Any, number: int | None, error: Exception) -> None:
+        """Another worker in the place of one that died, and what it was at for whoever is free next. Raises `error`
+        where too many have died so."""
+        self._deaths[number] = self._deaths.get(number, 0) + 1
+        if self._deaths[number] > _DEATHS:
+            raise error
+        if number is not None:
+            self._waiting.appendleft(number)
+        if worker in self._workers:
+            self._workers.remove(worker)
+            self._free = deque(one for one in self._free if one is not worker)
+            self._hire()
+
+
+@contextmanager
+def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
+    """Ray with room for the workers, unless it runs already: on the cluster that RAY_ADDRESS names, else here."""
+    if ray.is_initialized():
+        check_room(ray.cluster_resources(), workers, gpus)
+        yield
+        return
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if not os.environ.get("RAY_ADDRESS"):
+        # What is refused is refused before the seconds that Ray takes to start.
+        check_room({"CPU": processors(), "GPU": torch.cuda.device_count()}, workers, gpus)
+        options |= {"num_cpus": workers, "object_store_memory": _OBJECT_STORE, "include_dashboard": False}
+    try:
+        ray.init(**options)
+    except Exception as error:
+        # It raises nothing more particular.
+        raise UserError(f"Ray did not start: {_reason(error)}", "The same command tries again.") from None
+    # Ray tells of a worker that died on standard output, which is for results, and of some only as it ends.
+    with redirect_stdout(sys.stderr):
+        try:
+            check_room(ray.cluster_resources(), workers, gpus)
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _reason(error: BaseException) -> str:
+    """The last line of what a worker wrote, without the traces of Ray's own calls."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1].strip() if lines else type(error).__name__

@@ -1,0 +1,134 @@
+"""Evaluators on workers: each loads its own, and traces are scored as by one process.
+
+Traces are read and made into token ids here, handed out in the windows that one process would score, and their
+judgments come back in order, for one writer.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from stepsight.core.errors import UserError
+from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.dtypes import resolved
+from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder, is_shipped
+from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.abstract import Skip
+from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.scoring.scorer import Scorer, encode_all, fastest_forward, suitable_pass, window_of
+from stepsight.core.servers.address import is_address
+from stepsight.core.trace import Trace
+from stepsight.training.runs.ray_engine import work_on_ray
+
+Window = list[tuple[Trace, Encoded]]
+
+
+def check_for_workers(spec: str, place: Placement) -> None:
+    """Raises `UserError` where workers cannot each have an evaluator of their own: a server has it, or it is spread
+    over devices."""
+    if is_address(spec):
+        raise UserError(
+            f"{spec} is behind a server, which answers many requests at once for one process.",
+            "Leave --engine out; ,requests=N behind the model's name sets how many.",
+        )
+    if place.device_map is not None:
+        raise UserError("a worker of --engine ray has one device.", "Leave --device-map out.")
+
+
+@dataclass(frozen=True)
+class WorkerEvaluator:
+    """An evaluator as workers load it: what `load_evaluator` takes, its fingerprint here, the device and type of
+    its weights there, and the cores of this machine, by which batches are cut."""
+
+    spec: str
+    fingerprint: str
+    place: Placement
+    cores: int
+
+    @property
+    def gpus(self) -> int:
+        """What each worker needs of its own."""
+        return 0 if self.place.on_processor else 1
+
+    def load(self) -> Scorer:
+        """A scorer with it. Raises `UserError` where it is not there, or another one than here."""
+        if Path(self.spec).is_absolute() and not can_load(self.spec):
+            raise UserError(
+                f"a worker finds no evaluator {self.spec!r}.", "It has to lie at the same path on every machine."
+            )
+        evaluator = load_evaluator(self.spec, self.place.device, self.place.dtype)
+        if evaluator.fingerprint != self.fingerprint:
+            raise UserError(f"the evaluator {self.spec!r} is another one on a worker.", "Copy it there.")
+        forward = fastest_forward(evaluator, self.cores) if isinstance(evaluator, ModelEvaluator) else None
+        return Scorer(evaluator, forward)
+
+
+def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEvaluator]:
+    """The evaluator on this machine's processor, where it computes nothing, and as workers load it.
+
+    Raises `UserError` as `load_evaluator` and `check_for_workers` do.
+    """
+    check_for_workers(spec, place)
+    if spec != EQUATIONS:
+        # Their devices may compute well in another type than the processor here.
+        place = resolved(place, evaluator_folder(spec))
+    evaluator = load_evaluator(spec, "cpu", place.dtype)
+    if not is_shipped(spec) and Path(spec).is_dir():
+        # Workers are not in this folder.
+        spec = str(Path(spec).resolve())
+    # Each has one of its own, whatever its number is here.
+    place = replace(place, device="cpu" if place.on_processor else "cuda")
+    return evaluator, WorkerEvaluator(spec, evaluator.fingerprint, place, torch.get_num_threads())
+
+
+class RayScorer:
+    """Scores traces with so many workers on Ray, each with a copy of one evaluator; `evaluator` is the one here."""
+
+    def __init__(self, spec: str, place: Placement, workers: int) -> None:
+        """Starts nothing yet. Raises `UserError` as `load_for_workers` does."""
+        self.evaluator, self._theirs = load_for_workers(spec, place)
+        self._workers = workers
+
+    def score(
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+    ) -> Iterator[Judgment]:
+        """As `Scorer.score`; raises `UserError` as `work_on_ray` does too."""
+        windows = _windows(encode_all(self.evaluator, traces, on_skip), self._window)
+        make = partial(_window_scorer, self._theirs, Mode(mode))
+        with closing(work_on_ray(make, windows, self._workers, self._theirs.gpus)) as scored:
+            for judgments in scored:
+                yield from judgments
+
+    @property
+    def _window(self) -> int:
+        """That of the scorer on a worker."""
+        if not isinstance(self.evaluator, ModelEvaluator):
+            return window_of(type(None))
+        return window_of(PaddedForward if self._theirs.gpus else suitable_pass(self.evaluator))
+
+
+def _windows(encoded: Iterator[tuple[Trace, Encoded]], size: int) -> Iterator[Window]:
+    while window := list(islice(encoded, size)):
+        yield window
+
+
+def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], list[Judgment]]:
+    scorer = theirs.load()
+    return lambda window: list(scorer.score_encoded(window, mode))
+
+
+def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
+    """The scorer of an evaluator in this process, at `place`; or by so many workers on Ray. Raises `UserError` as
+    `load_evaluator` and `load_for_workers` do."""
+    if workers is not None:
+        return RayScorer(spec, place, workers)
+    return Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
