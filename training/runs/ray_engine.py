@@ -31,6 +31,7 @@ ENGINES = (LOCAL, RAY)
 _HELD, _AHEAD = 2, 8
 # Workers that may die over one part, or one after the other before they can begin: then it is no accident.
 _DEATHS = 3
+_AGAIN = "The same command goes on where it stopped."
 _OBJECT_STORE = 200_000_000
 
 
@@ -68,9 +69,7 @@ def work_on_ray(
         try:
             yield from team.work(chain(first, parts))
         except ray.exceptions.RayError as error:
-            raise UserError(
-                f"a worker failed: {_reason(error)}", "The same command goes on where it stopped."
-            ) from None
+            raise UserError(f"a worker failed: {_reason(error)}", _AGAIN) from None
         finally:
             team.end()
 
@@ -168,8 +167,8 @@ class _Team(Generic[Part, Result]):
             if isinstance(error.cause, UserError):
                 raise error.cause from None
             raise
-        except self._ray.exceptions.RayError as error:
-            self._replace(worker, number, error)
+        except self._ray.exceptions.RayError:
+            self._replace(worker, number)
             return
         if number is None:
             self._free.extend([worker] * _HELD)
@@ -181,12 +180,13 @@ class _Team(Generic[Part, Result]):
         if worker in self._workers:
             self._free.append(worker)
 
-    def _replace(self, worker: Any, number: int | None, error: Exception) -> None:
-        """Another worker in the place of one that died, and what it was at for whoever is free next. Raises `error`
-        where too many have died so."""
+    def _replace(self, worker: Any, number: int | None) -> None:
+        """Another worker in the place of one that died, and what it was at for whoever is free next. Raises
+        `UserError` where too many have died so."""
         self._deaths[number] = self._deaths.get(number, 0) + 1
         if self._deaths[number] > _DEATHS:
-            raise error
+            over = "before they could begin" if number is None else "over the same part"
+            raise UserError(f"workers died again and again {over}.", _AGAIN)
         if number is not None:
             self._waiting.appendleft(number)
         if worker in self._workers:
