@@ -53,12 +53,11 @@ def file(tmp_path):
     return path
 
 
-def judged(db):
+def judged(store):
     """What is stored of each trace, each of which has one judgment."""
-    with open_store(db) as store:
-        traces = list(iterate_traces(store, find_dataset(store, "sums").id))
-        assert len(list_evaluators(store)) == 1
-        return {judgment.trace.id: judgment.result.probs for (judgment,) in read_many(store, traces)}
+    traces = list(iterate_traces(store, find_dataset(store, "sums").id))
+    assert len(list_evaluators(store)) == 1
+    return {judgment.trace.id: judgment.result.probs for (judgment,) in read_many(store, traces)}
 
 
 @needs_ray
@@ -82,9 +81,11 @@ def test_judgments_are_those_of_one_process_and_a_run_goes_on(command, tmp_path,
         add(other, TRACES)
     score = ["score", "sums", "--evaluator", tiny]
     assert command(*score, "--db", alone)[0] == 0
+    with open_store(alone) as other:
+        whole = judged(other)
     done = with_a_death(tmp_path / "notes", 1, *score, "--db", db)
     assert f"sums: {COUNT} traces judged by tiny (offline), 0 were judged before." in done.stderr
-    whole, found = judged(alone), judged(db)
+    found = judged(store)
     assert found.keys() == whole.keys()
     assert all((found[name] == whole[name]).all() for name in whole)
     # As if it had been interrupted: only what is missing is judged, by the other command too.
@@ -96,7 +97,7 @@ def test_judgments_are_those_of_one_process_and_a_run_goes_on(command, tmp_path,
     assert [row["n_traces"] for row in rows] == [COUNT] * len(rows) != []
     parts = {line.split()[1] for line in (tmp_path / "again" / "calls").read_text().splitlines()}
     assert len(parts) == 3
-    for name, probs in judged(db).items():
+    for name, probs in judged(store).items():
         np.testing.assert_allclose(probs, whole[name], atol=1e-5)
 
 
@@ -158,5 +159,7 @@ def test_what_a_worker_does_not_find_or_finds_changed(tmp_path, tiny):
     _, theirs = load_for_workers(str(tiny), Placement())
     with pytest.raises(UserError, match="is another one on a worker"):
         replace(theirs, fingerprint="0" * 64).load()
-    with pytest.raises(UserError, match=r"a worker finds no evaluator '.*nowhere'\. It has to lie at the same path"):
+    with pytest.raises(
+        UserError, match=r"a worker finds no evaluator '.*nowhere'\. It has to lie at the same path"
+    ):
         replace(theirs, spec=str(tmp_path / "nowhere")).load()
