@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import binomtest, rankdata
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Weights, chunks, weighted_sums
@@ -41,7 +40,10 @@ def auc(items: Items) -> Value:
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
     positives = int(items.gold.sum())
-    won = rankdata(items.scores)[items.gold].sum() - positives * (positives + 1) / 2
+    value, counts = np.unique(items.scores, return_inverse=True, return_counts=True)[1:]
+    # Of equal scores each has the mean of their ranks.
+    rank = np.cumsum(counts) - (counts - 1) / 2
+    won = rank[value[items.gold]].sum() - positives * (positives + 1) / 2
     return Value(float(won / (positives * (len(items) - positives))))
 
 
@@ -116,6 +118,9 @@ def mcnemar(first: Items, second: Items) -> McNemar:
     only, others = int((one & ~other).sum()), int((other & ~one).sum())
     if not only + others:
         return McNemar(0, 0, Value.none("they are right on the same items"))
+    # Its import takes 50 MB, and only a comparison needs it.
+    from scipy.stats import binomtest
+
     return McNemar(only, others, Value(float(binomtest(only, only + others).pvalue)))
 
 
