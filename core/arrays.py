@@ -1,5 +1,7 @@
 """Array types, named by the type of their numbers."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,4 +12,7 @@ Floats64 = NDArray[np.float64]
 """What metrics are computed in."""
 
 Ints = NDArray[np.int64]
+AnyInts = NDArray[np.integer[Any]]
+"""Columns of large tables, as narrow as their numbers allow."""
+
 Bools = NDArray[np.bool_]

@@ -38,11 +38,15 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> Placement:
     """What the options of `add_placement` say. Of processes launched together, each gets the GPU of its
     `local_rank`. Raises `UserError` where a device is not there or cannot compute in the type."""
+    dtype = args.dtype or STORED
+    place = Placement(args.device or "cpu", dtype, args.device_map)
+    if place == Placement():
+        # A processor is there, and computes in what weights are stored in.
+        return place
     # It brings PyTorch, which a command line is read without.
     from stepsight.core.models.devices import check_placement
 
-    dtype = args.dtype or STORED
-    place = check_placement(Placement(args.device or "cpu", dtype, args.device_map))
+    place = check_placement(place)
     if local_rank is None or not (args.device_map or place.device == "cuda"):
         return place
     if args.device_map:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats64
 from stepsight.core.metrics.bootstrap import Weights, chunks, weighted_sums
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.value import Value
@@ -40,10 +41,11 @@ def auc(items: Items) -> Value:
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
     positives = int(items.gold.sum())
-    value, counts = np.unique(items.scores, return_inverse=True, return_counts=True)[1:]
+    place = _places(items.scores)
+    counts = np.bincount(place)
     # Of equal scores each has the mean of their ranks.
     rank = np.cumsum(counts) - (counts - 1) / 2
-    won = rank[value[items.gold]].sum() - positives * (positives + 1) / 2
+    won = rank[place[items.gold]].sum() - positives * (positives + 1) / 2
     return Value(float(won / (positives * (len(items) - positives))))
 
 
@@ -137,22 +139,23 @@ class _Ladder:
     positive: Any
     negative: Any
     ties: Any
-    tied: Ints
+    tied: AnyInts
 
     @classmethod
     def of(cls, items: Items) -> "_Ladder":
-        value = np.unique(items.scores, return_inverse=True)[1]
-        count = int(value.max()) + 1
-        has_positive = np.bincount(value[items.gold], minlength=count) > 0
-        has_negative = np.bincount(value[~items.gold], minlength=count) > 0
-        # A score begins a rung where it is the first with positives since the last one with negatives.
-        last_negative = np.maximum.accumulate(np.where(has_negative, np.arange(count), -1))
-        last_positive = np.maximum.accumulate(np.where(has_positive, np.arange(count), -1))
-        before = np.append(-1, last_positive[:-1])
-        begins = has_positive & ((before < 0) | (last_negative >= before))
+        value = _places(items.scores)
+        has_positive, has_negative = np.zeros((2, int(value.max()) + 1), np.bool_)
+        has_positive[value[items.gold]] = True
+        has_negative[value[~items.gold]] = True
+        # A score with positives begins a rung unless there is no negative from the one before it up to itself.
+        above = np.flatnonzero(has_positive)
+        begins = np.zeros(len(has_positive), np.bool_)
+        begins[above[0]] = True
+        negatives = np.cumsum(has_negative, dtype=np.int32)
+        begins[above[1:]] = negatives[above[1:]] > (negatives - has_negative)[above[:-1]]
         # Negatives go to the rung of the next positive above them.
-        rung = np.cumsum(begins)
-        rung_of_positive, rung_of_negative = rung - 1, np.where(has_positive, rung - 1, rung)
+        rung = np.cumsum(begins, dtype=np.int32)
+        rung_of_positive, rung_of_negative = rung - np.int32(1), rung - has_positive
         shape = int(rung[-1]) + 1, int(items.trace.max()) + 1
         tie = ~items.gold & has_positive[value]
         tied, place = np.unique(rung_of_positive[value[tie]], return_inverse=True)
@@ -164,7 +167,18 @@ class _Ladder:
         )
 
 
-def _counts(rows: Ints, traces: Ints, shape: tuple[int, int]) -> Any:
+def _places(scores: Floats64) -> NDArray[np.int32]:
+    """The place of each score among the distinct ones, by rising score, shape (n,)."""
+    order = np.argsort(scores)
+    ranked = scores[order]
+    rises = np.zeros(len(scores), np.bool_)
+    np.not_equal(ranked[1:], ranked[:-1], out=rises[1:])
+    place = np.empty(len(scores), np.int32)
+    place[order] = np.cumsum(rises, dtype=np.int32)
+    return place
+
+
+def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
     return csr_array((np.ones(len(rows), np.float32), (rows, traces)), shape=shape)
 
 

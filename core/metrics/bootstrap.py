@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats64
 from stepsight.core.metrics.value import Value
 
 DRAWS = 1000
@@ -48,7 +48,7 @@ def _room(draws: int, traces: int) -> Weights:
         return np.memmap(file, np.uint8, "r+", shape=(draws, traces))
 
 
-def weighted_sums(hits: Sequence[Bools], trace: Ints, weights: Weights) -> Floats64:
+def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Floats64:
     """The number of hits in each resample, shape (hits, draws); each of `hits` has shape (items,)."""
     per_trace = np.stack([np.bincount(trace[hit], minlength=weights.shape[1]) for hit in hits]).astype(np.float32)
     return weighted_totals(per_trace.T, weights).T.astype(np.float64)
@@ -71,7 +71,7 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
             weights.base.madvise(mmap.MADV_DONTNEED)
 
 
-def share(hit: Bools, trace: Ints, weights: Weights | None, lacking: str) -> Value:
+def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
     """The share of hits among items, with its interval where there are `weights` and items of several traces;
     `lacking` is the reason where there are no items."""
     if not len(hit):

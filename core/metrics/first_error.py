@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats64
 from stepsight.core.metrics.bootstrap import Weights, weighted_sums
 from stepsight.core.metrics.items import ONE_CLASS
 from stepsight.core.metrics.table import SILENT, StepTable
@@ -32,9 +32,9 @@ class FirstErrors:
     Of the table's other traces, the gold says too little of `no_gold`, the evaluator of `no_verdict`.
     """
 
-    gold: Ints
-    predicted: Ints
-    trace: Ints
+    gold: AnyInts
+    predicted: AnyInts
+    trace: AnyInts
     called_wrong: Bools
     no_gold: int = 0
     no_verdict: int = 0

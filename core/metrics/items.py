@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats64
 
 NO_ITEMS = "there is nothing to measure"
 ONE_CLASS = "the gold has one class only"
@@ -22,7 +22,7 @@ class Items:
     scores: Floats64
     gold: Bools
     predicted: Bools
-    trace: Ints
+    trace: AnyInts
 
     def __len__(self) -> int:
         return len(self.gold)

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.arrays import Bools, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.table import SILENT, StepTable
@@ -99,7 +99,7 @@ def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
     return table.valid == 1, counts
 
 
-def _items(scores: Floats64, gold: Bools, rule: _Rule, trace: Ints, outputs: Outputs) -> Items:
+def _items(scores: Floats64, gold: Bools, rule: _Rule, trace: AnyInts, outputs: Outputs) -> Items:
     # Probabilities are stored in single precision: a threshold is compared in it too, so that ties are ties.
     single, cut = scores.astype(np.float32), np.float32(rule.cut)
     predicted = single > cut if rule.strict else single >= cut

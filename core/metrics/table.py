@@ -7,11 +7,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
+from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
+from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
-_OF_STEPS = ("trace", "position", "label", "valid", "validity", "redundancy", "probs")
+_OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs")
 
 SILENT = -1
 """In place of a gold label, or of a first error, where there is none."""
@@ -22,19 +23,17 @@ class StepTable:
     """`n` steps of `len(ids)` traces.
 
     Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based; `label`, 0 1 2 or `SILENT`;
-    `valid`, 0 1 or `SILENT`; `validity` and `redundancy`, the least `s_val` and the greatest `s_red` of the step's
-    sub-steps (NaN where the evaluator gave none). `probs`, (n, 3), is the row of the least valid sub-step. Scores
-    have the precision that the store keeps; what is computed from them is computed in double. Of shape (traces,):
-    `solution`, the evaluator's own score of the whole, else NaN; `groups`, the class that the benchmark puts the
-    trace in, else "".
+    `valid`, 0 1 or `SILENT`; `redundancy`, the greatest `s_red` of the step's sub-steps. `probs`, (n, 3), is the
+    row of the least valid sub-step. Where the evaluator gave none, both are NaN. Scores have the precision that the
+    store keeps; what is computed from them is computed in double. Of shape (traces,): `solution`, the evaluator's
+    own score of the whole, else NaN; `groups`, the class that the benchmark puts the trace in, else "".
     """
 
     ids: tuple[str, ...]
-    trace: Ints
-    position: Ints
-    label: Ints
-    valid: Ints
-    validity: Floats32
+    trace: AnyInts
+    position: AnyInts
+    label: AnyInts
+    valid: AnyInts
     redundancy: Floats32
     probs: Floats32
     solution: Floats64
@@ -46,6 +45,11 @@ class StepTable:
     @property
     def traces(self) -> int:
         return len(self.ids)
+
+    @property
+    def validity(self) -> Floats32:
+        """The least `s_val` of each step's sub-steps, shape (n,)."""
+        return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:
         """0-based first error of each trace by the gold; `SILENT` where there is none."""
@@ -95,7 +99,7 @@ class TableBuilder:
     def build(self) -> StepTable:
         counts = np.array([len(part) for part in self._score_parts], np.int64)
         gold = np.concatenate([*self._gold_parts, np.empty((0, 2), np.int8)]).astype(np.int64)
-        numbers = np.concatenate([*self._score_parts, np.empty((0, 5), np.float32)])
+        numbers = np.concatenate([*self._score_parts, np.empty((0, 4), np.float32)])
         starts = np.cumsum(counts) - counts
         return StepTable(
             ids=tuple(self.ids),
@@ -103,9 +107,8 @@ class TableBuilder:
             position=np.arange(len(numbers)) - np.repeat(starts, counts),
             label=gold[:, 0],
             valid=gold[:, 1],
-            validity=numbers[:, 0],
-            redundancy=numbers[:, 1],
-            probs=numbers[:, 2:],
+            redundancy=numbers[:, 0],
+            probs=numbers[:, 1:],
             solution=np.array(self.solutions, np.float64),
             groups=tuple(self.groups),
         )
@@ -146,7 +149,7 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
     return {name: table.where(shown & (third == index)) for index, name in enumerate(Third)}
 
 
-def thirds(position: Ints, count: Ints) -> Ints:
+def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
     """The place in `Third` of steps at 0-based positions among `count`, shape (n,)."""
     return 3 * position // np.maximum(count, 1)
 
@@ -173,9 +176,9 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
-    """Columns validity, redundancy, neg, neu, pos; NaN where there are no scores."""
+    """Columns redundancy, neg, neu, pos; NaN where there are no scores."""
     if scores is None:
-        return np.full((len(trace.steps), 5), np.nan, np.float32)
+        return np.full((len(trace.steps), 4), np.nan, np.float32)
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
     owners = trace.owners
@@ -184,6 +187,6 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
     np.maximum.at(redundancy, owners, scores.redundancy)
     silent = np.zeros(len(trace.steps), np.bool_)
     np.logical_or.at(silent, owners, scores.probs.sum(axis=1) == 0)
-    columns = np.column_stack([least.validity, redundancy, least.probs])
+    columns = np.column_stack([redundancy, least.probs])
     columns[silent] = np.nan
     return columns

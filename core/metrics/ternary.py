@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.arrays import Floats64, Ints
+from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, auc_draws, f1
 from stepsight.core.metrics.bootstrap import Weights, weighted_sums
@@ -19,29 +19,31 @@ _CLASSES = [int(label) for label in Label]
 class Classified:
     """`n` labelled steps: `probs` (n, 3); `gold`, `predicted` and `trace` (n,)."""
 
-    probs: Floats64
-    gold: Ints
-    predicted: Ints
-    trace: Ints
+    probs: Floats32
+    gold: AnyInts
+    predicted: AnyInts
+    trace: AnyInts
 
     def __len__(self) -> int:
         return len(self.gold)
 
     def against_rest(self, label: Label) -> Items:
         """The items of one class against the other two."""
-        return Items(self.probs[:, label], self.gold == label, self.predicted == label, self.trace)
+        return Items(
+            self.probs[:, label].astype(np.float64), self.gold == label, self.predicted == label, self.trace
+        )
 
 
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
     """Every labelled step with scores, classified by argmax; with `label`, as that class where its probability is
     at least `tau`, else as the likelier of the other two."""
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
-    probs = table.probs[kept].astype(np.float64)
-    predicted = probs.argmax(axis=1) if len(probs) else np.empty(0, np.int64)
+    probs = table.probs[kept]
+    predicted = probs.argmax(axis=1).astype(np.int8) if len(probs) else np.empty(0, np.int8)
     if label is not None and len(probs):
         rest = probs.copy()
         rest[:, label] = -1
-        predicted = np.where(probs[:, label] >= tau, int(label), rest.argmax(axis=1))
+        predicted = np.where(probs[:, label] >= tau, np.int8(label), rest.argmax(axis=1).astype(np.int8))
     return Classified(probs, table.label[kept], predicted, table.trace[kept])
 
 

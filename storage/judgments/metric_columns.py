@@ -3,17 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Ints
+from stepsight.core.arrays import AnyInts, Ints
 from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.storage.database.schema import (
+    DIGEST_LENGTH,
     CalibrationRow,
     DatasetRow,
     JudgedRow,
@@ -39,12 +41,12 @@ class Gold:
     dataset: Dataset
     trace_ids: Ints
     ids: tuple[str, ...]
-    digests: tuple[str, ...]
+    digests: NDArray[np.bytes_]
     groups: tuple[str, ...]
     counts: Ints
-    label: Ints
-    valid: Ints
-    substeps: Ints
+    label: AnyInts
+    valid: AnyInts
+    substeps: AnyInts
     kept: Ints | None = None
 
     @cached_property
@@ -56,15 +58,15 @@ class Gold:
         return inside
 
     @cached_property
-    def trace(self) -> Ints:
+    def trace(self) -> AnyInts:
         """The place of each step's trace, shape (steps,)."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
+        return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
 
     @cached_property
-    def position(self) -> Ints:
+    def position(self) -> AnyInts:
         """The place of each step in its trace, shape (steps,)."""
-        starts = np.cumsum(self.counts) - self.counts
-        return np.arange(len(self.label)) - np.repeat(starts, self.counts)
+        starts = (np.cumsum(self.counts) - self.counts).astype(np.int32)
+        return np.arange(len(self.label), dtype=np.int32) - np.repeat(starts, self.counts)
 
     def ends_at_first_error(self) -> bool:
         """Whether the labelled traces stop at their first error, so that their endings give it away: at least nine
@@ -84,29 +86,35 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
         .where(TraceRow.dataset_id == dataset.id)
         .order_by(TraceRow.position)
     )
-    columns: tuple[list[Any], ...] = ([], [], [], [], [])
+    names: list[str] = []
+    groups: list[str] = []
+    numbers, digests = [np.empty((0, 2), np.int64)], [np.empty(0, f"S{DIGEST_LENGTH}")]
     with store.read() as session:
         for part in session.execute(traces, execution_options=IN_PARTS).partitions():
-            for column, values in zip(columns, zip(*part, strict=True), strict=True):
-                column.extend(values)
+            ids, some, texts, counts, of = zip(*part, strict=True)
+            names.extend(some)
+            # Thousands of traces share a name of few.
+            groups.extend(intern(str(group)) for group in of)
+            numbers.append(np.column_stack([ids, counts]))
+            digests.append(np.array([text.encode() for text in texts], digests[0].dtype))
         label, valid, substeps = _read_steps(session, dataset.id)
-    ids, names, digests, counts, groups = columns
+    trace_ids, counts = np.concatenate(numbers).T
     # Traces that were added between the queries come last.
-    steps = sum(counts)
+    steps = int(counts.sum())
     return Gold(
         dataset=dataset,
-        trace_ids=np.array(ids, np.int64),
+        trace_ids=trace_ids,
         ids=tuple(names),
-        digests=tuple(digests),
-        groups=tuple(map(str, groups)),
-        counts=np.array(counts, np.int64),
+        digests=np.concatenate(digests),
+        groups=tuple(groups),
+        counts=counts,
         label=label[:steps],
         valid=valid[:steps],
         substeps=substeps[:steps],
     )
 
 
-def _read_steps(session: Session, dataset_id: int) -> tuple[Ints, Ints, Ints]:
+def _read_steps(session: Session, dataset_id: int) -> tuple[AnyInts, AnyInts, AnyInts]:
     of_dataset = TraceRow.dataset_id == dataset_id
     steps = (
         select(StepRow.label, StepRow.valid)
@@ -128,8 +136,8 @@ def _read_steps(session: Session, dataset_id: int) -> tuple[Ints, Ints, Ints]:
         labels.append(np.array(rows, np.int8))
     for numbers in session.scalars(substeps, execution_options=IN_PARTS).partitions():
         counts.append(np.array(numbers, np.int32))
-    gold = np.concatenate(labels).astype(np.int64)
-    return gold[:, 0], gold[:, 1], np.concatenate(counts).astype(np.int64)
+    gold = np.concatenate(labels)
+    return gold[:, 0], gold[:, 1], np.concatenate(counts)
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
@@ -147,7 +155,7 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
     judged = np.zeros(len(ends), np.bool_)
     for trace_id, stored, digest, data, whole in _judgments(store, gold.dataset.id, evaluator_id, mode):
         place = places.get(trace_id)
-        if place is None or digest != gold.digests[place]:
+        if place is None or digest.encode() != gold.digests[place]:
             continue
         own = slice(first_substep[place], first_substep[place] + sizes[place])
         rows = _rows(data, step_ends[own] - own.start, stored, mode, None if last is None else int(last[place]))
@@ -205,25 +213,28 @@ def _rows(data: bytes, step_ends: Ints, stored: str, mode: Mode, last: int | Non
 
 
 def build_columns(gold: Gold, probs: Rows, solution: NDArray[np.float64]) -> StepTable:
-    """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does."""
-    starts = np.cumsum(gold.substeps) - gold.substeps
-    silent = (probs.sum(axis=1) == 0) | np.isnan(probs[:, 0])
-    validity = np.where(silent, np.nan, probs[:, 1] + probs[:, 2])
-    owners = np.repeat(np.arange(len(gold.substeps)), gold.substeps)
-    # The row of the least valid sub-step, the first of equal ones: sorted by step and then validity.
-    order = np.lexsort((np.arange(len(owners)), validity, owners))
-    least = order[starts] if len(starts) else np.empty(0, np.int64)
-    unsaid = np.maximum.reduceat(silent, starts) if len(starts) else np.empty(0, np.bool_)
-    redundancy = np.maximum.reduceat(probs[:, 1], starts) if len(starts) else np.empty(0, np.float32)
+    """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does. Where each
+    step has one, they are the table's, not copies."""
+    unsaid = (probs.sum(axis=1) == 0) | np.isnan(probs[:, 0])
+    redundancy = probs[:, Label.NEU]
+    if (gold.substeps > 1).any():
+        starts = np.cumsum(gold.substeps) - gold.substeps
+        validity = np.where(unsaid, np.nan, redundancy + probs[:, Label.POS])
+        owners = np.repeat(np.arange(len(gold.substeps)), gold.substeps)
+        # The row of the least valid sub-step, the first of equal ones: sorted by step and then validity.
+        order = np.lexsort((np.arange(len(owners)), validity, owners))
+        probs, redundancy = probs[order[starts]], np.maximum.reduceat(redundancy, starts)
+        unsaid = np.maximum.reduceat(unsaid, starts)
+    if unsaid.any():
+        probs, redundancy = np.where(unsaid[:, None], np.nan, probs), np.where(unsaid, np.nan, redundancy)
     return StepTable(
         ids=gold.ids,
         trace=gold.trace,
         position=gold.position,
         label=gold.label,
         valid=gold.valid,
-        validity=np.where(unsaid, np.nan, validity[least]),
-        redundancy=np.where(unsaid, np.nan, redundancy),
-        probs=np.where(unsaid[:, None], np.nan, probs[least]),
+        redundancy=redundancy,
+        probs=probs,
         solution=solution,
         groups=gold.groups,
     )

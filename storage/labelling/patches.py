@@ -86,9 +86,10 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
             raise UserError(
                 f"{where}: {gold.dataset.name} has no such trace.", f"It is a patch of {patch.dataset}."
             )
-        if gold.digests[place] != change.digest:
+        digest = gold.digests[place].decode()
+        if digest != change.digest:
             raise UserError(
-                f"{where}: the trace in {gold.dataset.name} is another one ({gold.digests[place]:.12}…) than the"
+                f"{where}: the trace in {gold.dataset.name} is another one ({digest:.12}…) than the"
                 f" patch was made for ({change.digest:.12}…).",
                 "Import the file that the patch was made for, or export the patch again.",
             )

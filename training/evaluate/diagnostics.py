@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import Floats64
+from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, auc_draws, f1, precision, recall
@@ -32,12 +32,12 @@ def is_three_way(subject: Subject) -> bool:
     return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
 
 
-def lacking(labels: NDArray[np.int64]) -> list[Label]:
+def lacking(labels: AnyInts) -> list[Label]:
     """The classes that labels have none of."""
     return [label for label in Label if not (labels == label).any()]
 
 
-def shares(labels: NDArray[np.int64]) -> Floats64:
+def shares(labels: AnyInts) -> Floats64:
     """The share of each class among labels, shape (3,); NaN where there are none."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):

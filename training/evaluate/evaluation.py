@@ -471,8 +471,7 @@ def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
     """A baseline on the steps alone of which an evaluator says something, which its figures count; both are of the
     same traces."""
     silent = np.isnan(row.subject.table.validity)
-    table = replace(
-        rival.subject.table, validity=np.where(silent, np.float32(np.nan), rival.subject.table.validity)
-    )
+    probs = np.where(silent[:, None], np.float32(np.nan), rival.subject.table.probs)
+    table = replace(rival.subject.table, probs=probs)
     subject = Subject(table, Outputs.CHECKS, rival.subject.thresholds)
     return replace(rival, subject=subject, measured=protocol(subject, rival.errors, weights, row.measured))

@@ -17,7 +17,8 @@ from stepsight.training.evaluate.evaluation import MODES, Evaluation, evaluate
 from stepsight.training.report.dataset import dataset_part, evaluators_part, plots_of, tables_of
 from stepsight.training.report.figures import write_pictures
 from stepsight.training.report.html import Part, page_html
-from stepsight.training.report.patched import Patched, patched_part
+from stepsight.training.report.patched import Patched
+from stepsight.training.report.patched_part import patched_part
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown

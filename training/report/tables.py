@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import pandas as pd
 
 from stepsight.core.files import inert
 from stepsight.core.metrics.value import Value
@@ -103,6 +102,9 @@ def to_csv(table: Table) -> str:
     """A header of keys and a row per row; a value is a fraction with all its digits, and empty where there is none.
     A column of values is followed by `KEY_low` and `KEY_high` where any has an interval. Names that a spreadsheet
     would take for formulas have an apostrophe before them."""
+    # Its import takes 60 MB, and a terminal's tables need none of it.
+    import pandas as pd
+
     columns: dict[str, pd.Series] = {}
     for place, column in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
@@ -160,6 +162,8 @@ def _markdown(text: str) -> str:
 
 def to_latex(table: Table) -> str:
     """A `table` environment in the manner of booktabs, intervals small behind their values, the notes below."""
+    import pandas as pd
+
     cells = pd.DataFrame(
         [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
         columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.evaluation.critics import add_critic, as_asked
+from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
 from stepsight.core.errors import UserError
@@ -18,7 +17,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.runs.ray_scoring import check_for_workers, open_scorer
 
 
 def find_evaluators(
@@ -52,6 +50,8 @@ def find_evaluators(
             run.go_on(evaluator)
         return evaluators
     if workers is not None:
+        from stepsight.training.runs.ray_scoring import check_for_workers
+
         for name in names:
             check_for_workers(name, place)
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
@@ -109,6 +109,10 @@ class _Run:
         """
         if not can_load(name):
             return None
+        # They bring PyTorch, which stored judgments are measured without.
+        from stepsight.app.commands.evaluation.critics import confirm, judge, report
+        from stepsight.training.runs.ray_scoring import open_scorer
+
         scorer = open_scorer(name, self.place, self.workers)
         evaluator = scorer.evaluator
         if fingerprint is not None and evaluator.fingerprint != fingerprint:

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import torch
-from torch import distributed
-
 if TYPE_CHECKING:
     # It brings SQLAlchemy, and a file is scored without a database.
     from stepsight.storage.traces.queries import StoredTrace
@@ -39,6 +36,9 @@ class Processes:
         """The sum of a number that each has; all of them have to ask for it, and wait for each other."""
         if self.count == 1:
             return number
+        # Its import takes seconds, and most commands run alone.
+        import torch
+        from torch import distributed
 
         if not distributed.is_initialized():
             # Beside the GPUs: they have nothing to tell each other but that they are done.
@@ -59,6 +59,7 @@ def launched() -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
+    from torch import distributed
 
     try:
         yield Processes(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.evaluation.critics import add_critic, as_asked, confirm, judge, report
+from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
+from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes, launched
 from stepsight.app.commands.options import add_db, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement

@@ -77,7 +77,7 @@ def test_from_a_dispute_to_changed_gold(
     assert said(changed) == said(gold) | {"clean": [(Label.NEU, 1)], "error": [(Label.POS, 1), (Label.POS, 1)]}
     # In memory only, and the judgments still belong to their traces.
     assert said(read_gold(store, dataset)) == said(gold)
-    assert changed.digests == gold.digests
+    assert changed.digests is gold.digests
     opened, _ = make_patch(store, dataset, DisputeState.OPEN)
     assert [(one.step, one.new) for one in opened.changes] == [(0, "neg")]
 

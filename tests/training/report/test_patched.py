@@ -12,7 +12,8 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
 from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report import patched
-from stepsight.training.report.patched import Patched, counts, evaluate_patched, patched_part
+from stepsight.training.report.patched import Patched, counts, evaluate_patched
+from stepsight.training.report.patched_part import patched_part
 from stepsight.training.report.report import make_report
 from stepsight.training.report.tables import Table, to_csv
 from tests.storage.samples import add, evaluator

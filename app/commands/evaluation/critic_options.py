@@ -1,0 +1,45 @@
+"""How critics are asked: options of commands that run one. Needs no PyTorch."""
+
+import argparse
+from collections.abc import Sequence
+
+from stepsight.app.commands.options import positive
+from stepsight.core.critics.presets import list_presets
+from stepsight.core.critics.settings import with_options
+from stepsight.core.errors import UserError
+from stepsight.core.servers.address import CRITIC
+
+
+def add_critic(parser: argparse.ArgumentParser) -> None:
+    """`--critic`, `--samples`, `--temperature` and `--yes`, for `as_asked` and `critics.confirm`."""
+    group = parser.add_argument_group("where the evaluator is a critic, a chat model behind a server")
+    group.add_argument(
+        "--critic",
+        metavar="PRESET",
+        help=f"what it is asked: {', '.join(list_presets())}, or a YAML file (default: by the model's name)",
+    )
+    group.add_argument(
+        "--samples",
+        type=positive(int),
+        metavar="N",
+        help="answers to each question; their shares are probabilities",
+    )
+    group.add_argument("--temperature", type=float, metavar="T", help="at which answers are drawn")
+    group.add_argument("--yes", action="store_true", help="in hindsight, do not ask before many calls are made")
+
+
+def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
+    """The names of evaluators, those of critics with the options. Raises `UserError` where there are options and no
+    critic."""
+    options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and not any(map(_is_critic, specs)):
+        raise UserError(
+            "--critic, --samples and --temperature go with a critic.",
+            "Give --evaluator critic:http://HOST/v1#MODEL.",
+        )
+    return [with_options(spec, given) if given and _is_critic(spec) else spec for spec in specs]
+
+
+def _is_critic(spec: str) -> bool:
+    return spec.startswith(f"{CRITIC}:")
