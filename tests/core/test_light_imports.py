@@ -29,10 +29,9 @@ def loaded(modules):
         ({f"metrics.{name}" for name in WITH_STATISTICS}, {"scipy", "pandas"}),
         (
             {
+                *(f"hubs.{path.stem}" for path in (ROOT / "core" / "hubs").glob("*.py") if path.stem != "__init__"),
                 "models.location",
-                "models.hub",
                 "models.memory",
-                "models.public",
                 "models.placement",
                 "models.dtypes",
                 "prompts.template",

@@ -89,9 +89,12 @@ class _Run:
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def go_on(self, stored: StoredEvaluator) -> None:
-        """`complete` one that is known by what it is stored as."""
+        """`complete` one that is known by what it is stored as. Where it has judged everything it is not loaded,
+        which takes more time and memory than measuring most datasets."""
         if is_address(stored.name):
             # A server may be another one now, and its calls may cost money.
+            return
+        if not count_missing(self.store, self.dataset.id, stored.id, self.mode):
             return
         name = stored.name.removesuffix(typed_name("", stored.dtype))
         if can_load(name) and self._dtype(name) == stored.dtype:

@@ -61,6 +61,21 @@ def same(store: Store, traces: list[StoredTrace], evaluator_id: int, mode: Mode)
     return len(places)
 
 
+def test_a_step_takes_22_bytes_where_none_has_sub_steps(sqlite_store: Store) -> None:
+    """Four for each of trace, position and three probabilities, one of which is the redundancy; one for either
+    gold."""
+    steps = Trace("plain", "q", (Step(("a",), Label.POS), Step(("b",), Label.NEG)))
+    stored = add(sqlite_store, [steps])
+    asked = evaluator(sqlite_store).id
+    probs = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], np.float32)
+    save_judgments(sqlite_store, asked, [Judgment(stored[0], Mode.ONLINE, StepScores(probs))])
+    table = read_table(sqlite_store, gold_of(sqlite_store), asked, Mode.ONLINE)
+    np.testing.assert_array_equal(table.redundancy, probs[:, Label.NEU])
+    assert np.shares_memory(table.redundancy, table.probs)
+    columns = (table.trace, table.position, table.label, table.valid, table.probs)
+    assert sum(column.nbytes for column in columns) == 22 * len(table)
+
+
 def test_gold(store: Store, traces: list[StoredTrace]) -> None:
     gold = gold_of(store)
     assert gold.ids == ("error", "clean", "missing", "first")

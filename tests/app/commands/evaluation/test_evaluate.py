@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
+from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
 from tests.training.small_runs import forked_pair
@@ -265,6 +268,22 @@ def test_an_evaluator_that_can_run_scores_what_is_missing(
         assert by_name(found, mode=mode)["tiny"]["n_traces"] == 4
     again = evaluated(command, sqlite_store.name, "--dataset", "sums", "--evaluator", tiny)
     assert again == found
+
+
+def test_what_is_stored_is_measured_without_what_runs_evaluators(command: Command, db: str) -> None:
+    """PyTorch and pandas take more memory than 100,000 traces."""
+    evaluated(command, db, "--dataset", "sums", "--evaluator", "mini-causal")
+    for form in ((), ("--json",)):
+        line = ["evaluate", "--dataset", "sums", "--db", db, "--draws", "20", *form]
+        code = f"""
+import sys
+from stepsight.app.commands.cli import main
+heavy = ("torch", "pandas", "pyarrow", "plotly", "scipy.stats", "sklearn")
+sys.exit(main({line!r}) or " ".join(name for name in heavy if name in sys.modules) or None)"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "first" in done.stdout
+        assert "mini-causal" in done.stdout
 
 
 def test_weights_of_another_type_are_measured_by_themselves(
