@@ -21,10 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
-from stepsight.app.access.access import Access
-from stepsight.app.access.gate import Gate
 from stepsight.app.access.headers import FreshFiles, PrivateHeaders
-from stepsight.app.access.login import login_routes
 from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import PREFIX, build_api, invalid_request
@@ -57,10 +54,13 @@ from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
+from stepsight.app.web.access import Access
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
+from stepsight.app.web.gate import Gate
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
+from stepsight.app.web.login import login_routes
 from stepsight.app.web.requests import Failures, Requests
 from stepsight.app.web.standings import Standings
 from stepsight.app.web.standings import router as standing_routes
@@ -90,7 +90,7 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Pages are those of `app.web.pages.PAGES`.
+    """The whole application, ready for uvicorn. Pages are those of `app.access.pages.PAGES`.
 
     With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
     that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is

@@ -12,9 +12,10 @@
 - description: what is known of an evaluator that is not loaded
 - hubs: evaluators on a model hub, and those fetched from one
 - models: a checkpoint in memory: backbone, head, placement
-- formats: the layouts of checkpoints, one module each, and finding and loading one
+- formats: the layouts of checkpoints, one module each, and finding one
 - prompts: a trace as token ids
-- servers: evaluators that run elsewhere, and requests to them
+- servers, critics: asking evaluators that run elsewhere, and those that write their verdicts
+- evaluators: all kinds of them, loaded
 - scoring: traces into judgments, and the evidence in them
 - metrics: judgments against gold, people against people, and the paper's figures
 """

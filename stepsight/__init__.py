@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stepsight.core.formats.loading import load_evaluator
+    from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scores import Hindsight
     from stepsight.core.scoring.client import Client
     from stepsight.core.scoring.scorer import Scorer
@@ -36,7 +36,7 @@ _HOMES = {
     "Trace": "core.trace",
     "frame": "storage.exports.frames",
     "frame_of": "training.report.frames",
-    "load_evaluator": "core.formats.loading",
+    "load_evaluator": "core.evaluators.loading",
     "open_store": "storage.database.store",
 }
 

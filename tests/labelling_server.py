@@ -13,9 +13,9 @@ from multiprocessing.process import BaseProcess
 import uvicorn
 from fastapi import FastAPI
 
-from stepsight.app.access.access import Access
 from stepsight.app.commands.server.app import listen
 from stepsight.app.relabel.api import router
+from stepsight.app.web.access import Access
 from stepsight.storage.database.store import Store, open_store
 from tests.forked import FORK
 

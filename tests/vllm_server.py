@@ -20,7 +20,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.model import VALIDITY as VALIDITY
 from stepsight.core.models.model import Rows

@@ -1,6 +1,7 @@
-"""Who may ask for what, and who is asking.
+"""Who may do what: below all pages and routes.
 
 - rights, rules: what people may do, and how routes say what they need
-- access, login, current: who is asking; logging in; the request that is being answered
-- gate, headers: requests that come in at all; what responses let a page do
+- pages: the pages, and who may open them
+- current: the request that is being answered
+- headers: what responses let a page do
 """

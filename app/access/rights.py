@@ -45,7 +45,7 @@ def user_of_request(request: Asked) -> User:
 
 
 def state_of(request: Asked) -> dict[str, Any]:
-    """What `app.access.access` knows of who asks: `user`, and the `rights` of the moment."""
+    """What `app.web.access` knows of who asks: `user`, and the `rights` of the moment."""
     inner = request.request if isinstance(request, gr.Request) else request
     assert inner is not None, "an event that came without a request"
     state: dict[str, Any] = inner.scope["state"]
@@ -124,7 +124,7 @@ def require(request: Asked, *rights: Right) -> User | None:
 class Needs:
     """What a route says of who may ask for it: whoever has one of the rights, and without rights everybody.
 
-    As a dependency of the route it gives who asks. `app.access.access` reads it from the route and refuses others
+    As a dependency of the route it gives who asks. `app.web.access` reads it from the route and refuses others
     before the route is reached; a route that says nothing is not there at all.
     """
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, compile_path
 
+from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import LOOKING, Needs, Right
-from stepsight.app.web.pages import PAGES
 
 LOGIN = "/login"
 API = "/api/v1"

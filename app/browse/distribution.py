@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
-from stepsight.app.web.text import counted
 from stepsight.core.arrays import Ints
 from stepsight.storage.browse.distribution import Distribution
 from stepsight.storage.browse.step_gold import STEP_GOLD

@@ -8,8 +8,8 @@ from markupsafe import Markup
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.distribution import bin_words
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
+from stepsight.app.markup.text import counted
 from stepsight.app.web.html import macro
-from stepsight.app.web.text import counted
 from stepsight.storage.browse.metadata import MetaCondition
 
 Counts = Mapping[str, Mapping[str, int]]

@@ -4,9 +4,9 @@ import re
 
 from markupsafe import Markup
 
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.marking import Span, mark_spans, read_pieces
-from stepsight.app.web.text import text_html
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.marking import Span, mark_spans, read_pieces
+from stepsight.app.markup.text import text_html
 
 _BEFORE = 40
 _LONGEST_FORMULA = 200

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from stepsight.app.access.rights import Right, may
+from stepsight.app.markup.text import counted
 from stepsight.app.web.html import macro
-from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation

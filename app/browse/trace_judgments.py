@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Spent

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.facets import MISTAKES
 from stepsight.app.browse.hits import excerpt, marked_html
+from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import NOTABLE
-from stepsight.app.web.text import text_html
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 

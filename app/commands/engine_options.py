@@ -3,8 +3,6 @@
 import argparse
 import os
 
-import torch
-
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
 from stepsight.training.runs.ray_engine import ENGINES, LOCAL, RAY, import_ray
@@ -39,4 +37,7 @@ def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1)
 
 
 def _room(place: Placement) -> int:
+    # It is heavy, and not needed to read what was asked for.
+    import torch
+
     return os.cpu_count() or 1 if place.on_processor else max(1, torch.cuda.device_count())

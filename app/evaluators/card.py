@@ -6,8 +6,8 @@ from functools import cache
 
 from markupsafe import Markup
 
+from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.web.html import macro
-from stepsight.app.web.markdown import markdown_html
 from stepsight.core.files import asset
 from stepsight.core.models.location import shipped_evaluators
 

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Needs, Right, has_right
 from stepsight.app.jobs.form import judge_form
+from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.html import render
-from stepsight.app.web.text import counted
 from stepsight.core.sizes import sized
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs

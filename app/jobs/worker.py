@@ -153,7 +153,7 @@ class Worker:
     def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
         """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
         # They bring PyTorch, and the hub's client.
-        from stepsight.core.formats.describing import describe_fetched
+        from stepsight.core.evaluators.describing import describe_fetched
         from stepsight.core.hubs.fetching import fetch
         from stepsight.core.hubs.remote import look_up
 
@@ -221,7 +221,7 @@ class Worker:
     def _load(self, job: Job) -> "Evaluator":
         """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
         beside."""
-        from stepsight.core.formats.loading import load_evaluator
+        from stepsight.core.evaluators.loading import load_evaluator
 
         place = self.place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, Response
 
-from stepsight.app.access.login import enter
 from stepsight.app.access.rights import Needs
 from stepsight.app.access.rules import LOGIN
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
+from stepsight.app.web.login import enter
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.invitations import accept, find_invitation

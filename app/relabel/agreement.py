@@ -9,13 +9,13 @@ from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, has_right
+from stepsight.app.markup.text import counted
 from stepsight.app.relabel.adjudicate import AdjudicationAddress
 from stepsight.app.relabel.agreement_heatmap import Heatmap, Order, heatmap_rows
 from stepsight.app.relabel.agreement_measure import CampaignAgreement, measure_agreement
 from stepsight.app.relabel.campaigns import choose_html, terms
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
-from stepsight.app.web.text import counted
 from stepsight.core.metrics.value import Value
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import ForbiddenError, Store

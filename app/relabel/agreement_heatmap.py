@@ -7,8 +7,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from stepsight.app.markup.text import MARKS
 from stepsight.app.relabel.agreement_tables import agreeing_shares, gold_name
-from stepsight.app.web.text import MARKS
 from stepsight.core.arrays import Floats64
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.ratings import RATING_NAMES

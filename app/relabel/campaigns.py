@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Right, may
 from stepsight.app.browse.facets import meta_words
+from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
-from stepsight.app.web.text import counted
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns

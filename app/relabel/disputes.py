@@ -15,10 +15,10 @@ from markupsafe import Markup
 from pydantic import AfterValidator
 
 from stepsight.app.access.rights import Annotator, Needs, Right, find_user_of, has_right, user_of_request
+from stepsight.app.markup.text import MARKS
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
-from stepsight.app.web.text import MARKS
 from stepsight.core.errors import UserError
 from stepsight.core.label_patch import GOLD_VALUES, format_patch, gold_of
 from stepsight.core.trace import check_text

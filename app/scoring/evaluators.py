@@ -19,7 +19,7 @@ from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, d
 from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, list_fetched
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.dtypes import resolved

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import Needs
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.page_address import Query, read_query
-from stepsight.app.web.pages import PAGES
 
 PART = "stepsight-part"
 """The request header with which a page's script asks for the content alone."""
@@ -18,7 +18,7 @@ Content = Callable[[Query, Request], Markup]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """The route of the page of that name (see `app.web.pages.PAGES`), which shows the `content` of its address.
+    """The route of the page of that name (see `app.access.pages.PAGES`), which shows the `content` of its address.
 
     That stands in an element with the id `part`, or the page's name.
     """

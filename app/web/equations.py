@@ -2,10 +2,10 @@
 
 from markupsafe import Markup, escape
 
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.marking import Span, mark_spans, read_pieces
+from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import macro
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.marking import Span, mark_spans, read_pieces
-from stepsight.app.web.text import text_html
 from stepsight.core.equations.checks import Check
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.trace import Trace

@@ -7,10 +7,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.access.current import request_id
+from stepsight.app.access.pages import PAGES
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
-from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from stepsight.storage.database.stored_json import DamagedError

@@ -1,7 +1,7 @@
 """Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
 
 Every template knows `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`, and the filters `maths`, which is
-`app.web.text.text_html`, `markdown`, which is `app.web.markdown.markdown_html`, `counted`, and `sized`.
+`app.markup.text.text_html`, `markdown`, which is `app.markup.markdown.markdown_html`, `counted`, and `sized`.
 """
 
 from pathlib import Path
@@ -9,10 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from stepsight.app.access.pages import PAGES
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, text_html
 from stepsight.app.web.bundles import ADDRESSES
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.pages import PAGES
-from stepsight.app.web.text import MARKS, TERMS, VERDICT_WORDS, counted, text_html
 from stepsight.core.sizes import sized
 from stepsight.core.templates import load_templates
 

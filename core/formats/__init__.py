@@ -1,8 +1,6 @@
 """Checkpoint formats, one module each; a new one is a module and a line in `recognition`.
 
 - recognition: the formats there are, and which of them a folder is in
-- loading: an evaluator from a folder
-- describing: what a fetched evaluator is, by loading it once
 - format: what the module of a format has to offer
 - stepsight: our own, and any backbone with a score head
 - reasoneval, math_shepherd, qwen_prm: three public families

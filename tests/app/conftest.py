@@ -28,8 +28,8 @@ def pages_are_only_mounted() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def evidence_is_waited_for() -> Iterator[None]:
-    """However busy the machine is, what a page shows is there when it is asked for; that it comes later has tests of
-    its own."""
+    """However busy the machine is, what a page shows is there when it is asked for; that it may come later has
+    tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence_page, "_PATIENCE", 60.0)
         yield

@@ -5,7 +5,7 @@ import time
 
 from sqlalchemy import select, update
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import JudgmentRow, now

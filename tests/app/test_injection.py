@@ -5,13 +5,13 @@ import io
 
 import pytest
 
-from stepsight.app.web.text import text_html
+from stepsight.app.markup.text import text_html
 from stepsight.core.errors import UserError
 from stepsight.core.files import csv_text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
+from tests.app.elements import read
 from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS
-from tests.app.markup import read
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
 

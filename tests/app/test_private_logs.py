@@ -11,8 +11,8 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.storage.people.invitations import invite
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
-from tests.app.access.test_access import EXPECTED, concrete
 from tests.app.processes import until
+from tests.app.web.test_access import EXPECTED, concrete
 from tests.forked import Forked
 from tests.storage.labelling.samples import campaign, take
 from tests.storage.people.samples import PASSWORD, user

@@ -27,7 +27,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup.backup import check_backup
 from stepsight.storage.database.labelling_schema import EventRow

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.recognition import recognise
 from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.checkpoint import load_tokenizer

@@ -23,7 +23,7 @@ from urllib.request import urlopen
 import numpy as np
 
 from stepsight.app.commands.server.app import listen
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evidence import (
     Flip,
     Jump,
@@ -13,7 +14,6 @@ from stepsight.core.evidence import (
     removals,
     revisions,
 )
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Step, Trace

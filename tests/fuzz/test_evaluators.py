@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_WEIGHTS, CARD, INDEX, TOKENIZER, WEIGHTS
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

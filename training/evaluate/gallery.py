@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files import asset
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.dtypes import resolved

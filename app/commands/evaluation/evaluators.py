@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
         _fetch(args.repo, args.revision, read_placement(args) if is_placed(args) else Placement())
         return
     if args.action == "merge":
-        from stepsight.core.formats.merging import write_merged
+        from stepsight.core.evaluators.merging import write_merged
 
         print(write_merged(args.adapter, Path(args.output), args.dtype))
         return
@@ -94,7 +94,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
         fetched = fetch(remote, show)
     if lacking is None:
         # Loading takes PyTorch, which no other line of this does.
-        from stepsight.core.formats.describing import describe_fetched
+        from stepsight.core.evaluators.describing import describe_fetched
 
         one = describe_fetched(fetched, place)
         told = f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens."
@@ -227,7 +227,7 @@ def _judge(
 ) -> tuple[list[tuple[Trace, StepScores]], str, str]:
     """The offline scores of each trace that is not too long, with the evaluator's name and fingerprint. What the
     store has is not scored again, and what is scored of its traces is kept there."""
-    from stepsight.core.formats.loading import load_evaluator
+    from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scoring.scorer import Scorer
     from stepsight.storage.judgments.evaluators import register_loaded
     from stepsight.storage.judgments.judgments import read_many, save_judgments

@@ -15,7 +15,7 @@ from typing import Any
 from stepsight.app.commands.options import open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import By, Method
 from stepsight.core.models.abstract import Evaluator

@@ -4,8 +4,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.outcomes import OutcomePairs
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 
 RIGHT, MISSED, STEP, ALARM = Outcome.RIGHT, Outcome.MISSED, Outcome.WRONG_STEP, Outcome.FALSE_ALARM
 PAIRS = OutcomePairs(

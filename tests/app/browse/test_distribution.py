@@ -16,8 +16,8 @@ from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 from tests.storage.samples import add, evaluator, judge
 
 

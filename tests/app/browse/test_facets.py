@@ -4,8 +4,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.browse.facets import chips_html, condition_words, facets_html, loosen_html
 from stepsight.core.scores import Outputs
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 
 MINI, OTHER = EvaluatorChoice("mini", "mini", None, judged=True), EvaluatorChoice("other", None, None, judged=True)
 SILENT = EvaluatorChoice("silent", "silent", None, judged=False)

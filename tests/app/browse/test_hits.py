@@ -1,10 +1,10 @@
 import pytest
 
 from stepsight.app.browse.hits import excerpt, has_hit, marked_html, marked_markdown
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.text import text_html
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.text import text_html
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 
 
 def marks(text, wanted):

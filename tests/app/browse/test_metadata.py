@@ -11,8 +11,8 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.fields import FieldCounts
 from stepsight.storage.browse.metadata import LONGEST_NAME, MetaField
 from tests.app.client import asking
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 from tests.storage.samples import add
 
 FIELDS = [MetaField("source", 9, False), MetaField("level", 7, True)]

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from stepsight.app.browse.page import browse_html
+from stepsight.app.markup.text import text_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.text import text_html
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight
@@ -15,8 +15,8 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import get_trace
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
 
 BAD_ID, LONG = 999, Trace.of("q", ["7" * 20_000], ["neg"], id="long")

@@ -5,8 +5,8 @@ from stepsight.app.browse.people import PeopleLabels
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import Role, local_user
+from tests.app.elements import read
 from tests.app.injection import NAMES, PAYLOADS
-from tests.app.markup import read
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 

@@ -6,8 +6,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 
 ROW = BrowseRow(
     trace_id=7,

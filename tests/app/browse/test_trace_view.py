@@ -8,8 +8,8 @@ from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.traces.queries import StoredTrace
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 
 MARKDOWN = ("strong", "i", "code", "pre")
 POS, NEG, NEU, NOTHING = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]

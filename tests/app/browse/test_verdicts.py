@@ -7,7 +7,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
-from tests.app.markup import read
+from tests.app.elements import read
 
 # Two steps, the second of two sub-steps.
 TRACE = Trace.of("q", ["x", ["y", "z"]], ["pos", "neg"])

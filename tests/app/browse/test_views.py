@@ -13,8 +13,8 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, local_user
 from stepsight.storage.people.views import list_views, save_view
 from tests.app.client import PAGE, asking
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import read
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add

@@ -12,8 +12,8 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
-from stepsight.core.formats.describing import describe_fetched
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.describing import describe_fetched
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetching import fetch
 from stepsight.core.hubs.remote import look_up

@@ -4,7 +4,7 @@ of `MET` are gone through in `test_every_page`."""
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from stepsight.app.web.text import TERMS
+from stepsight.app.markup.text import TERMS
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import violations
 

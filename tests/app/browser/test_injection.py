@@ -11,9 +11,9 @@ from urllib.parse import unquote_to_bytes, urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.text import text_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.text import text_html
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
@@ -22,8 +22,8 @@ from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.storage.traces.writer import TraceWriter
 from tests.app.browser.acts import score
+from tests.app.elements import read
 from tests.app.injection import LONG, NAMES, PAYLOADS
-from tests.app.markup import read
 from tests.browser import until
 from tests.checkpoints import write_evaluator
 from tests.serving import served

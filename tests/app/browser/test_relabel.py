@@ -26,7 +26,7 @@ from stepsight.storage.people.users import Role, add_user, local_user
 from stepsight.storage.traces.queries import get_trace
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes
-from tests.app.markup import INJECTIONS
+from tests.app.elements import INJECTIONS
 from tests.serving import served
 from tests.storage.labelling.samples import do, expire, person
 from tests.storage.samples import add, evaluator, judge

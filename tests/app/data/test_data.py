@@ -12,7 +12,7 @@ from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.client import asking
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.storage.samples import add, plain_row
 
 WILD = "<script>alert(1)</script> ${x} \"'.jsonl"

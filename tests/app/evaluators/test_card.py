@@ -9,7 +9,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.standings import card_address
 from stepsight.core.files import asset
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.storage.samples import evaluator
 
 

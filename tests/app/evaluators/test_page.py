@@ -13,7 +13,7 @@ from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
-from stepsight.core.formats.describing import describe_fetched
+from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, storage_folder
 from stepsight.core.models import dtypes, memory
@@ -22,8 +22,8 @@ from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_j
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.verifications import Verification, save_verification
 from tests.app.client import asking
+from tests.app.elements import read
 from tests.app.evaluators.conftest import OTHER, SMALL
-from tests.app.markup import read
 from tests.checkpoints import QWEN2, write_adapter, write_language_model
 from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import COMMIT, point_to

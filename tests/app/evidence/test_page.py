@@ -27,8 +27,8 @@ from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
+from tests.app.elements import INJECTIONS, read
 from tests.app.held_up import Held
-from tests.app.markup import INJECTIONS, read
 from tests.storage.samples import add, judge
 
 LONG = Trace.of("q", ["7" * 20_000], ["neg"], id="long")

@@ -10,7 +10,7 @@ from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.jobs.jobs import State, beat, begin_job, cancel_job, finish_job, start_job, take_job
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.storage.samples import add
 
 WILD = "<script>alert(1)</script> ${x} \"'"

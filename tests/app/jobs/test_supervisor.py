@@ -12,7 +12,7 @@ import torch
 
 from stepsight.app.jobs import supervisor
 from stepsight.app.jobs.supervisor import Supervisor
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.jobs.jobs import State, get_job, on_queued
 from tests.app.processes import is_alive, silence, start, until, worker_of

@@ -19,7 +19,7 @@ from sqlalchemy import select
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement

@@ -12,7 +12,7 @@ from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.labelling.progress import CampaignProgress
 from stepsight.storage.people.users import Role
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 from tests.storage.labelling.samples import GUIDELINE, TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator
 

@@ -13,7 +13,7 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
-from tests.app.markup import INJECTIONS, Element, read
+from tests.app.elements import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import evaluator, judge
 

@@ -12,7 +12,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.people.users import Role, User, local_user
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 from tests.storage.labelling.samples import person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 

@@ -11,7 +11,7 @@ from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.traces.queries import get_trace
-from tests.app.markup import INJECTIONS, Element, read
+from tests.app.elements import INJECTIONS, Element, read
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator, judge
 

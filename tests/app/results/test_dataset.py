@@ -6,7 +6,7 @@ from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import Measurements
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.app.results.measured import measured
 from tests.training.judged import NAME, fill
 

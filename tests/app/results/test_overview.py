@@ -10,7 +10,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.report.tables import CellKind, to_csv
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add
 from tests.training.judged import NAME, fill, row_of

@@ -9,7 +9,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
 from tests.training.evaluate.test_standing import judged

@@ -8,7 +8,7 @@ from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 
 FORM = ScoreForm("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
 

@@ -18,7 +18,7 @@ from stepsight.storage.database.store import ForbiddenError, open_store
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.storage.samples import find_judgment
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."

@@ -7,7 +7,7 @@ from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.result import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 
 
 def row(*probs):

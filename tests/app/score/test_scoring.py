@@ -6,7 +6,7 @@ from stepsight.app.score.form import ScoreForm
 from stepsight.app.score.result import result_html
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",))

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from stepsight.app.score.exports import ADDRESS, curl_lines, python_snippet
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Thresholds, judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.app.markup import INJECTIONS
+from tests.app.elements import INJECTIONS
 from tests.forked import Forked
 
 WILD = Trace.of(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from stepsight.app.score.steps import EMPTY, split_html
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 
 
 def test_the_split_counts_and_shows_the_steps():

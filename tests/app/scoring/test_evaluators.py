@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.model import THREE_WAY

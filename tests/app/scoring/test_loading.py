@@ -10,8 +10,8 @@ from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
-from stepsight.core.formats.describing import describe_fetched
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.describing import describe_fetched
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import find_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.fetching import fetch
 from stepsight.core.hubs.remote import look_up

@@ -2,11 +2,11 @@
 
 import pytest
 
+from stepsight.app.markup.marking import mark_spans
+from stepsight.app.markup.text import text_html
 from stepsight.app.web.equations import checked_html
-from stepsight.app.web.marking import mark_spans
-from stepsight.app.web.text import text_html
 from stepsight.core.trace import Trace
-from tests.app.markup import read
+from tests.app.elements import read
 
 
 def shown(text: str):

@@ -16,7 +16,7 @@ from stepsight.app.web.judged import (
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
-from tests.app.markup import INJECTIONS, read
+from tests.app.elements import INJECTIONS, read
 
 DEFAULT = Thresholds()
 # Validities 0.9, 0.8, 0.3; redundancies 0.05, 0.5, 0.1.

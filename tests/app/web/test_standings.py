@@ -17,7 +17,7 @@ from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.evaluate.standing import Standing, measure_standing
 from tests.app.client import PAGE, asking, let_in
-from tests.app.markup import read
+from tests.app.elements import read
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import judge

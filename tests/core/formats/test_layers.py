@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import Mixture, StepModel
 from stepsight.core.prompts.encoding import Encoder

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLEMMA, pickled, random_model, write_checkpoint, write_language_model

@@ -3,7 +3,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.scoring.scorer import Scorer
 from tests.checkpoints import write_evaluator

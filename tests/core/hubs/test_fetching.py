@@ -11,8 +11,8 @@ from filelock import FileLock
 from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files import CACHE_VARIABLE
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch

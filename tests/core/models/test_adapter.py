@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer

@@ -6,7 +6,7 @@ import torch
 from transformers import LlamaConfig, LlamaModel, RobertaConfig, RobertaModel
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.backbone import context_of, looks_ahead, main_device
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer

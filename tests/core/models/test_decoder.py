@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import products
 from stepsight.core.models.decoder import Decoder, decoder_config, read_decoder
 from stepsight.core.models.pretrained import load_backbone
@@ -165,7 +165,7 @@ def test_scores_in_bfloat16_are_close_to_those_in_float32(tmp_path):
 # What a process holds beyond PyTorch and the like is told before and after the weights are loaded and used.
 MEASURE = """
 import sys
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 def held(key):

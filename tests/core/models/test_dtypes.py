@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import dtypes
 from stepsight.core.models.dtypes import computed_dtype, is_native, resolved, stored_dtype
 from stepsight.core.models.location import evaluator_folder, shipped_evaluators

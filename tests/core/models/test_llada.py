@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.llada import backbone_config
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched
 from stepsight.core.hubs.layout import is_hub_id

@@ -8,8 +8,8 @@ import pytest
 from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.describing import describe_fetched
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.describing import describe_fetched
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import check_files, find_fetched, list_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
 from tests.checkpoints import pickled, write_reasoneval
 

@@ -4,7 +4,7 @@ import torch
 from transformers import AutoModel, ElectraConfig, LlamaConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.devices import check_placement, check_split, torch_dtype
 from stepsight.core.models.placement import DTYPES, SPREADS, Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer

@@ -4,7 +4,7 @@ import threading
 
 import torch
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

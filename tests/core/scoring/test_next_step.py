@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.kv_cache import Prefixes

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import PaddedForward, go_on

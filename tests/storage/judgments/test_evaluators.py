@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy.exc import StatementError
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator, register_loaded

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace

@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.init import SEPARATOR, init_folder, initial_model, llama_config
 from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier

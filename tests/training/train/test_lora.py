@@ -16,8 +16,8 @@ from transformers import AutoModelForSequenceClassification
 
 from stepsight.app.commands.cli import main
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
-from stepsight.core.formats.merging import write_merged
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.merging import write_merged
 from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.train import lora, run

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.jsonl import format_trace
 from stepsight.core.models.model import IGNORED
 from stepsight.core.trace import Trace

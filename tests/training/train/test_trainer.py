@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers import TrainerCallback
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.model import IGNORED, StepModel, linear_head
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.data.examples import build_examples, collate

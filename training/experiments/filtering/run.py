@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files import read_json, write_json
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.placement import Placement

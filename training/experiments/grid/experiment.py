@@ -23,8 +23,8 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files import write_json
-from stepsight.core.formats.loading import load_evaluator
 from stepsight.core.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import delete
 
 from stepsight.app.commands.evaluation.processes import Processes
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.jsonl import parse_trace
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers import server as requests

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.abstract import Evaluator
 from tests.checkpoints import write_evaluator
 

@@ -3,7 +3,7 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.placement import STORED
 from stepsight.training.experiments.finetuning.experiment import Experiment, result_path
 from stepsight.training.experiments.finetuning.experiment import main as run_cell

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments

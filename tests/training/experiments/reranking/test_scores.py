@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.forward import go_on
 from stepsight.core.scoring.scorer import Scorer

@@ -58,7 +58,7 @@ def load_evaluator(
             from stepsight.core.critics.evaluator import open_critic
 
             return open_critic(address)
-        from stepsight.core.servers.evaluator import open_served
+        from stepsight.core.evaluators.served import open_served
 
         return open_served(address)
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED

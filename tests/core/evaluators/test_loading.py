@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats import loading
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators import loading
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.models.model import StepModel

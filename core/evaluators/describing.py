@@ -4,7 +4,7 @@ import time
 
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, save_fetched
 from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.memory import check_memory, memory_of

@@ -2,10 +2,10 @@ import time
 
 import pytest
 
-from stepsight.app.web.markdown import markdown_html
-from stepsight.app.web.text import text_html
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.text import text_html
+from tests.app.elements import INJECTIONS, read
 from tests.app.injection import PAYLOADS
-from tests.app.markup import INJECTIONS, read
 
 
 @pytest.mark.parametrize(

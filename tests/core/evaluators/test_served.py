@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.model import SIGMOID, THREE_WAY, VALIDITY
 from stepsight.core.scores import Outputs

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import Needs, Person, Right, cookie_name, find_user_of, rights_of, state_of
 from stepsight.app.access.rules import LOGIN, Rules
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
-from stepsight.app.web.pages import PAGES
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.attempts import LimitError

@@ -3,8 +3,8 @@
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.access.gate import LARGEST_BODY
-from stepsight.app.web.pages import PAGES
+from stepsight.app.access.pages import PAGES
+from stepsight.app.web.gate import LARGEST_BODY
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
 from tests.storage.samples import add

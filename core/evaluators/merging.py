@@ -7,7 +7,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.loading import load_evaluator
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.stepsight import NAME
 from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.assembly import open_checkpoint

@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from stepsight.app.web.text import text_html
-from tests.app.markup import INJECTIONS, read
+from stepsight.app.markup.text import text_html
+from tests.app.elements import INJECTIONS, read
 
 
 def pieces(text):

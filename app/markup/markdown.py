@@ -9,7 +9,7 @@ import re
 
 from markupsafe import Markup, escape
 
-from stepsight.app.web.text import text_html
+from stepsight.app.markup.text import text_html
 
 _SIGNS = re.compile(r"[*_`]|^[ \t]*(?:#{1,6}[ \t]|[-+•][ \t])|\]\(", re.MULTILINE)
 _FORMULA = re.compile(r'<span class="math"[^>]*>[^<]*</span>')
