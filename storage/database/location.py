@@ -10,7 +10,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 
 VARIABLE = "STEPSIGHT_DB"
-_MAGIC = b"SQLite format 3\x00"
+# The bytes that every database begins with.
+_HEADER = 100
 _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 
 
@@ -75,6 +76,8 @@ def _sqlite(database: str) -> URL:
 
 
 def _check_file(path: Path) -> None:
+    """What the file holds is for SQLite to read: whoever else opens and closes it drops the locks that this process
+    has on it."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")
@@ -82,10 +85,8 @@ def _check_file(path: Path) -> None:
             raise UserError(f"{path}: the folder {path.parent} does not exist.", "Create it, or check the path.")
         if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
             raise UserError(f"{path}: cannot be written.", "Allow writing to the file and its folder.")
-        if path.exists():
-            with open(path, "rb") as file:
-                head = file.read(len(_MAGIC))
-            if head and head != _MAGIC:
-                raise UserError(f"{path}: not a database.", "Name a store, or a file that does not exist yet.")
+        # SQLite takes a file of one byte for an empty one.
+        if path.exists() and 0 < path.stat().st_size < _HEADER:
+            raise UserError(f"{path}: not a database.", "Name a store, or a file that does not exist yet.")
     except OSError as error:
         raise UserError(f"{path}: cannot be opened ({error.strerror}).", "Check the path.") from None

@@ -519,7 +519,7 @@ def test_a_published_file_without_a_known_hash_needs_one(run, fails, db, publish
     [
         ("none/store.db", r"none/store\.db: the folder .*none does not exist\. Create it"),
         ("", "a folder, expected a file"),
-        ("traces.jsonl", r"traces\.jsonl: not a database\. Name a store"),
+        ("traces.jsonl", r"traces\.jsonl: (file is )?not a database\. Name a store"),
         ("mysql://x/y", "A store cannot be kept in 'mysql'"),
         (
             "postgresql://nobody@127.0.0.1:1/x",

@@ -79,14 +79,6 @@ def test_what_cannot_be_a_store(address: str, message: str) -> None:
         locate(address)
 
 
-def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("not a database at all")
-    with pytest.raises(UserError, match=r"notes\.txt: not a database"):
-        locate(str(path))
-    assert path.read_text() == "not a database at all"
-
-
 def test_an_empty_file_may_become_a_store(tmp_path: Path) -> None:
     (tmp_path / "s.db").touch()
     assert locate(str(tmp_path / "s.db")).database == str(tmp_path / "s.db")

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -143,6 +144,39 @@ def test_so_is_a_thread_of_the_same_process(monkeypatch: pytest.MonkeyPatch, tmp
         with store.write(), pytest.raises(UserError, match="database is locked"):
             evaluator(store)
         evaluator(store)
+
+
+OTHER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], timeout=0)
+try:
+    database.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def test_opening_a_store_again_leaves_the_locks_that_this_process_has_on_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with open_store(str(path)) as store:
+        # Locks of the file itself, as every process has them while it uses it or rolls back to a journal.
+        store.engine.raw_connection().execute("PRAGMA journal_mode = DELETE")
+    with open_store(str(path)) as store, store.write():
+        open_store(str(path)).close()
+        found = subprocess.check_output([sys.executable, "-c", OTHER, str(path)], text=True)
+    assert "database is locked" in found
+
+
+@pytest.mark.parametrize("text", ["not a database at all", "x", "7" * 100_000])
+def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(
+        UserError, match=r"notes\.txt: (file is )?not a database\. Name a store, or a file that does"
+    ):
+        open_store(str(path))
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:
