@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from sqlalchemy import delete, func, select
 
 from stepsight.core.errors import UserError
@@ -58,6 +59,15 @@ def judged(store):
     traces = list(iterate_traces(store, find_dataset(store, "sums").id))
     assert len(list_evaluators(store)) == 1
     return {judgment.trace.id: judgment.result.probs for (judgment,) in read_many(store, traces)}
+
+
+@pytest.fixture(autouse=True)
+def on_one_thread():
+    """As the processes that it is compared with: other batches have another last bit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @needs_ray
