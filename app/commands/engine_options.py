@@ -5,6 +5,7 @@ import os
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
+from stepsight.training.runs.processes import gpus_here
 from stepsight.training.runs.ray_engine import ENGINES, LOCAL, RAY, import_ray
 
 
@@ -37,7 +38,4 @@ def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1)
 
 
 def _room(place: Placement) -> int:
-    # It is heavy, and not needed to read what was asked for.
-    import torch
-
-    return os.cpu_count() or 1 if place.on_processor else max(1, torch.cuda.device_count())
+    return os.cpu_count() or 1 if place.on_processor else max(1, gpus_here())

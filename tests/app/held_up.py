@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from stepsight.app.commands.server.app import listen
+from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.evaluators import Evaluators
 
 
 class Held:
@@ -25,6 +27,15 @@ class Held:
         finally:
             self.ended.set()
         return self.scorer.score_encoded(traces, mode, check)
+
+
+def hold_up(folder, most=None):
+    """Evaluators of which the only one, in a folder, is held up, and its scorer; so many traces may wait."""
+    evaluators = Evaluators([folder], shipped=False)
+    scorer = Held(evaluators.scorer(folder.name))
+    options = {} if most is None else {"most": most}
+    evaluators._batchers[folder.name] = Batcher(scorer, Places(threading.Lock(), threading.Lock()), **options)
+    return evaluators, scorer
 
 
 @contextmanager

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import torch
-
 from stepsight.core.errors import UserError
 
 Process = subprocess.Popen[bytes]
@@ -35,6 +33,14 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def gpus_here() -> int:
+    """How many GPUs this process may use."""
+    # Whoever only names what there is to choose from does without it.
+    import torch
+
+    return torch.cuda.device_count()
+
+
 def launcher(processes: int) -> list[str]:
     """Python's arguments that launch a module in so many processes, followed by `-m MODULE`; none for one."""
     if processes == 1:
@@ -51,7 +57,7 @@ class MachineShare:
 
     def room(self) -> int:
         """How many runs there is room for at once."""
-        gpus = torch.cuda.device_count()
+        gpus = gpus_here()
         if gpus:
             return max(1, gpus // self.processes)
         return max(1, processors() // (self.processes * self.threads))
@@ -59,7 +65,7 @@ class MachineShare:
     def environment(self, slot: int) -> dict[str, str]:
         """The variables of a run, with the GPUs of its place among those that run at once."""
         threads = {"OMP_NUM_THREADS": str(self.threads)}
-        gpus = torch.cuda.device_count()
+        gpus = gpus_here()
         if not gpus:
             return os.environ | threads
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")

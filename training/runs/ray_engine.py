@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from stepsight.core.errors import UserError
-from stepsight.training.runs.processes import processors
+from stepsight.training.runs.processes import gpus_here, processors
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -203,10 +203,7 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if not os.environ.get("RAY_ADDRESS"):
         # What is refused is refused before the seconds that Ray takes to start.
-        # Options of commands are read without it.
-        import torch
-
-        check_room({"CPU": processors(), "GPU": torch.cuda.device_count()}, workers, gpus)
+        check_room({"CPU": processors(), "GPU": gpus_here()}, workers, gpus)
         options |= {"num_cpus": workers, "object_store_memory": _OBJECT_STORE, "include_dashboard": False}
     try:
         ray.init(**options)

@@ -1,15 +1,12 @@
 """How much of the server one request of POST /api/v1/score can have."""
 
-import threading
-
 import pytest
 
-from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.core.models import memory
 from tests.app.client import asking
-from tests.app.held_up import Held, posted, served
+from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
 
 STEPS = ["2 + 3 = 5."]
@@ -17,11 +14,7 @@ STEPS = ["2 + 3 = 5."]
 
 @pytest.fixture
 def held(tiny):
-    """Evaluators of which the only one is held up, and its scorer."""
-    evaluators = Evaluators([tiny], shipped=False)
-    scorer = Held(evaluators.scorer("tiny"))
-    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()))
-    return evaluators, scorer
+    return hold_up(tiny)
 
 
 def post(client, steps=STEPS, mode="offline"):

@@ -1,7 +1,6 @@
 """POST /api/v1/score/batch and POST /api/v1/next: streamed, fair, bounded."""
 
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
@@ -9,7 +8,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from stepsight.app.scoring.batcher import Batcher, BusyError, Places
+from stepsight.app.scoring.batcher import Batcher, BusyError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.line import asked_by
 from stepsight.app.server import build_app
@@ -19,7 +18,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from tests.app.client import asking
-from tests.app.held_up import Held, posted, served
+from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
 
 STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
@@ -135,11 +134,9 @@ def test_more_than_may_wait_is_fed_as_there_is_room(sqlite_store, tiny, tiny_cau
 
 @pytest.fixture
 def held(tiny):
-    """Evaluators of which the only one is held up, with room for two waiting traces of a client, and its scorer."""
-    evaluators = Evaluators([tiny], shipped=False)
-    scorer = Held(evaluators.scorer("tiny"))
+    """With room for two waiting traces of a client."""
+    evaluators, scorer = hold_up(tiny, most=4)
     scorer.next_steps = None
-    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()), most=4)
     return evaluators, scorer
 
 

@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import shutil
-import threading
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import page_html
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.form import ScoreForm
-from stepsight.app.scoring.batcher import Batcher, Places
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
@@ -28,7 +25,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
 from tests.app.elements import INJECTIONS, read
-from tests.app.held_up import Held
+from tests.app.held_up import hold_up
 from tests.storage.samples import add, judge
 
 LONG = Trace.of("q", ["7" * 20_000], ["neg"], id="long")
@@ -284,10 +281,7 @@ def test_the_gallery_leads_to_a_trace_and_on_to_its_neighbours(show, ids):
 
 @pytest.fixture
 def held(tiny):
-    evaluators = Evaluators([tiny], shipped=False)
-    scorer = Held(evaluators.scorer("tiny"))
-    evaluators._batchers["tiny"] = Batcher(scorer, Places(threading.Lock(), threading.Lock()))
-    return evaluators, scorer
+    return hold_up(tiny)
 
 
 def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, monkeypatch):
