@@ -1,11 +1,10 @@
 """What scores: this process, or workers on Ray; options of commands that score much."""
 
 import argparse
-import os
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
-from stepsight.training.runs.processes import gpus_here
+from stepsight.training.runs.processes import gpus_here, processors
 from stepsight.training.runs.ray_engine import ENGINES, LOCAL, RAY, import_ray
 
 
@@ -38,4 +37,4 @@ def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1)
 
 
 def _room(place: Placement) -> int:
-    return os.cpu_count() or 1 if place.on_processor else max(1, gpus_here())
+    return processors() if place.on_processor else max(1, gpus_here())
