@@ -90,7 +90,7 @@ def _of_overview(store: Store, measurements: Measurements, address: ResultsAddre
 def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
     measured = _measured(store, measurements, address)
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE))
+    excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE)).result
     table = excerpt.find_table(name, address.evaluator)
     if table is None:
         raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
@@ -105,7 +105,7 @@ def _report(store: Store, measurements: Measurements, address: ResultsAddress) -
 
 
 def _measured(store: Store, measurements: Measurements, address: ResultsAddress) -> MeasuredDataset:
-    return _there(measurements.measure(find_dataset(store, address.dataset), address.group, _PATIENCE))
+    return _there(measurements.measure(find_dataset(store, address.dataset), address.group, _PATIENCE)).result
 
 
 def _there(result: Computed | Pending) -> Computed:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stepsight.app.web.computations import LARGEST, Computations, Pending
+from stepsight.app.web.computations import LARGEST, Computations, Newest, Pending
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -34,9 +34,10 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
     """What evaluators reach on a dataset, or on a group of it. `evaluators` have the names they have in the tables;
-    `key` tells what the numbers rest on."""
+    `subject` and `version` tell what the numbers rest on."""
 
-    key: tuple[Hashable, ...]
+    subject: Hashable
+    version: Hashable
     evaluation: Evaluation
     evaluators: tuple[StoredEvaluator, ...]
 
@@ -65,13 +66,16 @@ class MeasuredDataset:
 
 class Measurements:
     """Measures datasets. Safe to use from several threads. What takes long is `Pending` until it is there; whoever
-    asks for the same waits for the same."""
+    asks for the same waits for the same. While judgments are being added to a dataset its last measurement stands,
+    and another one is begun from time to time."""
 
     def __init__(self, store: Store, computations: Computations | None = None) -> None:
         self._store = store
         self._computations = computations or Computations()
 
-    def measure(self, dataset: Dataset, group: str = "", patience: float = _PATIENCE) -> MeasuredDataset | Pending:
+    def measure(
+        self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
+    ) -> Newest[MeasuredDataset] | Pending:
         """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` where the dataset is
         empty or too large, or has no such group."""
         if not dataset.traces:
@@ -81,44 +85,45 @@ class Measurements:
                 f"{dataset.name} has {dataset.traces:,} traces; this page measures at most {LARGEST:,}.",
                 f"Write its report: stepsight report --dataset {shlex.quote(dataset.name)} --output report",
             )
-        key = ("measured", dataset.id, group, *self._state(dataset))
-        return self._computations.get(key, lambda: _measure(self._store, dataset, group, key), _size, patience)
+        subject, version = self._state(dataset, group)
+
+        def make() -> MeasuredDataset:
+            evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
+            evaluation = evaluate(self._store, dataset, evaluators, force=True, group=group)
+            return MeasuredDataset(subject, version, _worth_showing(evaluation), tuple(evaluators))
+
+        return self._computations.newest(subject, version, make, _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
         """Whether `measure` would answer at once."""
-        return self._computations.has(("measured", dataset.id, "", *self._state(dataset)))
+        return self._computations.has_newest(*self._state(dataset))
 
-    def _state(self, dataset: Dataset) -> tuple[int, ...]:
-        """What changes when a figure may."""
-        return dataset.left_out, *read_data_version(self._store, dataset.id)
+    def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
+        """What has to be the same for figures to be shown, and what changes when judgments are added."""
+        traces, calibration, *judged = read_data_version(self._store, dataset.id)
+        return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
 
     def excerpt(
         self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
-    ) -> Excerpt | Pending:
+    ) -> Newest[Excerpt] | Pending:
         """Tables and figures of one mode and one kind of error."""
-        key = ("excerpt", *measured.key, mode, errors)
+        subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
-        return self._computations.get(key, make, _size_of_figures, patience)
+        return self._computations.newest(subject, measured.version, make, _size_of_figures, patience)
 
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
         """Every row minus the reference's, an evaluator or a baseline; empty where the reference has none."""
-        key = ("minus", *measured.key, reference)
+        key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._computations.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """The whole report of the dataset as one HTML file."""
-        key = ("report", *measured.key)
+        key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._computations.get(key, make, len, patience)
-
-
-def _measure(store: Store, dataset: Dataset, group: str, key: tuple[Hashable, ...]) -> MeasuredDataset:
-    evaluators = with_distinct_names(evaluators_of(store, dataset.id))
-    evaluation = evaluate(store, dataset, evaluators, force=True, group=group)
-    return MeasuredDataset(key, _worth_showing(evaluation), tuple(evaluators))
 
 
 def _worth_showing(evaluation: Evaluation) -> Evaluation:

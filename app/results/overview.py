@@ -1,14 +1,14 @@
 """The overview of results: one figure of every evaluator on every dataset that is measured."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from stepsight.app.results.measurements import Differences, MeasuredDataset, Measurements
-from stepsight.app.web.computations import Pending
+from stepsight.app.web.computations import Newest, Pending
 from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -86,19 +86,20 @@ class OverviewRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """The columns that can be shown, what readers must know of them, the reasons why other datasets have none, and
-    the datasets that are still to be measured."""
+    """The columns that can be shown, what readers must know of them, the reasons why other datasets have none,
+    the datasets that are still to be measured, and by name those whose figures are to be measured anew."""
 
-    columns: list[OverviewColumn]
-    warnings: list[str]
-    reasons: list[str]
-    waiting: list[Dataset]
+    columns: list[OverviewColumn] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    waiting: list[Dataset] = field(default_factory=list)
+    outdated: dict[str, Newest[MeasuredDataset]] = field(default_factory=dict)
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
     """What is measured of the datasets, with the differences to the reference, if there is one. One dataset at a
     time is set going, so that who asks for a single one does not wait for all."""
-    overview = Overview([], [], [], [])
+    overview = Overview()
     for dataset in datasets:
         try:
             result = _measure(measurements, dataset, reference, busy=bool(overview.waiting))
@@ -107,10 +108,13 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
             continue
         if isinstance(result, Pending):
             overview.waiting.append(dataset)
-        elif not result[0].has_gold:
+        elif not result[0].result.has_gold:
             overview.reasons.append(f"{dataset.name} has no gold labels to measure against.")
         else:
-            measured, minus = result
+            newest, minus = result
+            measured = newest.result
+            if not newest.is_current:
+                overview.outdated[dataset.name] = newest
             warning = measured.evaluation.warning
             shown = mode if mode in measured.modes or not warning else measured.modes[0]
             overview.columns.extend(OverviewColumn(measured, shown, errors, minus) for errors in measured.kinds)
@@ -121,14 +125,14 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
 
 def _measure(
     measurements: Measurements, dataset: Dataset, reference: str, *, busy: bool
-) -> tuple[MeasuredDataset, Differences] | Pending:
+) -> tuple[Newest[MeasuredDataset], Differences] | Pending:
     if busy and not measurements.is_measured(dataset):
         return Pending()
-    measured = measurements.measure(dataset)
-    if isinstance(measured, Pending) or not reference:
-        return Pending() if isinstance(measured, Pending) else (measured, {})
-    minus = measurements.minus(measured, reference)
-    return Pending() if isinstance(minus, Pending) else (measured, minus)
+    newest = measurements.measure(dataset)
+    if isinstance(newest, Pending) or not reference:
+        return newest if isinstance(newest, Pending) else (newest, {})
+    minus = measurements.minus(newest.result, reference)
+    return minus if isinstance(minus, Pending) else (newest, minus)
 
 
 def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:

@@ -102,27 +102,31 @@ def _dataset(
 ) -> dict[str, object]:
     dataset = find_dataset(store, address.dataset)
     values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
-    measured = measurements.measure(dataset, address.group)
-    if isinstance(measured, Pending):
+    newest = measurements.measure(dataset, address.group)
+    if isinstance(newest, Pending):
         return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(store, dataset.id)))}
+    measured = newest.result
     if not measured.has_gold:
         raise UserError(
             f"{dataset.name} has no gold labels to measure against.", "Import a file with labels into a dataset."
         )
     mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    excerpt = measurements.excerpt(measured, mode, errors)
-    if isinstance(excerpt, Pending):
+    drawn = measurements.excerpt(measured, mode, errors)
+    if isinstance(drawn, Pending):
         sections, classes = None, [address.evaluator]
     else:
+        excerpt = drawn.result
         classes = list(excerpt.classes)
         evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
         query = address.query(mode=mode, errors=errors, evaluator=evaluator)
         links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
         sections = sections_html(excerpt.shown(evaluator), links, query)
+    outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
     return {
         **values,
         "measured": measured,
+        "outdated": {dataset.name: outdated[-1]} if outdated else {},
         "lead": lead(measured.evaluation),
         "browse": f"/browse?{own}",
         "report": f"/results/report?{own}",

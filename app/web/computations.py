@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stepsight.app.web.failures import logged_under
 from stepsight.core.errors import UserError
@@ -24,6 +25,11 @@ _KEPT = 64_000_000
 _MOST_KEPT = 500
 # How long a failure stands before the same is tried again.
 _FAILED_SECONDS = 20.0
+# What goes on changing is computed anew after so many times the time that it took, and is worth asking for again
+# after so many seconds at the earliest.
+_REST = 5.0
+_AGAIN = 5
+_MOST_SUBJECTS = 2_000
 _LOG = logging.getLogger("stepsight")
 
 
@@ -32,18 +38,57 @@ class Pending:
     """A computation under way."""
 
 
+@dataclass(frozen=True)
+class Newest(Generic[Computed]):
+    """The newest result there is, begun at `moment`. Where it is not `is_current`, another one is worth asking for
+    after `again` seconds."""
+
+    result: Computed
+    is_current: bool
+    moment: datetime
+    again: int
+
+
 @dataclass
 class _Computation:
     done: threading.Event = field(default_factory=threading.Event)
     result: Any = None
     error: UserError | None = None
     size: int = 0
+    moment: datetime = field(default_factory=lambda: datetime.now(UTC))
+    took: float = 0.0
     ended: float = 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether it failed, and so long ago that it may be tried again."""
         return self.error is not None and self.done.is_set() and time.monotonic() - self.ended > _FAILED_SECONDS
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its result is there."""
+        return self.error is None and self.done.is_set()
+
+    @property
+    def rest(self) -> float:
+        """Seconds after its end until a newer one is begun."""
+        return _REST * self.took
+
+    def answer(self, patience: float) -> Any:
+        """Its result, or `Pending` where that is not there after `patience` seconds. Raises its error."""
+        if not self.done.wait(patience):
+            return Pending()
+        if self.error is not None:
+            raise UserError(self.error.message, self.error.hint)
+        return self.result
+
+
+@dataclass
+class _Subject:
+    """The keys of the computation that was begun last for a subject, and of the last one whose result is there."""
+
+    begun: Hashable = None
+    made: Hashable = None
 
 
 class Computations:
@@ -55,6 +100,7 @@ class Computations:
         self._most = most
         self._kept = kept
         self._jobs: OrderedDict[Hashable, _Computation] = OrderedDict()
+        self._subjects: dict[Hashable, _Subject] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -69,13 +115,57 @@ class Computations:
         Who asks for a key that somebody else has asked for waits for the same computation. Raises the `UserError`
         that `make` raised, and one where too much is under way.
         """
-        job = self._job(key, make, size)
-        if not job.done.wait(patience):
-            return Pending()
-        if job.error is not None:
-            raise UserError(job.error.message, job.error.hint)
-        result: Computed = job.result
+        with self._lock:
+            job = self._job(key, make, size)
+        result: Computed | Pending = job.answer(patience)
         return result
+
+    def newest(
+        self,
+        subject: Hashable,
+        version: Hashable,
+        make: Callable[[], Computed],
+        size: Callable[[Computed], int] = lambda result: 0,
+        patience: float = 0.0,
+    ) -> Newest[Computed] | Pending:
+        """The newest result for a subject that may go on changing while it is computed: that of its `version`, or
+        an earlier one where that is not there after `patience` seconds.
+
+        A newer one is not begun before the last one is done, nor soon after one that took long. Raises as `get`
+        does.
+        """
+        with self._lock:
+            found = self._subject(subject)
+            job = self._job(self._choose(found, (subject, version)), make, size)
+            is_current = job is self._jobs.get((subject, version))
+            made = self._jobs.get(found.made)
+        if isinstance(job.answer(patience), Pending):
+            if made is None:
+                return Pending()
+            job, is_current = made, False
+        result: Computed = job.result
+        return Newest(result, is_current, job.moment, max(_AGAIN, round(job.rest)))
+
+    def _subject(self, subject: Hashable) -> _Subject:
+        """What is known of a subject; the lock is held."""
+        if subject not in self._subjects and len(self._subjects) >= _MOST_SUBJECTS:
+            self._subjects.clear()
+        found = self._subjects.setdefault(subject, _Subject())
+        begun = self._jobs.get(found.begun)
+        if begun is not None and begun.is_made:
+            found.made = found.begun
+        return found
+
+    def _choose(self, found: _Subject, current: Hashable) -> Hashable:
+        """The key to ask for instead of the current one, or that; the lock is held."""
+        begun, made = self._jobs.get(found.begun), self._jobs.get(found.made)
+        if current not in self._jobs:
+            if begun is not None and not begun.done.is_set():
+                return found.begun
+            if made is not None and time.monotonic() - made.ended < made.rest:
+                return found.made
+            found.begun = current
+        return current
 
     def has(self, key: Hashable) -> bool:
         """Whether the result of a key is there, or the failure to make it."""
@@ -83,16 +173,22 @@ class Computations:
             job = self._jobs.get(key)
             return job is not None and job.done.is_set() and not job.is_over
 
-    def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Computation:
+    def has_newest(self, subject: Hashable, version: Hashable) -> bool:
+        """Whether `newest` would answer at once."""
         with self._lock:
-            job = self._jobs.get(key)
-            if job is not None and not job.is_over:
-                self._jobs.move_to_end(key)
-                return job
-            if sum(not one.done.is_set() for one in self._jobs.values()) >= self._most:
-                raise UserError("The server is computing as much as it can.", "Try again in a minute.")
-            job = self._jobs[key] = _Computation()
+            made = self._jobs.get(self._subject(subject).made)
+        return made is not None or self.has((subject, version))
+
+    def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Computation:
+        """The computation of a key, begun if it was not; the lock is held."""
+        job = self._jobs.get(key)
+        if job is not None and not job.is_over:
             self._jobs.move_to_end(key)
+            return job
+        if sum(not one.done.is_set() for one in self._jobs.values()) >= self._most:
+            raise UserError("The server is computing as much as it can.", "Try again in a minute.")
+        job = self._jobs[key] = _Computation()
+        self._jobs.move_to_end(key)
         # A daemon, so that a server that is stopped does not wait for it.
         # In the context of the request, whose id the log then has.
         run = partial(copy_context().run, self._run, job, make, size)
@@ -102,7 +198,10 @@ class Computations:
     def _run(self, job: _Computation, make: Callable[[], Any], size: Callable[[Any], int]) -> None:
         try:
             with self._places:
+                start = time.monotonic()
+                job.moment = datetime.now(UTC)
                 job.result = make()
+                job.took = time.monotonic() - start
             job.size = size(job.result)
         except UserError as error:
             job.error = error
@@ -110,8 +209,9 @@ class Computations:
             _LOG.exception("a computation for a page failed")
             job.error = UserError("This cannot be computed.", logged_under())
         job.ended = time.monotonic()
-        job.done.set()
+        # Together, so that who waits for it finds no more than is kept.
         with self._lock:
+            job.done.set()
             self._shrink()
         release_memory()
 

@@ -7,7 +7,6 @@ as long as it is being measured.
 """
 
 import hashlib
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -27,7 +26,7 @@ from stepsight.core.metrics.baselines import find_baseline
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
-from stepsight.storage.judgments.metric_columns import Basis, read_version_of
+from stepsight.storage.judgments.metric_columns import read_version_of
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.evaluate.standing import Standing, measure_standing
@@ -37,9 +36,6 @@ _TEMPLATE = "standing.html"
 _MOST = 5
 # Of one result, in bytes.
 _SIZE = 1_000
-_MOST_BEGUN = 2_000
-
-_Key = tuple[int, int, Mode]
 
 
 class StandingAddress(PageQuery):
@@ -81,23 +77,19 @@ class Standings:
         self._store = store
         # One at a time: pages are to be fast meanwhile.
         self._computations = Computations(at_once=1, most=100, kept=_SIZE * 400)
-        # By dataset, evaluator and mode the version that is measured, or was last.
-        self._begun: dict[_Key, Basis] = {}
-        self._lock = threading.Lock()
 
     def find(
-        self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0, *, anew: bool = True
+        self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> Standing | Pending | None:
         """The standing of an evaluator, None where there is none, or `Pending` where it is not there after
-        `patience` seconds. Unless it is to be measured `anew`, the last one begun will do, whatever has changed
-        meanwhile."""
+        `patience` seconds. While a job judges the dataset, an earlier one will do."""
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
-        key = (dataset.id, evaluator.id, mode)
-        version = self._version(key, read_version_of(self._store, dataset.id, evaluator.id), anew)
+        traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
         try:
-            return self._computations.get(
-                (*key, *version),
+            newest = self._computations.newest(
+                (dataset.id, evaluator.id, mode, traces, calibration),
+                judged,
                 lambda: measure_standing(self._store, dataset, evaluator, mode),
                 lambda _: _SIZE,
                 patience,
@@ -105,22 +97,11 @@ class Standings:
         except UserError:
             # It is no more than a remark.
             return None
-
-    def _version(self, key: _Key, current: Basis, anew: bool) -> Basis:
-        """The version to ask for. While a job judges, each look finds another one: none is begun before the last
-        one is done."""
-        with self._lock:
-            begun = self._begun.get(key)
-            if begun is not None and begun != current and not (anew and self._computations.has((*key, *begun))):
-                return begun
-            if len(self._begun) > _MOST_BEGUN:
-                self._begun.clear()
-            self._begun[key] = current
-            return current
+        return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup:
         """What a page says at once of the evaluators that it shows: nothing, the line, or room for it."""
-        found = self._all(dataset, evaluators, mode, anew=True)
+        found = self._all(dataset, evaluators, mode)
         if found is not None:
             return line_html(dataset.name, found)
         query = {"dataset": dataset.name, "evaluator": [one.id for one in evaluators[:_MOST]], "mode": mode.value}
@@ -130,13 +111,11 @@ class Standings:
 
     def text(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup | None:
         """What stands in the room that was left; None as long as it is being measured."""
-        found = self._all(dataset, evaluators, mode, anew=False)
+        found = self._all(dataset, evaluators, mode)
         return None if found is None else macro(_TEMPLATE, "text", dataset.name, found)
 
-    def _all(
-        self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode, *, anew: bool
-    ) -> list[Shortfall] | None:
-        found = [(self.find(dataset, one, mode, anew=anew), one) for one in evaluators[:_MOST]]
+    def _all(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> list[Shortfall] | None:
+        found = [(self.find(dataset, one, mode), one) for one in evaluators[:_MOST]]
         if any(isinstance(standing, Pending) for standing, _ in found):
             return None
         return shortfalls((one, standing) for standing, one in found if isinstance(standing, Standing))

@@ -1,7 +1,7 @@
 // Pages whose content follows from their address: links and forms change it, and the content is asked for anew.
 //
 // The content stands in an element with `data-part`. A link or form carries `data-go`, and what is not whole yet
-// `data-again`.
+// `data-again`, whose value says after how many seconds to ask again, if that is not soon.
 import { announce } from "./announce.js";
 import { AGAIN, AWAY, failure, say } from "./away.js";
 
@@ -32,8 +32,10 @@ const put = (text) => {
 
 const isPage = (response) => response.headers.get("content-type")?.startsWith("text/html");
 
-// The request under way, and when to ask again. The address that was asked for last is the one that counts.
+// The request under way, when the last one ended, and when to ask again. The address that was asked for last is the
+// one that counts.
 let asked = null;
+let ended = performance.now();
 let retry = 0;
 
 const ask = async ({ signal }) => {
@@ -53,6 +55,7 @@ const show = async () => {
   const { problem, again } = await ask(asking).catch(() => ({ problem: AWAY, again: true }));
   if (asking !== asked) return;
   asked = null;
+  ended = performance.now();
   part().removeAttribute("aria-busy");
   say(problem);
   if (again) retry = setTimeout(show, AGAIN);
@@ -103,4 +106,6 @@ export const wasMoved = loaded.pathname + loaded.search !== location.pathname + 
 if (wasMoved) show();
 
 // What is still being computed is asked for again.
-setInterval(() => !document.hidden && !asked && document.querySelector("main [data-again]") && show(), AGAIN);
+const isDue = (element) => performance.now() - ended >= 1000 * Number(element.dataset.again);
+const isAnyDue = () => [...document.querySelectorAll("main [data-again]")].some(isDue);
+setInterval(() => !document.hidden && !asked && isAnyDue() && show(), AGAIN);

@@ -10,4 +10,4 @@ def measured(store: Store, name: str, results: Measurements | None = None, group
     """The dataset of that name, measured."""
     found = (results or Measurements(store)).measure(find_dataset(store, name), group, patience=60)
     assert not isinstance(found, Pending)
-    return found
+    return found.result

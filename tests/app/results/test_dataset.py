@@ -17,9 +17,9 @@ KEYS = {"one_mind": "one mind", "words": "words"}
 def page(sqlite_store):
     fill(sqlite_store)
     results = Measurements(sqlite_store)
-    excerpt = results.excerpt(measured(sqlite_store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
+    drawn = results.excerpt(measured(sqlite_store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
     address = {"dataset": NAME, "mode": "offline"}
-    return read(sections_html(excerpt.shown("one_mind"), Links(NAME, "g", Mode.OFFLINE, KEYS), address))
+    return read(sections_html(drawn.result.shown("one_mind"), Links(NAME, "g", Mode.OFFLINE, KEYS), address))
 
 
 def rows_of(page, table):

@@ -2,13 +2,14 @@ import pytest
 
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import results_html
+from stepsight.app.web import computations
 from stepsight.app.web.standings import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import list_datasets
+from stepsight.storage.traces.queries import iterate_traces, list_datasets
 from tests.app.elements import INJECTIONS, read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
@@ -109,6 +110,41 @@ def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, 
     page = read(results_html(sqlite_store, evaluators, results, {"dataset": NAME}))
     (told,) = page.all("p", role="status", data_again=None)
     assert told.text.startswith("Measuring 2 evaluators and 4 baselines on 4 traces, each on 1,000 resamples.")
+
+
+def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monkeypatch):
+    dataset = fill(sqlite_store)
+    results = Measurements(sqlite_store)
+    found = measured(sqlite_store, NAME, results)
+    for mode in found.modes:
+        results.excerpt(found, mode, Errors.INVALID, patience=60)
+    monkeypatch.setattr(computations, "_REST", 1_000.0)
+
+    def judge_another():
+        one_mind, _ = evaluators_of(sqlite_store, dataset.id)
+        trace = next(iterate_traces(sqlite_store, dataset.id))
+        save_judgments(sqlite_store, one_mind.id, [judge(trace, "offline")])
+
+    def lines(query):
+        page = read(results_html(sqlite_store, evaluators, results, query))
+        assert page.all("table")
+        return [line for line in page.all("p", cls="hint") if "data-again" in line.attributes]
+
+    assert lines({"dataset": NAME}) == lines({}) == []
+    judge_another()
+    for query in ({"dataset": NAME}, {}):
+        (line,) = lines(query)
+        assert line.text.startswith("three_way as of 20")
+        assert line.text.endswith("Judgments have been added since; newer figures will appear here.")
+        assert int(line["data-again"]) >= 5
+    monkeypatch.setattr(computations, "_REST", 0.0)
+    found = measured(sqlite_store, NAME, results)
+    # Tables and figures that are still being drawn anew stand as well.
+    monkeypatch.setattr(computations, "_REST", 1_000.0)
+    assert len(lines({"dataset": NAME})) == 1
+    monkeypatch.setattr(computations, "_REST", 0.0)
+    results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
+    assert lines({"dataset": NAME}) == lines({}) == []
 
 
 def test_a_dataset_that_nobody_has_judged_says_how_to_score_it(sqlite_store, show):

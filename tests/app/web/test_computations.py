@@ -94,3 +94,63 @@ def test_a_fault_of_ours_is_logged_and_told_without_its_words(caplog):
     with pytest.raises(UserError, match=r"This cannot be computed\."):
         Computations().get("a", lambda: 1 // 0, patience=10)
     assert "ZeroDivisionError" in caplog.text
+
+
+def newest(computations, version, patience=10.0, make=None):
+    return computations.newest("subject", version, make or (lambda: version), patience=patience)
+
+
+def test_what_goes_on_changing_has_its_last_result_until_a_newer_one_is_there(monkeypatch):
+    monkeypatch.setattr("stepsight.app.web.computations._REST", 0.0)
+    computations, go, made = Computations(), threading.Event(), []
+
+    def slow():
+        made.append(1)
+        assert go.wait(10)
+        return "slow"
+
+    assert not computations.has_newest("subject", 1)
+    assert newest(computations, 1, 0.0, slow) == Pending()
+    # None is begun before the last one is done.
+    assert newest(computations, 2, 0.0, slow) == Pending()
+    go.set()
+    first = newest(computations, 3, make=slow)
+    assert (first.result, first.is_current, made) == ("slow", False, [1])
+    assert computations.has_newest("subject", 3)
+    go.clear()
+    waiting = newest(computations, 3, 0.0, slow)
+    assert (waiting.result, waiting.is_current, waiting.moment) == ("slow", False, first.moment)
+    go.set()
+    second = newest(computations, 3)
+    assert (second.result, second.is_current, made) == ("slow", True, [1, 1])
+    assert second.moment > first.moment
+    assert newest(computations, 3).is_current
+
+
+def test_after_one_that_took_long_another_one_is_begun_late(monkeypatch):
+    monkeypatch.setattr("stepsight.app.web.computations._REST", 1_000.0)
+    computations = Computations()
+    first = newest(computations, 1, make=lambda: time.sleep(0.05) or "long")
+    assert first.is_current
+    assert 50 <= first.again <= 5_000
+    second = newest(computations, 2)
+    assert (second.result, second.is_current) == ("long", False)
+    # Nor does it keep others.
+    assert computations.newest("other", 2, lambda: "there", patience=10).result == "there"
+    monkeypatch.setattr("stepsight.app.web.computations._REST", 0.0)
+    assert newest(computations, 2).result == 2
+
+
+def test_a_newer_one_that_fails_is_told_and_a_forgotten_one_is_made_again(monkeypatch):
+    monkeypatch.setattr("stepsight.app.web.computations._REST", 0.0)
+    computations = Computations(kept=10)
+
+    def fail():
+        raise UserError("It is too large.")
+
+    assert newest(computations, 1).is_current
+    with pytest.raises(UserError, match="It is too large"):
+        newest(computations, 2, make=fail)
+    computations.get("large", lambda: 1, lambda _: 1_000, patience=10)
+    computations.newest("other", 1, lambda: 1, lambda _: 1_000, patience=10)
+    assert newest(computations, 3, make=lambda: "again").result == "again"

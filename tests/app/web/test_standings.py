@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.browse.page import browse_html
 from stepsight.app.evidence.page import page_html
+from stepsight.app.web import computations
 from stepsight.app.web.computations import LARGEST, Pending
 from stepsight.app.web.standings import Standings, card_id, router
 from stepsight.core.judgment import Mode
@@ -98,7 +99,8 @@ def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evalu
         assert "On many, many does not clear" in page.one("p", cls="standing").text
 
 
-def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, guessing, measured):
+def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, guessing, measured, monkeypatch):
+    monkeypatch.setattr(computations, "_REST", 0.0)
     dataset = find_dataset(sqlite_store, "many")
     before = measured.find(dataset, guessing, Mode.OFFLINE)
     assert isinstance(before, Standing)
@@ -110,6 +112,7 @@ def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, gues
 
 
 def test_while_a_job_judges_a_page_gets_what_was_begun_for_it(sqlite_store, guessing, monkeypatch):
+    monkeypatch.setattr(computations, "_REST", 0.0)
     go, begun = threading.Event(), []
 
     def slow(*args):
@@ -126,11 +129,15 @@ def test_while_a_job_judges_a_page_gets_what_was_begun_for_it(sqlite_store, gues
             assert standings.text(dataset, [guessing], Mode.OFFLINE) is None
             assert "data-standing" in standings.line(dataset, [guessing], Mode.OFFLINE)
     go.set()
-    standings.find(dataset, guessing, Mode.OFFLINE, patience=60, anew=False)
-    assert standings.text(dataset, [guessing], Mode.OFFLINE) is not None
+    first = standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
     assert begun == [1]
-    # The next page is of what is there by then.
-    standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    # The next page is of what is there by then, and until that is measured it has the last.
+    go.clear()
+    assert standings.text(dataset, [guessing], Mode.OFFLINE) is not None
+    assert standings.find(dataset, guessing, Mode.OFFLINE) is first
+    go.set()
+    second = standings.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert second is not first
     assert begun == [1, 1]
 
 
