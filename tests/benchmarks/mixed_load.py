@@ -12,6 +12,7 @@ time.
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import threading
@@ -43,8 +44,9 @@ DATASET = "synthetic"
 _READS, _ACTS, _ASKS = 3.0, 2.0, 0.2
 # A program sends a long solution once in so many requests.
 _LONG = 20
-# How a page says that it is to be asked for again, and the seconds after which its script does.
-AGAIN, _AGAIN = b"data-again", 0.8
+# How a page says that it is not whole yet and is to be asked for again, and the seconds after which its script does.
+# One that shows the last figures until newer ones are there names seconds of its own.
+AGAIN, _AGAIN = re.compile(rb"data-again(?!=\"\d)"), 0.8
 WHOLE = "whole"
 _PAGES = ("/browse?dataset=gallery", "/", "/jobs", "/data", "/evaluators")
 
@@ -128,10 +130,10 @@ def browse(
         kind = page.split("=", maxsplit=1)[0]
         client = Client(port, token, into.setdefault(kind, Requests()))
         begun = time.monotonic()
-        late = AGAIN in client.ask("GET", page)
+        late = AGAIN.search(client.ask("GET", page))
         while late and time.monotonic() < until:
             time.sleep(_AGAIN)
-            late = AGAIN in client.ask("GET", page)
+            late = AGAIN.search(client.ask("GET", page))
         if not late:
             into.setdefault(f"{kind}, {WHOLE}", Requests()).seconds.append(time.monotonic() - begun)
         time.sleep(chance.expovariate(1 / _READS))

@@ -134,7 +134,7 @@ def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monke
     judge_another()
     for query in ({"dataset": NAME}, {}):
         (line,) = lines(query)
-        assert line.text.startswith("three_way as of 20")
+        assert line.text.startswith("The figures of three_way are as of 20")
         assert line.text.endswith("Judgments have been added since; newer figures will appear here.")
         assert int(line["data-again"]) >= 5
     monkeypatch.setattr(computations, "_REST", 0.0)
