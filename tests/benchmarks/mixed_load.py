@@ -44,7 +44,7 @@ DATASET = "synthetic"
 _READS, _ACTS, _ASKS = 3.0, 2.0, 0.2
 # A program sends a long solution once in so many requests.
 _LONG = 20
-# How a page says that it is not whole yet and is to be asked for again, and the seconds after which its script does;
+# How a page says that it is not whole yet and to be asked for again, and the seconds after which its script does;
 # one that shows the last figures until newer ones are there names seconds of its own.
 AGAIN, _AGAIN = re.compile(rb"data-again(?!=\"\d)"), 0.8
 WHOLE = "whole"
