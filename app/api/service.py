@@ -27,6 +27,7 @@ _FAILURES: dict[int | str, dict[str, object]] = {
         (413, "More than 1 MB"),
         (422, "Not understood, too long for the evaluator, or too much to compute for one request"),
         (429, "Too many requests are waiting; Retry-After says for how many seconds"),
+        (502, "The server behind the evaluator is not there, or does not answer as it should"),
         (503, "The database does not answer, or memory is short, or it took too long; ask again later"),
     )
 }

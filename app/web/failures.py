@@ -12,6 +12,7 @@ from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
+from stepsight.core.servers.server import ServerError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.people.users import LOCAL
@@ -25,6 +26,7 @@ _STATUS = (
     (DamagedError, 500),
     (BusyError, 429),
     (LoadingError, 429),
+    (ServerError, 502),
 )
 _TITLES = {
     401: "Not logged in",
@@ -34,6 +36,7 @@ _TITLES = {
     413: "Too large",
     429: "Too busy",
     500: "Something went wrong",
+    502: "The evaluator's server failed",
     503: "Not possible right now",
 }
 
@@ -50,7 +53,8 @@ def logged_under() -> str:
 def status_of(error: UserError) -> int:
     """The status of an error: 403 for what the person may not do, 404 for what is not there, 409 for what does not
     go with what happened meanwhile, 503 where the database fails or the server is short of memory or time, 429
-    where too much is waiting or an evaluator is being loaded, else 422."""
+    where too much is waiting or an evaluator is being loaded, 502 where the server behind an evaluator fails, else
+    422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 

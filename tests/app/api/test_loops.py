@@ -15,11 +15,13 @@ from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.models import memory
 from stepsight.core.models.location import EQUATIONS
+from stepsight.core.models.model import THREE_WAY
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from tests.app.client import asking
 from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
+from tests.vllm_server import Classifier, Day, VllmServer
 
 STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
 CANDIDATES = ["So 5.", "It is 6, then.", "So 5."]
@@ -70,6 +72,20 @@ def test_candidates_have_what_score_next_gives(client, evaluators, name):
         for line in lines.values():
             assert line["validity"] == pytest.approx(line["pos"] + line["neu"], abs=2e-6)
             assert line["valid"] == (line["validity"] >= 0.5)
+
+
+def test_candidates_go_to_an_evaluator_behind_a_server(filled, tiny, evaluators, monkeypatch):
+    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
+    with server.running() as url, asking(filled, Evaluators([server.address(url)], shipped=False)) as client:
+        lines = lines_of(following(client, evaluator="prm (vllm)"))
+        expected = evaluators.scorer("tiny").score_next("What is 2 + 3?", STEPS, CANDIDATES)
+        found = [[lines[place][label] for label in ("neg", "neu", "pos")] for place in range(3)]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+        server.day = Day(asks=1, dies_after=1)
+        died = lines_of(following(client, ["Another one."], evaluator="prm (vllm)"))[0]
+        assert died["status"] == 502
+        assert "the server broke off" in died["error"]
 
 
 def test_what_is_not_said_of_a_candidate_is_null(filled, tiny, mixed):
