@@ -152,7 +152,9 @@ class Computations:
             self._subjects.clear()
         found = self._subjects.setdefault(subject, _Subject())
         begun = self._jobs.get(found.begun)
-        if begun is not None and begun.is_made:
+        if begun is not None and begun.is_made and found.made != found.begun:
+            # Nobody asks for the one before any more.
+            self._jobs.pop(found.made, None)
             found.made = found.begun
         return found
 
