@@ -124,8 +124,8 @@ def test_what_goes_on_changing_has_its_last_result_until_a_newer_one_is_there(mo
     second = newest(computations, 3)
     assert (second.result, second.is_current, made) == ("slow", True, [1, 1])
     assert second.moment > first.moment
-    assert (computations.has(("subject", 1)), computations.has(("subject", 3))) == (False, True)
     assert newest(computations, 3).is_current
+    assert (computations.has(("subject", 1)), computations.has(("subject", 3))) == (False, True)
 
 
 def test_after_one_that_took_long_another_one_is_begun_late(monkeypatch):
