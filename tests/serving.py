@@ -43,6 +43,7 @@ def served(store: Store, evaluators: Evaluators, port: int = 0, **options: Any) 
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "the server did not start"
         time.sleep(0.02)
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
@@ -183,14 +184,15 @@ class Batcher:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
 
-        left = iter(requests)
+        left = deque(requests)
         try:
             traces = [(request.trace, request.encoded) for request in requests]
             for judgment in self._scorer.score_encoded(traces, mode, check):
-                request = next(left)
+                request = left[0]
                 if request.keep is not None:
                     request.keep(judgment)
                 request.answer.set_result(judgment)
+                left.popleft()
         except BaseException as error:  # whatever it is, those who wait have to learn of it
             for request in left:
                 request.answer.set_exception(error)

@@ -194,6 +194,18 @@ def test_a_judgment_is_kept_before_anybody_learns_of_it(batcher, watched):
     assert [batcher.submit(trace(1), Mode.OFFLINE, keep).result(30)] == kept
 
 
+def test_who_keeps_it_and_fails_does_not_leave_anybody_waiting(batcher, watched):
+    def fail(_):
+        raise OSError("no space left")
+
+    first = batcher.submit(trace(0), Mode.HINDSIGHT, fail)
+    second = batcher.submit(trace(1), Mode.HINDSIGHT)
+    watched.go.set()
+    with pytest.raises(OSError, match="no space left"):
+        first.result(30)
+    assert second.result(30).trace.id == "1"
+
+
 def test_no_thread_is_left_when_nothing_waits(batcher, watched):
     watched.go.set()
     with ThreadPoolExecutor(8) as pool:
