@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import ceil
 
@@ -158,9 +157,7 @@ class Batcher:
 
     def score(self, batch: list[Request]) -> None:
         """Score them, traces in as many calls as they have modes, and take the time."""
-        for request in batch:
-            if isinstance(request, NextRequest):
-                self._score_next(request)
+        self._score_nexts([request for request in batch if isinstance(request, NextRequest)])
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
         for mode in dict.fromkeys(request.mode for request in traces):
@@ -171,30 +168,41 @@ class Batcher:
             # A running mean: what comes next is most like what came last.
             self._rate += 0.3 * (rate - self._rate)
 
-    def _score_next(self, request: NextRequest) -> None:
+    def _score_nexts(self, requests: Sequence[NextRequest]) -> None:
+        if not requests:
+            return
         nexts = self._scorer.next_steps
         assert nexts is not None
-        try:
-            request.answer.set_result(nexts.score_encoded(request.asked))
-        except BaseException as error:  # whatever it is, who waits has to learn of it
-            request.answer.set_exception(error)
+        # What goes on from kept prefixes takes a moment, and would gain nothing by waiting for others.
+        groups = [[request] for request in requests] if nexts.keeps_prefixes else [requests]
+        for group in groups:
+            with _told(group):
+                rows = nexts.score_together([request.asked for request in group])
+                for request, scores in zip(group, rows, strict=True):
+                    request.answer.set_result(scores)
 
-    def _score_mode(self, mode: Mode, requests: list[TraceRequest]) -> None:
+    def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
         def check() -> None:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
 
-        left = deque(requests)
-        try:
+        with _told(requests):
             traces = [(request.trace, request.encoded) for request in requests]
-            for judgment in self._scorer.score_encoded(traces, mode, check):
-                request = left[0]
+            judged = self._scorer.score_encoded(traces, mode, check)
+            for request, judgment in zip(requests, judged, strict=True):
                 if request.keep is not None:
                     request.keep(judgment)
                 request.answer.set_result(judgment)
-                left.popleft()
-        except BaseException as error:  # whatever it is, those who wait have to learn of it
-            for request in left:
+
+
+@contextmanager
+def _told(requests: Sequence[Request]) -> Iterator[None]:
+    """Whatever goes wrong within reaches those who still wait for an answer to one of the requests."""
+    try:
+        yield
+    except BaseException as error:
+        for request in requests:
+            if not request.answer.done():
                 request.answer.set_exception(error)
 
 
@@ -228,7 +236,9 @@ class _Lane:
                 batch = self._take()
                 if not batch:
                     break
-                self._batcher.score([one for one in batch if one.answer.set_running_or_notify_cancel()])
+                asked = [one for one in batch if one.answer.set_running_or_notify_cancel()]
+                with _told(asked):
+                    self._batcher.score(asked)
         if self._is_long:
             release_memory()
 
