@@ -157,7 +157,9 @@ class Batcher:
 
     def score(self, batch: list[Request]) -> None:
         """Score them, traces in as many calls as they have modes, and take the time."""
-        self._score_nexts([request for request in batch if isinstance(request, NextRequest)])
+        for request in batch:
+            if isinstance(request, NextRequest):
+                self._score_next(request)
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
         for mode in dict.fromkeys(request.mode for request in traces):
@@ -168,18 +170,11 @@ class Batcher:
             # A running mean: what comes next is most like what came last.
             self._rate += 0.3 * (rate - self._rate)
 
-    def _score_nexts(self, requests: Sequence[NextRequest]) -> None:
-        if not requests:
-            return
+    def _score_next(self, request: NextRequest) -> None:
         nexts = self._scorer.next_steps
         assert nexts is not None
-        # What goes on from kept prefixes takes a moment, and would gain nothing by waiting for others.
-        groups = [[request] for request in requests] if nexts.keeps_prefixes else [requests]
-        for group in groups:
-            with _told(group):
-                rows = nexts.score_together([request.asked for request in group])
-                for request, scores in zip(group, rows, strict=True):
-                    request.answer.set_result(scores)
+        with _told([request]):
+            request.answer.set_result(nexts.score_encoded(request.asked))
 
     def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
         def check() -> None:

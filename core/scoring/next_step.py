@@ -93,28 +93,19 @@ class NextSteps:
 
     def score_encoded(self, asked: Asked) -> Floats32:
         """The probabilities of each candidate, shape (candidates, 3)."""
-        return self.score_together([asked])[0]
-
-    def score_together(self, every: Sequence[Asked]) -> list[Floats32]:
-        """The same of several, which are read in the same batches where no prefixes are kept."""
-        rows = iter(self._rows(every))
-        scored = [dict(zip(asked.unique, rows, strict=False)) for asked in every]
-        return [
-            np.concatenate([by_text[text][:, : len(Label)] for text in asked.candidates])
-            for asked, by_text in zip(every, scored, strict=True)
-        ]
-
-    def _rows(self, every: Sequence[Asked]) -> list[Floats32]:
-        """The probabilities of each unique candidate of each, shape (1, 3)."""
         if self.asks_each_step:
-            calls = [one.calls[-1] for asked in every for one in asked.encoded]
+            calls = [one.calls[-1] for one in asked.encoded]
             rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])
-        elif self.keeps_prefixes:
-            rows = [row for asked in every for row in self._continue(asked)]
+        elif self._continued is not None:
+            with self._lock:
+                rows = self._continued.run(asked.inputs, asked.shared)
+        elif self._prefixes is not None:
+            rows = self._continue(self._prefixes, asked.inputs, asked.shared)
         else:
-            rows = self._forward.run([item for asked in every for item in asked.inputs])
+            rows = self._forward.run(asked.inputs)
         self._evaluator.check_numbers(rows)
-        return rows
+        scored = dict(zip(asked.unique, rows, strict=True))
+        return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])
 
     @cached_property
     def _continued(self) -> Continued | None:
@@ -135,14 +126,8 @@ class NextSteps:
         except UserError as error:
             raise error.at(which) from None
 
-    def _continue(self, asked: Asked) -> list[Floats32]:
-        """The probabilities of each unique candidate, shape (1, 3), from the prefix that they share."""
-        inputs, tokens = asked.inputs, asked.shared
-        if self._continued is not None:
-            with self._lock:
-                return self._continued.run(inputs, tokens)
-        prefixes = self._prefixes
-        assert prefixes is not None
+    def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
+        """The probabilities of each input, shape (1, 3), from the prefix of so many tokens that they share."""
         results = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         with self._lock:

@@ -120,17 +120,6 @@ def test_what_is_computed_ends_once_nobody_waits_for_it(batcher, watched):
     assert batcher.submit(trace(1), Mode.OFFLINE).result(30)
 
 
-@pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
-def test_candidates_that_wait_are_read_together_where_nothing_is_kept(evaluators, name):
-    scorer, held = evaluators.scorer(name), threading.Lock()
-    batcher = Batcher(scorer, Places(held, held))
-    asked = [(f"What is {number} + 3?", ["5."] * (number % 3), ["So 5.", "So 6.", "So 5."]) for number in range(6)]
-    with held:
-        answers = [batcher.submit_next(*one) for one in asked]
-    for one, answer in zip(asked, answers, strict=True):
-        np.testing.assert_allclose(answer.result(30), scorer.score_next(*one), atol=1e-5)
-
-
 def test_clients_are_served_in_turn(batcher, watched):
     batcher.submit(trace(0), Mode.OFFLINE)
     assert watched.at_work.wait(30)
