@@ -57,7 +57,15 @@ def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run() -> None:
     assert (facts["grid/neu_f1/least"], facts["grid/neu_f1/greatest"]) == pytest.approx((min(f1), max(f1)))
     assert facts["grid/neu_f1"] == pytest.approx(np.mean(f1))
     assert facts["grid/test_traces"] == grid.runs[0].figures[key].traces
+
+
+def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them() -> None:
+    numbers = {("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7)}
+    facts = grid_facts(results(numbers, late=0.6))
     assert facts["grid/late/gain"] == pytest.approx(facts["grid/late/bidirectional"] - facts["grid/late/causal"])
+    bare = grid_facts(results(numbers, late=float("nan")))
+    assert {"grid/mean/macro_auc", "grid/wins/macro_auc"} <= bare.keys()
+    assert not [name for name, value in bare.items() if "late" in name or np.isnan(value)]
 
 
 def test_cells_of_size_and_data_count_by_their_means() -> None:
