@@ -8,8 +8,8 @@ It computes what Transformers' `LlamaModel` computes, on the same weights, with 
 - no padding: the projections run over the concatenated prefixes, attention over each prefix by itself;
 - single-threaded workers side by side, which keep both the matrix units and the caches busier than one matrix
   multiplication split between cores;
-- what is between two attentions runs over some hundred rows at a time, whatever the length: in memory that stays in
-  the caches, with a kernel of oneDNN for few numbers of rows.
+- what is between two attentions runs over some hundred rows of a long input at a time, in memory that is used
+  again.
 
 Norm weights are folded into the matrices that follow them, and rotary pairs are laid side by side so that the
 rotation is one complex multiplication.
@@ -34,8 +34,8 @@ from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on
 
 # Rows of a product, for which its weights are laid out.
 _HINT = 512
-# Rows that are computed at a time between two attentions. A prefix of 2,000 tokens at once took 300 MB and left 100
-# behind in the heap and in kernels; in blocks, which give the same bits in the same time, 90 and 50.
+# Rows of an input over the budget that are computed at a time between two attentions. Prefixes of 2,000 tokens as a
+# whole took 300 MB, with 200 between two passes; in blocks, which give the same bits, 120 and 100.
 _BLOCK = 512
 
 
@@ -225,7 +225,7 @@ class CpuForward:
         inner: list[Tensor] = []
         last = self.layers[-1]
         for layer, following in pairwise(self.layers):
-            projected = self._advance(states, attended, layer, following)
+            states, projected = self._advance(states, attended, layer, following)
             self._rotate(projected[: len(positions)], positions)
             if following is not last:
                 self._attend(projected, spans, attended)
@@ -280,16 +280,19 @@ class CpuForward:
             query, key, value = (self._by_head(part) for part in torch.split(qkv[span], widths, dim=1))
             self._write(self._attention(query, key, value, self.causal), into[span])
 
-    def _advance(self, states: Tensor, attended: Tensor, layer: _Layer, following: _Layer) -> Tensor:
-        """Take the states, shape (tokens, hidden), in place through what follows a layer's attention; what the next
-        layer's attention reads of them, which is less in the last one."""
+    def _advance(self, states: Tensor, attended: Tensor, layer: _Layer, following: _Layer) -> tuple[Tensor, Tensor]:
+        """The states, shape (tokens, hidden), after what follows a layer's attention, and what the next layer's
+        attention reads of them, which is less in the last one."""
         projection = following.projections[-1]
+        if len(states) <= max(self.token_budget, _BLOCK):
+            states = self._mlp(layer.out.plus(attended, states), layer)
+            return states, projection(self._normed(states))
         projected = states.new_empty(len(states), projection.outputs)
         for start in range(0, len(states), _BLOCK):
             rows = slice(start, start + _BLOCK)
             states[rows] = self._mlp(layer.out.plus(attended[rows], states[rows]), layer)
             projected[rows] = projection(self._normed(states[rows]))
-        return projected
+        return states, projected
 
     def _last_attention(
         self,

@@ -33,13 +33,17 @@ def test_other_threads_keep_their_count(tmp_path):
 def test_long_prefixes_are_computed_in_blocks_of_rows(tmp_path, monkeypatch, layers):
     evaluator = load_evaluator(write_evaluator(tmp_path / "tiny", layers=layers))
     trace = Trace.of("q" * 60, ["a" * 50, "b" * 40, "c" * 50])
-    whole = Scorer(evaluator, CpuForward(evaluator.model, workers=1)).score_one(trace).hindsight.packed
+    whole = (
+        Scorer(evaluator, CpuForward(evaluator.model, token_budget=64, workers=1)).score_one(trace).hindsight.packed
+    )
     rows, advance = [], CpuForward._mlp
     monkeypatch.setattr(cpu, "_BLOCK", 64)
     monkeypatch.setattr(
         CpuForward, "_mlp", lambda self, states, layer: rows.append(len(states)) or advance(self, states, layer)
     )
-    blocks = Scorer(evaluator, CpuForward(evaluator.model, workers=1)).score_one(trace).hindsight.packed
+    blocks = (
+        Scorer(evaluator, CpuForward(evaluator.model, token_budget=64, workers=1)).score_one(trace).hindsight.packed
+    )
     np.testing.assert_array_equal(blocks, whole)
     # Of the last layer no more than what is read, which is padded.
     assert set(rows) == {64}
