@@ -43,6 +43,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.benchmarks.servers
 	$(BIN)/python -m tests.benchmarks.mixed_load --minutes 5
 	$(BIN)/python -m tests.benchmarks.loops --minutes 2
+	$(BIN)/python -m tests.benchmarks.remote --traces 20000
 	$(BIN)/python -m tests.training.synth.test_labels
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.benchmarks.page
