@@ -13,6 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import NullPool, create_engine, inspect, text
 
+from stepsight.core.models.memory import has_room, release_memory
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
 
@@ -20,13 +21,26 @@ ROOT = Path(__file__).parent.parent
 
 
 _SHARED_MEMORY = Path("/dev/shm")
-_ENOUGH = 8 << 30
+# Bytes for files, and those that the processes of four workers and theirs take beside them.
+_FILES, _PROCESSES = 4 << 30, 12 << 30
 
 
 def pytest_configure() -> None:
-    """Keep the files of tests in memory where there is plenty: nothing is left of them that a disk would be for."""
-    if "TMPDIR" not in os.environ and _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ENOUGH:
+    """Keep the files of tests in memory where there is plenty: nothing is left of them that a disk would be for.
+
+    How large the folder may become says nothing of that: it may be as large as all memory.
+    """
+    if "TMPDIR" in os.environ or not _SHARED_MEMORY.is_dir():
+        return
+    if shutil.disk_usage(_SHARED_MEMORY).free > _FILES and has_room(_FILES + _PROCESSES):
         os.environ["TMPDIR"] = tempfile.tempdir = str(_SHARED_MEMORY)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def freed_memory_is_returned() -> Iterator[None]:
+    """A worker goes through hundreds of modules, and would hold what the largest of each kind had needed."""
+    yield
+    release_memory()
 
 
 def pytest_collection_finish() -> None:
