@@ -65,7 +65,7 @@ from stepsight.app.web.requests import Failures, Requests
 from stepsight.app.web.standings import Standings
 from stepsight.app.web.standings import router as standing_routes
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 from stepsight.storage.database.store import Store
 
 KEEP_ALIVE = 75

@@ -1,1 +1,1 @@
-"""Data files shipped with StepSight; `core.files` finds them."""
+"""Data files shipped with StepSight; `core.places` finds them."""

@@ -2,13 +2,13 @@
 
 - label, trace: the three labels; a problem with its steps
 - text: pasted text into steps
-- jsonl: traces as JSON Lines
 - scores, judgment: probabilities, verdicts, the hindsight triangle; what an evaluator says of a trace
 - notebook: how these draw themselves in a notebook
 - evidence: how later steps changed verdicts on earlier ones
-- label_patch: corrections of a benchmark's labels as a file
 - errors, validation: `UserError`; pydantic's errors as such
-- files, atomic, templates, arrays: JSON files, files that appear whole, Jinja2 templates, types of arrays
+- places: shipped assets, the folder of data, the cache
+- files: reading and writing JSON, JSON Lines, CSV, YAML, corrections of labels
+- templates, arrays: Jinja2 templates, types of arrays
 - description: what is known of an evaluator that is not loaded
 - hubs: evaluators on a model hub, and those fetched from one
 - models: a checkpoint in memory: backbone, head, placement

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 from stepsight.core.templates import load_templates
 
 if TYPE_CHECKING:

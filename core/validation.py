@@ -23,7 +23,6 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
@@ -38,7 +37,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from stepsight.core.errors import UserError
-from stepsight.core.yaml_files import read_yaml
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 
@@ -118,15 +116,6 @@ def update(instance: T, **changes: object) -> T:
     """A `Record` with other values of some keys. Raises `UserError` where they do not fit."""
     values = {item.name: getattr(instance, item.name) for item in fields(cast(Any, instance))}
     return validate(type(instance), values | changes)
-
-
-def validate_yaml(kind: type[T], path: str | Path) -> T:
-    """A YAML file as a `kind`. Raises `UserError` naming the file, and the key."""
-    values = read_yaml(path)
-    try:
-        return validate(kind, values)
-    except UserError as error:
-        raise error.at(str(path)) from None
 
 
 def invalid(message: str, hint: str = "") -> PydanticCustomError:

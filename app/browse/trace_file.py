@@ -16,8 +16,8 @@ from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.core.errors import UserError
-from stepsight.core.files import csv_text
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.csv_cells import csv_text
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds, verdict_word

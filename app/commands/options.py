@@ -9,8 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import IO, TypeVar
 
-from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import atomic_file
 
 Item = TypeVar("Item")
 

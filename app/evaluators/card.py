@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.web.html import macro
-from stepsight.core.files import asset
 from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.places import asset
 
 _TEMPLATE = "evaluators/card.html"
 _CODE = " " * 4

@@ -12,8 +12,9 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import cache_folder, read_json, write_json
+from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.models.devices import torch_dtype
+from stepsight.core.places import cache_folder
 
 TOKENS = 500
 """Of the trace that times are given for."""

@@ -14,7 +14,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.judged import step_name
 from stepsight.core.errors import UserError
-from stepsight.core.files import csv_text
+from stepsight.core.files.csv_cells import csv_text
 from stepsight.core.judgment import Judgment, judgment_record
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Outputs, StepScores, Thresholds

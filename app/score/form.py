@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stepsight.app.score.earlier_links import split_as_before
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
 from stepsight.core.text.split import Split, split_solution, split_steps
 from stepsight.core.trace import Trace

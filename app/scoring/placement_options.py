@@ -5,7 +5,7 @@ import json
 import re
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
 
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stepsight.app.web.failures import OURS, logged_under
 from stepsight.app.web.html import plain_page, render
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 
 HOST = "host"
 """The id of the block into which the page moves."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 

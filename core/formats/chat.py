@@ -6,8 +6,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
-from stepsight.core.json_values import read_bytes
+from stepsight.core.files.json_values import read_bytes, read_json
 from stepsight.core.models.checkpoint import Checkpoint
 
 # That of Llama 3.1's template: scores do not follow the calendar.

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, Positive
 
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json, write_json
+from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import Model, choice, invalid, validate
 

@@ -19,7 +19,6 @@ from huggingface_hub import hf_hub_download
 from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # it lists what it has at run time only
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import CACHE_VARIABLE, cache_folder
 from stepsight.core.hubs.fetched import (
     NEWEST,
     Fetched,
@@ -42,6 +41,7 @@ from stepsight.core.hubs.remote import (
     look_up_part,
     size_of,
 )
+from stepsight.core.places import CACHE_VARIABLE, cache_folder
 from stepsight.core.sizes import sized
 
 Progress = Callable[[int, int], None]

@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as record
 
-from stepsight.core.files import asset, read_json
+from stepsight.core.files.json_values import read_json
+from stepsight.core.places import asset
 from stepsight.core.validation import STRICT, ListOf, Record, validate
 
 Percent = Annotated[float, Field(ge=0, le=100)]

@@ -30,6 +30,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists wh
 )
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.fetched import NEWEST, is_hash, part_key, storage_folder
 from stepsight.core.hubs.layout import (
     ADAPTER,
@@ -43,7 +44,6 @@ from stepsight.core.hubs.layout import (
     is_hub_id,
 )
 from stepsight.core.hubs.repositories import with_known
-from stepsight.core.json_values import parse_json
 
 SECONDS = 10
 """For how long the hub may say nothing."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from stepsight.core.files import asset
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.places import asset
 
 _NAMES = "names.json"
 # What the paper prints outside of its tables, which `training.paper` reads.

@@ -21,7 +21,7 @@ from safetensors import safe_open
 from tokenizers import AddedToken
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import CACHE_VARIABLE, cache_folder, read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
 from stepsight.core.hubs.repositories import with_known
@@ -38,6 +38,7 @@ from stepsight.core.models.checkpoint import (
 from stepsight.core.models.config_files import CONFIG, read_adapter_file, read_config_file
 from stepsight.core.models.location import model_folder, shipped_folder
 from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
+from stepsight.core.places import CACHE_VARIABLE, cache_folder
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.layout import CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
 from stepsight.core.models.config_files import read_config_file, read_shards
 

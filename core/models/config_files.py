@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.layout import ADAPTER
 from stepsight.core.validation import validate
 

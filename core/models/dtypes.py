@@ -13,8 +13,8 @@ from math import prod
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, CARD, INDEX
-from stepsight.core.json_values import parse_json
 from stepsight.core.models.config_files import read_config_file, read_shards
 from stepsight.core.models.placement import DTYPES, STORED, Placement
 

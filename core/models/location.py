@@ -10,11 +10,11 @@ from pathlib import Path
 from huggingface_hub import snapshot_download
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset
 from stepsight.core.hubs.fetched import find_fetched
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.hubs.repositories import known_card
 from stepsight.core.models.placement import Placement
+from stepsight.core.places import asset
 from stepsight.core.servers.address import is_address
 
 EQUATIONS = "equations"

@@ -16,7 +16,7 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds

@@ -30,7 +30,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import check_unicode, parse_json
+from stepsight.core.files.json_values import check_unicode, parse_json
 from stepsight.core.servers.pace import Pace
 
 KEY = "STEPSIGHT_API_KEY"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.openings import set_openings_aside
 from stepsight.core.text.sentences import sentences

@@ -21,9 +21,9 @@ from sqlalchemy.orm import Session
 
 import stepsight.storage.database.labelling_schema
 import stepsight.storage.database.people_schema  # noqa: F401
-from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.atomic import atomic_file
+from stepsight.core.files.json_values import parse_json
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot
 from stepsight.storage.traces.search import index_everything

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from stepsight.core.errors import UserError
-from stepsight.core.parquet import load_parquet
+from stepsight.core.files.parquet import load_parquet
 from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import csv_text, inert
-from stepsight.core.parquet import load_parquet
+from stepsight.core.files.csv_cells import csv_text, inert
+from stepsight.core.files.parquet import load_parquet
 
 if TYPE_CHECKING:
     # Most who write rows do without it.
@@ -33,7 +33,7 @@ _PART = 5_000
 def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[bytes]:
     """The bytes of a file with these rows, each of which has the keys of `columns` in their order.
 
-    A spreadsheet calculates nothing of CSV (`core.files.csv_text`); an empty cell is null in JSON Lines. Raises
+    A spreadsheet calculates nothing of CSV (`core.files.csv_cells`); an empty cell is null in JSON Lines. Raises
     `UserError` at once on another format, and on Parquet where pyarrow is missing.
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]

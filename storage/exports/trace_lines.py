@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces

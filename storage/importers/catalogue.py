@@ -9,7 +9,8 @@ from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset, read_json
+from stepsight.core.files.json_values import read_json
+from stepsight.core.places import asset
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.downloads import PublicFile
 

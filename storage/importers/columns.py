@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 from stepsight.core.label import Label
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace

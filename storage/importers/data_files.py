@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
-from stepsight.core.jsonl import open_input
+from stepsight.core.files.json_values import read_json
+from stepsight.core.files.jsonl import open_input
 from stepsight.storage.importers.columns import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import Kind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, check_beginning, find_reader

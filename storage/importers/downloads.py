@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import CACHE_VARIABLE, cache_folder
+from stepsight.core.places import CACHE_VARIABLE, cache_folder
 
 _CHUNK = 1 << 16
 _SECONDS = 30

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any, Protocol
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import check_depth
-from stepsight.core.jsonl import read_row
+from stepsight.core.files.json_values import check_depth
+from stepsight.core.files.jsonl import read_row
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.downloads import PublicFile
 

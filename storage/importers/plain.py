@@ -6,7 +6,7 @@ A step is a text, or a list of texts where it has sub-steps; `labels` and any ot
      ["Let p be …", ["Then …", "So p = 29."]], "labels": ["pos", null], "generator": "a model"}
 """
 
-from stepsight.core.jsonl import parse_trace
+from stepsight.core.files.jsonl import parse_trace
 from stepsight.storage.importers.kind import Kind
 
 KIND = Kind(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.parquet import load_parquet
+from stepsight.core.files.parquet import load_parquet
 from stepsight.storage.importers.kind import OnBad, Rows
 
 PARQUET = b"PAR1"

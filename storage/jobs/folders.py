@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input
+from stepsight.core.files.jsonl import open_input
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.columns import NAME as COLUMNS

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input
+from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores

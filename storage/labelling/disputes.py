@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, and_, func, join, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import VALID, gold_of
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.label_patch import VALID, gold_of
 from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow

@@ -17,8 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import VALID, LabelChange, Patch, label_and_validity
 from stepsight.core.label import Label
-from stepsight.core.label_patch import VALID, LabelChange, Patch, label_and_validity
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store

@@ -14,7 +14,7 @@ from typing import IO, Any, Protocol
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input
+from stepsight.core.files.jsonl import open_input
 from stepsight.core.trace import Trace
 from stepsight.core.where import Conditions
 from stepsight.storage.database.schema import LeftOutRow, check_name

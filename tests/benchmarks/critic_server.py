@@ -25,8 +25,8 @@ import httpx2
 import numpy as np
 from sqlalchemy import func, select
 
-from stepsight.core.files import asset
 from stepsight.core.judgment import Judgment
+from stepsight.core.places import asset
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store, open_store

@@ -29,7 +29,12 @@ def loaded(modules):
         ({f"metrics.{name}" for name in WITH_STATISTICS}, {"scipy", "pandas"}),
         (
             {
-                *(f"hubs.{path.stem}" for path in (ROOT / "core" / "hubs").glob("*.py") if path.stem != "__init__"),
+                *(
+                    f"{room}.{path.stem}"
+                    for room in ("files", "hubs")
+                    for path in (ROOT / "core" / room).glob("*.py")
+                    if path.stem != "__init__"
+                ),
                 "models.location",
                 "models.memory",
                 "models.placement",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import data_files, portable_name
-from stepsight.core.jsonl import open_input
+from stepsight.core.files.jsonl import open_input
+from stepsight.core.places import data_files, portable_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row

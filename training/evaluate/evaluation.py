@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Weights, difference, resamples

@@ -16,12 +16,12 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files import asset
-from stepsight.core.jsonl import parse_trace, read_file
+from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.models.abstract import Evaluator
+from stepsight.core.places import asset
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 

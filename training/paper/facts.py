@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset, read_json
+from stepsight.core.files.json_values import parse_json, read_bytes, read_json
 from stepsight.core.hubs.layout import CARD
-from stepsight.core.json_values import parse_json, read_bytes
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
@@ -28,6 +27,7 @@ from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.published import PublishedRow, PublishedTable, published, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import SILENT, Third
+from stepsight.core.places import asset
 from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of

@@ -6,9 +6,9 @@ Where evaluators cannot be measured a section says so in words instead of stayin
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.core.metrics.value import Value

@@ -6,8 +6,8 @@ Both are measured on the same resamples of the same traces, so that a change has
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS, difference
 from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import Store

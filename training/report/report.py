@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from stepsight.core.atomic import write_text
 from stepsight.core.errors import UserError
-from stepsight.core.label_patch import Patch
+from stepsight.core.files.atomic import write_text
+from stepsight.core.files.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from stepsight.core.files import inert
+from stepsight.core.files.csv_cells import inert
 from stepsight.core.metrics.value import Value
 
 Cell = str | int | Value | None

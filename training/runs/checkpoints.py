@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 
 # Names and sizes in bytes of a checkpoint's files, written last.
 _CONTENTS = "contents.json"

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json
+from stepsight.core.files.json_values import parse_json
 
 
 class RowFile:

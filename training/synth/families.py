@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from stepsight.core.validation import validate_yaml
+from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.training.synth.planner import plan_story
 from stepsight.training.synth.quadratic import QuadraticWording, plan_quadratic
 from stepsight.training.synth.solution import SolutionPlan

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.validation import STRICT, ListOf, Record, invalid, validate_yaml
+from stepsight.core.files.yaml_files import validate_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, invalid
 from stepsight.training.data.sources_config import CONTINUED, Data, check_continued
 from stepsight.training.runs.optimisation import Optimisation
 

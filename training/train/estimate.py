@@ -16,12 +16,12 @@ import torch
 from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
+from stepsight.core.places import asset
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, Head, TrainConfig
 from stepsight.training.train.init import llama_config

@@ -14,7 +14,7 @@ from transformers import LlamaConfig, PreTrainedModel, set_seed
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.formats.stepsight import HEADS, read_layers
 from stepsight.core.hubs.layout import CARD, is_hub_id
 from stepsight.core.models.adapter import unmerged_folders

@@ -9,7 +9,7 @@ import sys
 
 from stepsight.app.commands.options import open_output, progress
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.training.synth.corpus import generate
 
 

@@ -21,8 +21,8 @@ from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
-from stepsight.core.label_patch import read_patch
 from stepsight.core.metrics.baselines import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import Errors

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.label_patch import read_patch
+from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report

@@ -18,7 +18,7 @@ from stepsight.app.commands.evaluation.processes import Processes, launched
 from stepsight.app.commands.options import add_db, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import parse_trace, read_file, read_rows
+from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
 from stepsight.core.judgment import Mode, judgment_record
 from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.memory import keep_freed_memory

@@ -9,7 +9,7 @@ from pathlib import Path
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import read_bytes
+from stepsight.core.files.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (

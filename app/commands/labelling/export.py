@@ -13,7 +13,7 @@ import pandas as pd
 
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
 from stepsight.app.commands.options import add_db
-from stepsight.core.atomic import atomic_file
+from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER

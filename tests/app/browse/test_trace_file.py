@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
 from stepsight.app.web.access import Access
-from stepsight.core.jsonl import parse_trace
+from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores

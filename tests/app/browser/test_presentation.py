@@ -6,7 +6,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from stepsight.app.score.form import ScoreForm
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 from tests.app.browser.acts import overflow
 from tests.browser import until
 

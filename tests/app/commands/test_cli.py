@@ -15,7 +15,7 @@ import yaml
 from stepsight.app.commands.cli import main
 from stepsight.app.commands.server.app import listen
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.jsonl import parse_trace
+from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store

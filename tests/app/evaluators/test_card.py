@@ -7,8 +7,8 @@ from stepsight.app.evaluators.page import state_html
 from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.standings import card_address
-from stepsight.core.files import asset
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
+from stepsight.core.places import asset
 from tests.app.elements import read
 from tests.storage.samples import evaluator
 

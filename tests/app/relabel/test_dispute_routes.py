@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.label_patch import parse_patch
+from stepsight.core.files.label_patch import parse_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.disputes import get_dispute, list_disputes

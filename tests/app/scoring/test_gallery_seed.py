@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET, seed
-from stepsight.core.jsonl import read_file
+from stepsight.core.files.jsonl import read_file
 from stepsight.core.judgment import Mode
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.imports import import_file

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset
 from stepsight.core.hubs import public
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.hubs.public import Part, find_public, public_evaluators, unreadable
+from stepsight.core.places import asset
 
 
 def test_each_has_a_hub_id_of_its_own_and_small_ones_come_first():

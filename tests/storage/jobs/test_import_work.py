@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import CACHE_VARIABLE
 from stepsight.core.judgment import Mode
+from stepsight.core.places import CACHE_VARIABLE
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, parse_patch
 from stepsight.core.label import Label
-from stepsight.core.label_patch import LabelChange, Patch, format_patch, parse_patch
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import TraceRow

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store

@@ -3,7 +3,7 @@
 import re
 
 from stepsight.app.commands.cli import main
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 from stepsight.training.paper.facts import recipe_facts
 from stepsight.training.paper.items import paper_sections
 from stepsight.training.paper.page import make_paper_report

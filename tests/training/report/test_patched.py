@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.label_patch import LabelChange, Patch
+from stepsight.core.files.label_patch import LabelChange, Patch
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.training.synth.story import Story

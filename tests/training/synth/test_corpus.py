@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import format_trace, parse_trace
+from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import TRAINED, generate

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.validation import validate_yaml
+from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.training.synth import story
 from stepsight.training.synth.families import FAMILIES, STORIES
 from stepsight.training.synth.planner import plan_story

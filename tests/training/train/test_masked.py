@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.models.model import IGNORED
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.columns import ColumnMap

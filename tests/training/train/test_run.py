@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scoring.scorer import Scorer

@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import atomic_file
 from stepsight.core.judgment import Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scores import Outputs

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input
-from stepsight.core.parquet import load_parquet
+from stepsight.core.files.jsonl import open_input
+from stepsight.core.files.parquet import load_parquet
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.storage.importers.fields import describe, field

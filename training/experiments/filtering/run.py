@@ -15,7 +15,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files import read_json, write_json
+from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.judgment import Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.placement import Placement

@@ -22,8 +22,8 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import data_files
 from stepsight.core.models.placement import Placement
+from stepsight.core.places import data_files
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
 from stepsight.training.experiments.filtering.pool import Pool, Solution

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import torch
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from stepsight.core.atomic import atomic_file
 from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import atomic_file
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning.models import context_of, load_model

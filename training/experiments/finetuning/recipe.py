@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.validation import STRICT, invalid, validate_yaml
+from stepsight.core.files.yaml_files import validate_yaml
+from stepsight.core.validation import STRICT, invalid
 from stepsight.training.runs.optimisation import Betas, Optimisation, Precision, Seed
 from stepsight.training.train.config import Expected
 

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass as validated
 from scipy.stats import binomtest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.validation import STRICT, ListOf, Record, invalid, validate
 
 FILE = "math500.json"

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.placement import Placement
 from stepsight.training.data.sources_config import Data, Source

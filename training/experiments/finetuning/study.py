@@ -13,17 +13,8 @@ from pydantic import AfterValidator, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.validation import (
-    STRICT,
-    ListOf,
-    Record,
-    choice,
-    distinct,
-    invalid,
-    validate,
-    validate_yaml,
-)
-from stepsight.core.yaml_files import read_yaml
+from stepsight.core.files.yaml_files import read_yaml, validate_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, choice, distinct, invalid, validate
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.experiments.finetuning.run import model_name

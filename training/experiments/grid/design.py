@@ -25,9 +25,10 @@ from pydantic import AfterValidator, Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
-from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate, validate_yaml
+from stepsight.core.validation import STRICT, ListOf, Record, distinct, invalid, update, validate
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import CONTINUED, Data, Source, TraceOrigin
 from stepsight.training.data.transforms import NOT_CONTINUED, beginning, continue_trace

@@ -24,8 +24,8 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files import write_json
-from stepsight.core.jsonl import format_trace
+from stepsight.core.files.json_values import write_json
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table

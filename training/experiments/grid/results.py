@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import read_json
+from stepsight.core.files.json_values import read_json
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.table import StepTable, Third, by_third

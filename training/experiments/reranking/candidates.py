@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import open_input, read_row
+from stepsight.core.files.jsonl import open_input, read_row
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
 from stepsight.training.experiments.reranking.answers import answer_of

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from stepsight.app.commands.cli import main
-from stepsight.core.files import asset
+from stepsight.core.places import asset
 from stepsight.storage.database.store import open_store
 from tests.browser import installed
 from tests.training.judged import fill

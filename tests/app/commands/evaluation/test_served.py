@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.jsonl import parse_trace
+from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers import server as requests
 from stepsight.storage.judgments.evaluators import list_evaluators

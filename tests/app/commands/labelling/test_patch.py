@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.label_patch import LabelChange, Patch, format_patch, read_patch
+from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import local_user

@@ -3,7 +3,8 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset, write_json
+from stepsight.core.files.json_values import write_json
+from stepsight.core.places import asset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.finetuning.results import FILE
 from tests.training.experiments.finetuning.test_results import result

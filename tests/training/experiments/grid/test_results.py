@@ -3,7 +3,8 @@ import json
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import asset, write_json
+from stepsight.core.files.json_values import write_json
+from stepsight.core.places import asset
 from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import read_results, read_run
 from tests.training.experiments.grid.toy import KEY, results

@@ -1,8 +1,8 @@
 import pytest
 
-from stepsight.core.files import asset
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.value import Value
+from stepsight.core.places import asset
 from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
 from stepsight.training.experiments.grid.tables import (

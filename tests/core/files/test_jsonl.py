@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.jsonl import format_trace, parse_trace, read_file, read_rows
+from stepsight.core.files.jsonl import format_trace, parse_trace, read_file, read_rows
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 
@@ -83,7 +83,7 @@ def test_a_line_that_cannot_be_read_is_named(line, message):
 
 
 def test_a_line_without_an_end_is_not_read_to_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("stepsight.core.jsonl.LARGEST", 1000)
+    monkeypatch.setattr("stepsight.core.files.jsonl.LARGEST", 1000)
     path = tmp_path / "f.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b"x" * 1000 + b"\n")
     with pytest.raises(UserError, match=r"f\.jsonl: a line has over 1,000 bytes"):

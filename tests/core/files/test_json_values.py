@@ -1,6 +1,15 @@
 import pytest
 
-from stepsight.core.json_values import DEEPEST, check_depth, check_unicode, parse_json, read_bytes
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import (
+    DEEPEST,
+    check_depth,
+    check_unicode,
+    parse_json,
+    read_bytes,
+    read_json,
+    write_json,
+)
 
 
 def nested(levels: int) -> str:
@@ -54,3 +63,24 @@ def test_half_of_a_surrogate_pair_is_found() -> None:
     for text in (rb'"\uD800"', rb'{"\udc00": 1}'):
         with pytest.raises(ValueError, match="half of a surrogate pair"):
             check_unicode(parse_json(text), text)
+
+
+def test_an_object_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "runs" / "run.json"
+    write_json(path, {"ä": [1, None]})
+    assert read_json(path) == {"ä": [1, None]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"x\.json: cannot be read as JSON"),
+        ("[1]", r"x\.json: list found, expected an object"),
+        (None, "is missing"),
+    ],
+)
+def test_what_is_no_object_is_an_error(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_json(tmp_path / "x.json")

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from stepsight.core.atomic import atomic_file, write_text
 from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import atomic_file, write_text
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):

@@ -1,28 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files import DATA_VARIABLE, data_files, portable_name, read_json, write_json
-
-
-def test_an_object_is_read_as_it_was_written(tmp_path):
-    path = tmp_path / "runs" / "run.json"
-    write_json(path, {"ä": [1, None]})
-    assert read_json(path) == {"ä": [1, None]}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", r"x\.json: cannot be read as JSON"),
-        ("[1]", r"x\.json: list found, expected an object"),
-        (None, "is missing"),
-    ],
-)
-def test_what_is_no_object_is_an_error(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "x.json").write_text(content)
-    with pytest.raises(UserError, match=message):
-        read_json(tmp_path / "x.json")
+from stepsight.core.places import DATA_VARIABLE, data_files, portable_name
 
 
 def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from stepsight.core.files import csv_text
+from stepsight.core.files.csv_cells import cell, csv_text
 
 
 def cells(text):
@@ -25,3 +25,7 @@ def test_a_text_that_would_be_a_formula_is_none(text):
 @pytest.mark.parametrize("text", ["1 + 1 = 2", "x", "'=1", "", " ", "(−1)"])
 def test_other_texts_are_left_alone(text):
     assert cells(csv_text([[text, "x"]]))[0][0] == text
+
+
+def test_texts_are_made_cells_and_other_values_stay():
+    assert [cell(value) for value in ("=1", None, -1, 0.5)] == ["'=1", None, -1, 0.5]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import LARGEST, parse_json
+from stepsight.core.files.json_values import LARGEST, parse_json
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.yaml_files import read_yaml
+from stepsight.core.files.yaml_files import read_yaml
 
 # Nine items, each of nine of the one before: read in a moment, and gone through by nobody.
 BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, PositiveInt
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import parse_json, read_bytes
+from stepsight.core.files.json_values import parse_json, read_bytes
 from stepsight.core.label import Label
 from stepsight.core.trace import Step
 from stepsight.core.validation import ListOf, Model, validate

@@ -7,13 +7,16 @@ data: {benchmarks: […]}           keys within keys are laid over each other to
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from yaml.constructor import ConstructorError
 
 from stepsight.core.errors import UserError
-from stepsight.core.json_values import DEEPEST, read_bytes
+from stepsight.core.files.json_values import DEEPEST, read_bytes
+from stepsight.core.validation import validate
+
+T = TypeVar("T")
 
 # libyaml's, where there is one: ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,6 +41,15 @@ def read_yaml(path: str | Path) -> Any:
     """The content of a YAML file, with what it extends. Raises `UserError` naming the file where one cannot be
     read, is not YAML, or extends itself."""
     return _read(Path(path), ())
+
+
+def validate_yaml(kind: type[T], path: str | Path) -> T:
+    """A YAML file as a `kind`. Raises `UserError` naming the file, and the key."""
+    values = read_yaml(path)
+    try:
+        return validate(kind, values)
+    except UserError as error:
+        raise error.at(str(path)) from None
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> Any:

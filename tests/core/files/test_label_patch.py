@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.label_patch import (
+from stepsight.core.files.label_patch import (
     GOLD_VALUES,
     VALID,
     LabelChange,
@@ -20,6 +19,7 @@ from stepsight.core.label_patch import (
     parse_patch,
     read_patch,
 )
+from stepsight.core.label import Label
 from stepsight.core.trace import Step
 
 ONE = LabelChange("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")

@@ -1,12 +1,16 @@
-"""JSON as strangers write it: bounded in size, depth and encoding here, for every reader.
+"""JSON as strangers write it: bounded in size, depth and encoding here, for every reader; files with one object.
 
 Python reads a file to the end of the memory, and brackets to the end of its stack; what goes through the values
 later, such as `repr` or a validation, ends sooner still.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import write_text
 
 DEEPEST = 100
 """Levels of lists and objects within each other. What people and programs write has a few."""
@@ -65,6 +69,26 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
     if len(content) > largest:
         raise ValueError(f"over {largest:,} bytes")
     return content
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises `UserError` where there is none."""
+    try:
+        content = read_bytes(path)
+        value = parse_json(content)
+        check_unicode(value, content)
+    except FileNotFoundError:
+        raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read as JSON ({error}).") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {type(value).__name__} found, expected an object.")
+    return value
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write a JSON object, atomically. Raises `UserError` where it cannot be written."""
+    write_text(path, json.dumps(values, indent=1) + "\n")
 
 
 def _too_deep() -> ValueError:
