@@ -1,4 +1,5 @@
-"""Facts: numbers by name, as items of the paper ask for them.
+"""Facts: numbers by name, as items of the paper ask for them; NaN where what was measured has no such figure, as a
+test whose last thirds hold nothing but errors has no AUC there.
 
 TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
 grid/…, tab:…/…                      what the runs of a grid come to, in percent and percentage points
@@ -171,12 +172,11 @@ def grid_facts(results: GridResults) -> Facts:
     facts: Facts = {"grid/runs": len(results.runs)}
     for name, title in METRICS.items():
         found = contrast(gains(pair_values(results, key, name)))
-        if not found.pairs:
-            continue
-        facts["grid/pairs"] = found.pairs
-        facts[f"grid/wins/{name}"] = facts[f"tab:paired-stats//{title}/Wins"] = found.wins
-        facts[f"tab:paired-stats//{title}/Pairs"] = found.pairs
+        facts[f"tab:paired-stats//{title}/Pairs"] = found.pairs or float("nan")
+        wins = found.wins if found.pairs else float("nan")
+        facts[f"grid/wins/{name}"] = facts[f"tab:paired-stats//{title}/Wins"] = wins
         facts[f"grid/mean/{name}"] = facts[f"tab:paired-stats//{title}/Mean Δ"] = 100 * found.mean.number
+    facts["grid/pairs"] = facts[f"tab:paired-stats//{METRICS[MACRO_AUC]}/Pairs"]
     cells = list(by_size_and_data(pair_values(results, key, MACRO_AUC)))
     facts["grid/cells"] = len(cells)
     facts["grid/cells_ahead"] = sum(gains(pairs).mean() > -1e-9 for *_, pairs in cells)
@@ -184,9 +184,7 @@ def grid_facts(results: GridResults) -> Facts:
     for mask in _BOTH:
         facts[f"grid/late/{mask}"] = 100 * float(late[mask].mean())
     facts["grid/late/gain"] = 100 * float(gains(late).mean())
-    facts |= _run_facts(results, key) | _mean_facts(results, key) | _detailed_facts(results, key)
-    # A test whose last thirds hold nothing but errors has no AUC there.
-    return {name: value for name, value in facts.items() if not np.isnan(value)}
+    return facts | _run_facts(results, key) | _mean_facts(results, key) | _detailed_facts(results, key)
 
 
 def _run_facts(results: GridResults, key: Key) -> Facts:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import isnan
 from typing import Any
 
 from stepsight.core.places import asset
@@ -49,7 +50,9 @@ class PaperItem:
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 
     def shown(self, value: float) -> str:
-        """Another value, written as the printed one is."""
+        """Another value, written as the printed one is; "undefined" where it is NaN."""
+        if isnan(value):
+            return "undefined"
         sign, digits, decimals = self._parts()
         if "e" in digits:
             return f"{value:.0e}".replace("e-0", "e-")
@@ -74,7 +77,7 @@ class PaperItem:
         return sign, digits, decimals
 
     def computed(self, facts: Mapping[str, float]) -> float | None:
-        """The number by these facts; None where one is missing."""
+        """The number by these facts; None where one is missing, NaN where one is."""
         if not self.of or any(name not in facts for name in self.of):
             return None
         values = [facts[name] for name in self.of]

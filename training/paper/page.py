@@ -4,6 +4,7 @@ what StepSight has."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import isnan, nan
 from pathlib import Path
 
 from stepsight.core.metrics.published import PublishedTable, reference_tables
@@ -37,8 +38,8 @@ _COLUMNS = _texts(what="What", printed="The paper", rows="Its own rows", ours="H
 _SOURCES = _texts(name="By", command="Command", needs="Needs")
 _NOTES = (
     "Its own rows: what a number of the text comes to by the rows of the paper's tables, which are rounded.",
-    "Here: set in a recipe, counted in a file or measured; else what it needs, by the first table. Same: to the "
-    "printed digit.",
+    "Here: set in a recipe, counted in a file or measured; else what it needs, by the first table. Undefined: what "
+    "was measured has no such figure, as an AUC where all steps have one label. Same: to the printed digit.",
 )
 
 
@@ -111,13 +112,13 @@ def _row(
     if item.is_number:
         by_rows, here = item.computed(printed), item.computed(ours)
         said = tuple("" if value is None else item.shown(value) for value in (by_rows, here))
-        same = None if here is None else item.agrees(here)
+        same = None if here is None or isnan(here) else item.agrees(here)
         verdict = "" if same is None else "yes" if same else "no"
         what, text = item.what, item.printed
         missing = here is None and item.source.needs
     elif item.label in tables:
         names = cells_of(tables[item.label])
-        there = [name for name in names if name in ours]
+        there = [name for name in names if not isnan(ours.get(name, nan))]
         equal = sum(_same(printed[name], ours[name]) for name in there)
         what, text = f"Table: {item.what}", f"{len(names)} figures"
         said = ("", f"{len(there)} of them" if there else "")
@@ -139,7 +140,8 @@ def _lead(ours: Mapping[str, float], tables: Mapping[str, PublishedTable]) -> st
     items = [item for section in paper_sections() for item in section.items]
     numbers = [item for item in items if item.is_number]
     labels = {item.label for item in items if not item.is_number}
-    told = [item.agrees(value) for item in numbers if (value := item.computed(ours)) is not None]
+    found = [(item, item.computed(ours)) for item in numbers]
+    told = [item.agrees(value) for item, value in found if value is not None and not isnan(value)]
     same, other = (sum(one is verdict for one in told) for verdict in (True, False))
     return (
         f"{len(labels & set(tables))} tables, {len(labels - set(tables))} figures and {len(numbers)} numbers of "

@@ -54,6 +54,8 @@ def test_figures_of_ours_stand_beside_those_of_the_paper():
         "training/gpu_hours": 25.0,
         "tab:main-3k-results//LLaDA-bidir/1B Acc": 45.4,
         "tab:main-3k-results//LLaDA-causal/1B Acc": 45.3,
+        "grid/late/gain": float("nan"),
+        "tab:paired-stats//Late-AUC/Mean Δ": float("nan"),
     }
     report = make_paper_report(ours)
     tables = {table.name: table for table in report.tables}
@@ -66,6 +68,9 @@ def test_figures_of_ours_stand_beside_those_of_the_paper():
     )  # fmt: skip
     assert grid["1B, bidirectional − causal, accuracy"][1:5] == ("+0.3", "+0.3", "+0.1", "no")
     assert grid["2B, bidirectional − causal, accuracy"][1:5] == ("+1.7", "+1.7", "needs grid", "")
+    late = {row[0]: row for row in tables["paper-b"].rows}
+    assert late["gain in the late bucket, macro-AUC"][1:5] == ("+6.2", "+6.2", "undefined", "")
+    assert late["Table: matched pairs"][3] == "needs grid"
     lead = tables["paper-sources"].notes[0]
     here, same, other = map(
         int, re.search(r"Of the numbers (\d+) are here, (\d+) as .* and (\d+) otherwise", lead).groups()
