@@ -23,6 +23,8 @@ LARGEST = 20_000
 # Of results, in bytes as their makers count them.
 _KEPT = 64_000_000
 _MOST_KEPT = 500
+# Results that stay in any case: a page of a large dataset needs its measurement and one thing made of that.
+_LAST = 2
 # How long a failure stands before the same is tried again.
 _FAILED_SECONDS = 20.0
 # What goes on changing is computed anew after so many times the time that it took, and is worth asking for again
@@ -139,8 +141,10 @@ class Computations:
             job = self._job(self._choose(found, (subject, version)), make, size)
             is_current = job is self._jobs.get((subject, version))
             made = self._jobs.get(found.made)
+            # One that was dropped may be under way again.
+            stands = made is not None and made.is_made
         if isinstance(job.answer(patience), Pending):
-            if made is None:
+            if made is None or not stands:
                 return Pending()
             job, is_current = made, False
         result: Computed = job.result
@@ -179,7 +183,7 @@ class Computations:
         """Whether `newest` would answer at once."""
         with self._lock:
             made = self._jobs.get(self._subject(subject).made)
-        return made is not None or self.has((subject, version))
+        return (made is not None and made.is_made) or self.has((subject, version))
 
     def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Computation:
         """The computation of a key, begun if it was not; the lock is held."""
@@ -218,10 +222,10 @@ class Computations:
         release_memory()
 
     def _shrink(self) -> None:
-        """Forget what was used longest ago; the last result stays, however large it is."""
+        """Forget what was used longest ago; the last results stay, however large they are."""
         done = [key for key, job in self._jobs.items() if job.done.is_set()]
         total = sum(self._jobs[key].size for key in done)
-        for key in done[:-1]:
+        for key in done[:-_LAST]:
             if total <= self._kept and len(self._jobs) <= _MOST_KEPT:
                 break
             total -= self._jobs.pop(key).size

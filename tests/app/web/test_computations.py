@@ -67,9 +67,10 @@ def test_what_was_used_longest_ago_is_forgotten_first():
     computations.get("b", lambda: "again", patience=10)
     computations.get("d", lambda: "x", lambda result: 40, patience=10)
     assert [computations.has(key) for key in "bcd"] == [True, False, True]
-    # One that is larger than all that is kept stays until the next.
-    assert computations.get("e", lambda: "x", lambda result: 1000, patience=10) == "x"
-    assert [computations.has(key) for key in "bde"] == [False, False, True]
+    # Those that are larger than all that is kept stay until the next but one, so that a page can have two of them.
+    for key in "efg":
+        assert computations.get(key, lambda: "x", lambda result: 1000, patience=10) == "x"
+    assert [computations.has(key) for key in "bdefg"] == [False, False, False, True, True]
 
 
 def test_a_mistake_is_told_to_all_and_tried_again_later(monkeypatch):
@@ -155,3 +156,22 @@ def test_a_newer_one_that_fails_is_told_and_a_forgotten_one_is_made_again(monkey
     computations.get("large", lambda: 1, lambda _: 1_000, patience=10)
     computations.newest("other", 1, lambda: 1, lambda _: 1_000, patience=10)
     assert newest(computations, 3, make=lambda: "again").result == "again"
+
+
+def test_one_that_was_dropped_is_waited_for_when_it_is_made_again(monkeypatch):
+    monkeypatch.setattr("stepsight.app.web.computations._REST", 0.0)
+    computations, go = Computations(kept=10), threading.Event()
+    assert newest(computations, 1).is_current
+    newest(computations, 1)
+    for key in "ab":
+        computations.get(key, lambda: 1, lambda _: 1_000, patience=10)
+    assert not computations.has_newest("subject", 1)
+
+    def slow():
+        assert go.wait(10)
+        return "slow"
+
+    assert newest(computations, 1, 0.0, slow) == Pending()
+    assert not computations.has_newest("subject", 1)
+    go.set()
+    assert newest(computations, 1).result == "slow"
