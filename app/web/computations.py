@@ -140,11 +140,9 @@ class Computations:
             found = self._subject(subject)
             job = self._job(self._choose(found, (subject, version)), make, size)
             is_current = job is self._jobs.get((subject, version))
-            made = self._jobs.get(found.made)
-            # One that was dropped may be under way again.
-            stands = made is not None and made.is_made
+            made = self._made(found)
         if isinstance(job.answer(patience), Pending):
-            if made is None or not stands:
+            if made is None:
                 return Pending()
             job, is_current = made, False
         result: Computed = job.result
@@ -162,9 +160,15 @@ class Computations:
             found.made = found.begun
         return found
 
+    def _made(self, found: _Subject) -> _Computation | None:
+        """The last computation of a subject whose result is there; one that was dropped may be under way again. The
+        lock is held."""
+        made = self._jobs.get(found.made)
+        return made if made is not None and made.is_made else None
+
     def _choose(self, found: _Subject, current: Hashable) -> Hashable:
         """The key to ask for instead of the current one, or that; the lock is held."""
-        begun, made = self._jobs.get(found.begun), self._jobs.get(found.made)
+        begun, made = self._jobs.get(found.begun), self._made(found)
         if current not in self._jobs:
             if begun is not None and not begun.done.is_set():
                 return found.begun
@@ -182,8 +186,8 @@ class Computations:
     def has_newest(self, subject: Hashable, version: Hashable) -> bool:
         """Whether `newest` would answer at once."""
         with self._lock:
-            made = self._jobs.get(self._subject(subject).made)
-        return (made is not None and made.is_made) or self.has((subject, version))
+            made = self._made(self._subject(subject))
+        return made is not None or self.has((subject, version))
 
     def _job(self, key: Hashable, make: Callable[[], Any], size: Callable[[Any], int]) -> _Computation:
         """The computation of a key, begun if it was not; the lock is held."""
