@@ -22,8 +22,6 @@ from stepsight.training.report.tables import Table
 
 # In the answer itself where it does not take longer than this, in seconds.
 _PATIENCE = 0.4
-# Of a step in a table of one evaluator, in bytes: eleven numbers.
-_STEP = 88
 # Of a figure in memory, for each byte of it as JSON.
 _FIGURE = 6
 
@@ -149,9 +147,9 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 
 def _size(measured: MeasuredDataset) -> int:
     rows = measured.evaluation.rows
-    tables = {id(row.subject.table): len(row.subject.table) for row in rows}
+    tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     draws = sum(one.draws.nbytes for row in rows for one in row.measured.values())
-    return sum(tables.values()) * _STEP + draws + measured.evaluation.weights.nbytes
+    return sum(tables.values()) + draws + measured.evaluation.weights.nbytes
 
 
 def _size_of_figures(figures: Excerpt) -> int:

@@ -47,6 +47,11 @@ class StepTable:
         return len(self.ids)
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of its numbers, counting those that it shares with other tables."""
+        return sum(getattr(self, name).nbytes for name in (*_OF_STEPS, "solution"))
+
+    @property
     def validity(self) -> Floats32:
         """The least `s_val` of each step's sub-steps, shape (n,)."""
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]

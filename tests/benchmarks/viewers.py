@@ -80,20 +80,18 @@ def _get(connection: HTTPConnection, path: str) -> bytes:
 
 @contextmanager
 def served(folder: Path) -> Iterator[int]:
-    """`stepsight app` on a new store in `folder`; yields its port."""
+    """`stepsight app` on a new store in `folder`; yields its port. It logs into `server.log` there: a pipe that is
+    not read fills, and the server stands still."""
     command = [sys.executable, "-m", "stepsight", "app", "--db", str(folder / "store.db"), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stderr is not None
+    log = folder / "server.log"
+    with log.open("w") as written, subprocess.Popen(command, stderr=written, cwd=ROOT) as process:
         try:
-            told = ""
-            while "Ctrl-C" not in told:
-                line = process.stderr.readline()
-                assert line, told
-                told += line
-            yield int(re.findall(r"http://127\.0\.0\.1:(\d+)", told)[0])
+            while "Ctrl-C" not in log.read_text(encoding="utf-8"):
+                assert process.poll() is None, log.read_text(encoding="utf-8")
+                time.sleep(0.05)
+            yield int(re.findall(r"http://127\.0\.0\.1:(\d+)", log.read_text(encoding="utf-8"))[0])
         finally:
             process.terminate()
-            process.communicate()
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from stepsight.app.scoring import batcher as batchers
 from stepsight.app.scoring.batcher import Batcher, BusyError, Places, ShortError
 from stepsight.app.scoring.line import asked_by
 from stepsight.app.web.failures import status_of
@@ -212,3 +213,23 @@ def test_no_thread_is_left_when_nothing_waits(batcher, watched):
     while batcher.is_busy and time.monotonic() < patience:
         time.sleep(0.01)
     assert not batcher.is_busy
+
+
+def test_freed_memory_is_given_back_from_time_to_time_and_after_what_takes_long(batcher, watched, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(batchers, "release_memory", lambda: given_back.append(1))
+    watched.go.set()
+    batcher.submit(trace(0), Mode.OFFLINE).result(30)
+    batcher.drain()
+    assert not given_back
+    monkeypatch.setattr(batchers, "_RELEASED_EVERY", 0.0)
+    batcher.submit(trace(1), Mode.OFFLINE).result(30)
+    batcher.drain()
+    assert len(given_back) == 1
+    monkeypatch.undo()
+    monkeypatch.setattr(batchers, "release_memory", lambda: given_back.append(1))
+    # Whatever needs more than this is long.
+    monkeypatch.setattr(batchers, "_LONG", 0.0)
+    batcher.submit(trace(2), Mode.OFFLINE).result(30)
+    batcher.drain()
+    assert len(given_back) == 2

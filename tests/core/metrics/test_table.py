@@ -66,3 +66,11 @@ def test_no_trace_gives_an_empty_table():
 def test_scores_of_another_trace_are_refused():
     with pytest.raises(ValueError, match="1 rows for 2 sub-steps of trace 't'"):
         build_table([(trace("pos", "neg"), scores(0.5))])
+
+
+def test_a_table_tells_the_bytes_of_its_numbers():
+    made = table((["neg", "pos"], [0.2, 0.8]), (["pos"], [0.9]))
+    # Three steps: place, position, label and validity of the gold in 8 bytes each, redundancy and three
+    # probabilities in 4; two traces: the score of the whole in 8.
+    assert made.nbytes == 3 * (4 * 8 + 4 * 4) + 2 * 8
+    assert made.where(made.position == 0).nbytes == 2 * (4 * 8 + 4 * 4) + 2 * 8
