@@ -31,7 +31,6 @@ def tables(sqlite_store):
     reports = [
         make_report(sqlite_store, [fill(sqlite_store)], draws=5, day=DAY),
         make_grid_report([recorded["as-labelled"], recorded["random"]]),
-        make_grid_report([recorded["random-more-tests"]]),
         make_filtering_report([asset("reference", "filter-ablation.json")]),
         make_paper_report(recipe_facts(), DAY),
     ]
