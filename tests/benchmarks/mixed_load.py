@@ -168,11 +168,11 @@ def browse(
         clock.rest(chance.expovariate(1 / _READS))
 
 
-def fill(store: Store, name: str, traces: int) -> None:
+def fill(store: Store, name: str, seed: int, traces: int) -> None:
     """A dataset of synthetic traces."""
     with store.write() as session:
         writer = TraceWriter(session, name, "synthetic", "made")
-        made: list[tuple[str, Trace]] = [(trace.id, trace) for trace in generate(len(name), traces)]
+        made: list[tuple[str, Trace]] = [(trace.id, trace) for trace in generate(seed, traces)]
         writer.add(made)
         writer.finish("made", "0" * 64)
 
@@ -266,8 +266,8 @@ def _run(folder: Path, args: argparse.Namespace) -> int:
     with open_store(str(folder / "store.db")) as store:
         acts = int(60 * args.minutes / _ACTS * args.annotators)
         campaign, people = prepare(store, args.annotators, max(50, acts // 6), overlap=3)
-        for name, rate in _RATES.items():
-            fill(store, name, int(rate * args.minutes))
+        for seed, (name, rate) in enumerate(_RATES.items(), 31):
+            fill(store, name, seed, int(rate * args.minutes))
         boss = open_login(store, add_user(store, "somebody", Role.ADMIN, None))
     with served(folder) as port:
         admin = Client(port, boss, Requests())
