@@ -2,7 +2,7 @@
 
 `POST /relabel/campaigns/NUMBER/claim` gives an assignment, or 204 where nothing is left now;
 `GET /relabel/slots/SLOT` gives it again, by the random id that it came with. `POST /relabel/slots/SLOT/events`
-takes `{kind, key, step, new, seconds, revealed, guideline}` and answers `{event, moment, repeated, state}` once
+takes `{kind, key, step, new, seconds, revealed, guideline}` and answers `{moment, repeated, state}` once
 that is stored for good, to a submission that comes from the page with the `next` trace where the campaign shows
 nothing in between; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
 """
@@ -91,7 +91,6 @@ def router(store: Store) -> APIRouter:
 
 def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
     answer = {
-        "event": event.event_id,
         "moment": event.moment.isoformat(),
         "repeated": event.repeated,
         "state": event.annotation.as_json(),

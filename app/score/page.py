@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -24,7 +24,7 @@ from stepsight.app.score.result import result_html
 from stepsight.app.score.steps import EMPTY, split_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET
-from stepsight.app.web.gradio_page import Event
+from stepsight.app.web.gradio_page import Event, has_left
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
 from stepsight.core.errors import UserError
@@ -161,8 +161,14 @@ class ScorePage:
     def _judged(self, form: ScoreForm, before: str, request: Asked, *, kept: bool) -> Markup:
         """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
         note_scored(self.store, find_user_of(request), *_texts(form, before))
-        read_only = self._only_looks(request)
-        return result_html(self.evaluators, form, before, kept=kept, read_only=read_only)
+        return result_html(
+            self.evaluators,
+            form,
+            before,
+            kept=kept,
+            read_only=self._only_looks(request),
+            has_left=partial(has_left, request),
+        )
 
 
 def _is_again(state: PageState) -> bool:

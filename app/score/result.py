@@ -1,7 +1,7 @@
 """The result of scoring a solution: the verdicts, a row per sub-step, and how an edit moved them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -13,6 +13,7 @@ from stepsight.app.score.comparison import Fate, StepMatches, is_move, is_relate
 from stepsight.app.score.exports import exports_html
 from stepsight.app.score.form import ScoreForm, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.line import wait_for
 from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
@@ -32,6 +33,9 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
+
+HasLeft = Callable[[], bool]
+"""Tells whether who asked does not wait for the answer any more."""
 
 _PREVIEW = 80
 # Steps from which on a result begins with all of their marks.
@@ -78,24 +82,30 @@ class ScoredSolution:
 
 
 def result_html(
-    evaluators: Evaluators, form: ScoreForm, before: str = "", *, kept: bool = False, read_only: bool = False
+    evaluators: Evaluators,
+    form: ScoreForm,
+    before: str = "",
+    *,
+    kept: bool = False,
+    read_only: bool = False,
+    has_left: HasLeft = lambda: False,
 ) -> Markup:
     """The judged solution and what can be done with it; or a notice that says what is wrong.
 
     `before` is the permalink of an earlier result to compare with: one that is `kept`, or else one of which this is
-    an edit; another is passed over.
+    an edit; another is passed over. Raises `UserError` once who asked `has_left`: nothing is computed for nobody.
     """
     try:
         trace = form.trace()
         names = _names(form)
     except UserError as error:
         return notice_html(str(error))
-    judged, problems = _judge(evaluators, trace, names)
+    judged, problems = _judge(evaluators, trace, names, has_left)
     if not judged:
         return Markup().join(map(notice_html, problems))
     form = replace(form, evaluators=tuple(judged))
     token = form.token()
-    earlier, triangles = _earlier(evaluators, trace, before, list(judged), kept=kept)
+    earlier, triangles = _earlier(evaluators, trace, before, list(judged), has_left, kept=kept)
     result = ScoredSolution(
         trace,
         tuple(
@@ -119,7 +129,7 @@ def _names(form: ScoreForm) -> list[str]:
 
 
 def _judge(
-    evaluators: Evaluators, trace: Trace, names: Sequence[str]
+    evaluators: Evaluators, trace: Trace, names: Sequence[str], has_left: HasLeft
 ) -> tuple[dict[str, Judgment], list[UserError]]:
     """The judgments of those evaluators that can give one, and why not for each of the others."""
     judged, waiting = {}, []
@@ -132,6 +142,7 @@ def _judge(
             problems.append(error)
     # Beside the scoring, which takes longer: the steps show what comes of it.
     checks_of(trace)
+    wait_for([future for _, future in waiting], has_left)
     for name, future in waiting:
         try:
             judged[name] = future.result()
@@ -141,7 +152,7 @@ def _judge(
 
 
 def _earlier(
-    evaluators: Evaluators, trace: Trace, token: str, names: Sequence[str], *, kept: bool
+    evaluators: Evaluators, trace: Trace, token: str, names: Sequence[str], has_left: HasLeft, *, kept: bool
 ) -> tuple[EarlierSolution | None, dict[str, Hindsight]]:
     """The result to compare with and its triangles by evaluator; none where it says nothing of this one."""
     try:
@@ -152,7 +163,7 @@ def _earlier(
         return None, {}
     if not kept and not is_related(before, trace):
         return None, {}
-    judged, _ = _judge(evaluators, before, names)
+    judged, _ = _judge(evaluators, before, names, has_left)
     triangles = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
     return EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), token, kept), triangles
 

@@ -27,9 +27,9 @@ _LONG = 1.0
 _RATE = 20_000.0
 # What each trace adds to its tokens, in tokens: encoding it and telling what came out.
 _EACH = 100
-# How often freed memory goes back to the system meanwhile, in seconds: under load 80 MB gather in ten of them, and
-# giving them back takes 20 ms.
-_RELEASED_EVERY = 10.0
+# How often freed memory goes back to the system meanwhile, in seconds: under load 80 MB gather in ten of them, more
+# after an hour, when the holes are many, and giving them back takes 20 ms.
+_RELEASED_EVERY = 3.0
 # Bytes of memory that have to be free before more work is taken.
 _SPARE = 100_000_000
 _PATIENCE = 5

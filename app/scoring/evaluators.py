@@ -8,6 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -238,10 +239,14 @@ class Evaluators:
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
         key = (self.about(name).fingerprint, trace.digest)
         with self._lock:
-            kept = self._judgments.get(key)
+            kept, begun = self._judgments.get(key), self._begun.get(key)
+        answered: Scoring[Judgment] = Scoring()
         if kept is not None:
-            answered: Scoring[Judgment] = Scoring()
             answered.set_result(_of_mode(trace, kept, mode))
+            return answered
+        # What was begun takes longer than another mode may.
+        if begun is not None and not begun.done() and mode == Mode.HINDSIGHT:
+            begun.add_done_callback(lambda done: _pass_on(done, trace, answered))
             return answered
         keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
         lazy = self._lazy.get(name)
@@ -310,6 +315,16 @@ def _description(fetched: Fetched, place: Placement) -> Description | None:
 
 def _spec(spec: str | Path) -> str:
     return str(spec) if is_shipped(spec) or is_address(spec) else str(evaluator_folder(spec).resolve())
+
+
+def _pass_on(begun: "Future[Judgment]", trace: Trace, answer: Scoring[Judgment]) -> None:
+    """Answer with the judgment that somebody else had begun, unless nobody waits for the answer any more."""
+    if not answer.set_running_or_notify_cancel():
+        return
+    try:
+        answer.set_result(_of_mode(trace, begun.result(), Mode.HINDSIGHT))
+    except BaseException as error:  # whatever it is, who waits has to learn of it
+        answer.set_exception(error)
 
 
 def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:

@@ -1,13 +1,14 @@
 """Those who wait for a scorer, served in turn: nobody waits for all that somebody else has asked for."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.next_step import Asked
@@ -15,6 +16,8 @@ from stepsight.core.trace import Trace
 
 Result = TypeVar("Result")
 
+# Seconds between looks at whether somebody still waits.
+_LOOKS = 0.5
 _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 
@@ -42,6 +45,16 @@ class Scoring(Future[Result]):
     def cancel(self) -> bool:
         self.is_left = True
         return super().cancel()
+
+
+def wait_for(scorings: Collection[Scoring[Any]], has_left: Callable[[], bool]) -> None:
+    """Wait until all of them are done. Raises `UserError` once who waits for them `has_left`, which nobody else
+    does: they are cancelled then."""
+    while wait(scorings, timeout=_LOOKS).not_done:
+        if has_left():
+            for scoring in scorings:
+                scoring.cancel()
+            raise UserError("Nobody waits for these scores any more.", "Ask for them again.")
 
 
 @dataclass

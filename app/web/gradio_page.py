@@ -13,11 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
-from anyio import to_thread
+from anyio import from_thread, to_thread
 from fastapi import APIRouter, FastAPI
 from gradio.events import api
 from markupsafe import Markup
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -72,6 +72,17 @@ def _answering(event: Event) -> Event:
             return {"error": f"{OURS} {logged_under()}"}
 
     return answer
+
+
+def has_left(request: HTTPConnection | gr.Request) -> bool:
+    """Whether who sent an event does not wait for its answer any more; to be asked in the event's own thread. Who
+    asks for a page is taken to wait for it."""
+    inner = request.request if isinstance(request, gr.Request) else None
+    try:
+        return inner is not None and bool(from_thread.run(inner.is_disconnected))
+    except RuntimeError:
+        # No server runs this thread, or none any more: it answers those who wait itself.
+        return False
 
 
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:

@@ -1,12 +1,10 @@
-"""Chats in the words of a folder's own chat template, rendered in Transformers' sandbox for such templates."""
+"""Chats in the words of a folder's own chat template."""
 
 from collections.abc import Sequence
-from typing import Any
-
-from jinja2 import TemplateError
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes, read_json
+from stepsight.core.formats.chat_template import render_chat
 from stepsight.core.models.checkpoint import Checkpoint
 
 # That of Llama 3.1's template: scores do not follow the calendar.
@@ -18,24 +16,18 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
 
     Raises `UserError` where there is no template, or it fails.
     """
-    # It brings Transformers.
-    from transformers.utils.chat_template_utils import render_jinja_template
-
     chat = [
         {"role": role, "content": content}
         for turn in turns
         for role, content in zip(("user", "assistant"), turn, strict=True)
     ]
-    special: dict[str, Any] = {role: checkpoint.special_token(role) or "" for role in ("bos_token", "eos_token")}
+    special = {role: checkpoint.special_token(role) or "" for role in ("bos_token", "eos_token")}
     try:
-        rendered: Any = render_jinja_template(
-            [chat], chat_template=_chat_template(checkpoint), date_string=_DATE, **special
-        )
-    except (TemplateError, TypeError, ValueError, KeyError) as error:
+        return render_chat(_chat_template(checkpoint), chat, {"date_string": _DATE, **special})
+    except ValueError as error:
         raise UserError(
             f"{checkpoint.folder}: its chat template cannot be read ({error}).", "Copy it again."
         ) from None
-    return str(rendered[0][0])
 
 
 def _chat_template(checkpoint: Checkpoint) -> str:
@@ -47,7 +39,8 @@ def _chat_template(checkpoint: Checkpoint) -> str:
         path = checkpoint.folder / name
         found = read_json(path).get("chat_template") if path.is_file() else None
         if isinstance(found, list):
-            found = next((one.get("template") for one in found if one.get("name") == "default"), None)
+            named = [one for one in found if isinstance(one, dict)]
+            found = next((one.get("template") for one in named if one.get("name") == "default"), None)
         if isinstance(found, str):
             return found
     raise UserError(

@@ -28,10 +28,12 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
-    """The scores by the rows that each of `mode_inputs` came to, shape (reads, 3), or (reads, 4) with a spread."""
+    """The scores by the rows that each of `mode_inputs` came to, shape (reads, 3), or (reads, 4) with a spread.
+
+    They are a copy: the rows are parts of what a whole batch came to, which whoever keeps scores would keep too.
+    """
+    together = np.concatenate(rows)
     if causal:
-        scores = StepScores.from_rows(rows[0])
+        scores = StepScores.from_rows(together)
         return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
-    if mode == Mode.HINDSIGHT:
-        return Hindsight(rows)
-    return StepScores(np.concatenate(rows) if mode == Mode.ONLINE else rows[0])
+    return Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)

@@ -154,8 +154,8 @@ def _events() -> Select[Any]:
 class NewEvent(Model):
     """An event to be recorded. `step` is 0-based. `key` is the client's own: sent again, the event is stored once.
 
-    With `cause` `undo` or `redo` the newest event is undone or redone: the event `of`, where that is given, and
-    `kind`, `step` and `new` then follow from it. `seconds` is how long the person took, as the page measured it,
+    With `cause` `undo` or `redo` the newest event is undone or redone, that with the key `of` where it is given, and
+    `kind`, `step` and `new` follow from it. `seconds` is how long the person took, as the page measured it,
     `revealed` how many steps the page showed, `guideline` the version it showed; each is checked where it is given.
     Raises `UserError` where no trace could take the event.
     """
@@ -165,7 +165,7 @@ class NewEvent(Model):
     step: Count | None = None
     new: Any = None
     cause: Annotated[str, choice(("undo", "redo"))] = ""
-    of: Count | None = None
+    of: Key | None = None
     seconds: Annotated[float, Field(ge=0, le=_MOST_SECONDS)] | None = None
     revealed: Count | None = None
     guideline: Count | None = None
@@ -213,7 +213,7 @@ class Annotation:
     """What one person says of one trace, as it follows from their events. The tuples hold an entry per step.
 
     `revealed` is how many steps the person has seen, `submitted` whether the annotation stands submitted. `undo`
-    and `redo` hold the ids of events, the last one the next to be undone or redone. `first` are the labels as they
+    and `redo` hold the keys of events, the last one the next to be undone or redone. `first` are the labels as they
     were when the next step was revealed; for steps after which nothing was revealed, as first submitted.
     `suggested` are the labels that an evaluator suggested and that the person has left alone.
     """
@@ -225,8 +225,8 @@ class Annotation:
     flag: str | None
     revealed: int
     submitted: bool
-    undo: tuple[int, ...]
-    redo: tuple[int, ...]
+    undo: tuple[str, ...]
+    redo: tuple[str, ...]
     first: StepTexts
     suggested: StepTexts
 
@@ -265,6 +265,7 @@ class Fold:
         self._submitted = False
         self._undo: list[int] = []
         self._redo: list[int] = []
+        self._keys: dict[int, str] = {}
         for event in events:
             self.add(event)
 
@@ -299,6 +300,7 @@ class Fold:
             target.append(event.of)
         elif event.old != event.new:
             self._undo.append(event.id)
+            self._keys[event.id] = event.key
             self._redo.clear()
 
     def _reveal(self, count: int) -> None:
@@ -321,8 +323,8 @@ class Fold:
             flag=self._flag,
             revealed=self._revealed,
             submitted=self._submitted,
-            undo=tuple(self._undo),
-            redo=tuple(self._redo),
+            undo=tuple(self._keys[event] for event in self._undo),
+            redo=tuple(self._keys[event] for event in self._redo),
             first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
             suggested=tuple(self._suggested),
         )

@@ -70,10 +70,13 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
         log = read_events(session, slot.item_id, user.id)
         folded = Fold(log, slot.n_steps, slot.stepwise)
         annotation = folded.annotation()
+        of = None
         if event.cause:
-            event = _resolve(event, annotation, log)
+            of = _resolve(event, annotation, log)
+            new = of.old if event.cause == "undo" else of.new
+            event = event.model_copy(update={"kind": of.kind, "step": of.step, "new": new})
         _check_event(slot, annotation, event)
-        stored = _insert(session, slot, annotation, user, event)
+        stored = _insert(session, slot, annotation, user, event, of)
         _update_slot(session, slot, event)
         folded.add(stored)
         return RecordedEvent(stored.id, stored.moment, False, folded.annotation())
@@ -98,7 +101,8 @@ def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: New
     """The event that was stored under the same key. The person may have lost the slot since."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
-        same = same and event.of in (None, earlier.of)
+        of = None if event.of is None else find_event(session, earlier.user_id, event.of)
+        same = same and (event.of is None or (of is not None and of.id == earlier.of))
     else:
         same = same and (earlier.kind, earlier.step, earlier.new) == (event.kind, event.step, event.new)
     if not same:
@@ -130,16 +134,14 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
         )
 
 
-def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> NewEvent:
-    """An undo or redo with the content that follows from the event it is of."""
+def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
+    """The event that an undo or redo is of."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
     if event.of not in (None, stack[-1]):
         raise ConflictError("Something else has been done in the meantime.", "Reload the page.")
-    target = next(logged for logged in log if logged.id == stack[-1])
-    new = target.old if event.cause == "undo" else target.new
-    return event.model_copy(update={"kind": target.kind, "step": target.step, "new": new, "of": target.id})
+    return next(logged for logged in log if logged.key == stack[-1])
 
 
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
@@ -193,7 +195,9 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
         raise UserError("There are more steps, not revealed yet.", "Reveal and label them, then submit.")
 
 
-def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent) -> AnnotationEvent:
+def _insert(
+    session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, of: AnnotationEvent | None
+) -> AnnotationEvent:
     values: dict[str, Any] = {
         "item_id": slot.item_id,
         "slot_id": slot.id,
@@ -203,7 +207,7 @@ def _insert(session: Session, slot: Slot, annotation: Annotation, user: User, ev
         "old": _replaced(annotation, event),
         "new": event.new,
         "cause": event.cause,
-        "of": event.of,
+        "of": None if of is None else of.id,
         "key": event.key,
         "moment": now(),
         "seconds": event.seconds,

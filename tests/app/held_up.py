@@ -53,11 +53,11 @@ def served(application):
 
 
 @contextmanager
-def posted(address, route, body):
-    """The connection on which a route of the API was asked, whose answer is waited for while the block runs."""
+def posted(address, path, body):
+    """The connection on which a path was asked, whose answer is waited for while the block runs."""
     text = json.dumps(body).encode()
     head = (
-        f"POST /api/v1/{route} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(text)}\r\n\r\n"
     )
     with socket.create_connection(address) as client:

@@ -41,14 +41,14 @@ def test_what_is_missing_or_too_much_is_found(sqlite_store: Store) -> None:
         annotators = label_together(sqlite_store, server.port, campaign, people)
     assert faults(sqlite_store, campaign, annotators) == []
     one = next(annotator for annotator in annotators if annotator.acknowledged)
-    key, (id, kind, step, new) = one.acknowledged.popitem()
-    extra = f"in the log and not acknowledged: {(id, kind, step, new)}"
+    key, (moment, kind, step, new) = one.acknowledged.popitem()
+    extra = f"in the log and not acknowledged: {(moment, kind, step, new)}"
     assert faults(sqlite_store, campaign, annotators) == [extra]
-    one.acknowledged[key] = (id, kind, step, "another")
+    one.acknowledged[key] = (moment, kind, step, "another")
     assert len(faults(sqlite_store, campaign, annotators)) == 1
-    one.acknowledged[key] = (id, kind, step, new)
+    one.acknowledged[key] = (moment, kind, step, new)
     with sqlite_store.read() as session:
-        slot = session.scalars(select(EventRow.slot_id).where(EventRow.id == id)).one()
+        slot = session.scalars(select(EventRow.slot_id).where(EventRow.key == key)).one()
     with sqlite_store.write() as session:
         session.execute(update(SlotRow).where(SlotRow.id == slot).values(state="free", user_id=None, ended=None))
     assert len(faults(sqlite_store, campaign, annotators)) == 2

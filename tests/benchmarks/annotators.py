@@ -53,7 +53,7 @@ class Annotator:
     """A person with a browser: labels what the server gives until there is nothing left.
 
     What is not answered is sent again under the same key; where not `patient`, that is an error. `acknowledged`
-    has what the server said it stored, by key: the event's number and what it says. `labels` has what the person
+    has what the server said it stored, by key: the event's moment and what it says. `labels` has what the person
     thinks of each slot they submitted, `seconds` how long each act took, `errors` what they saw go wrong. They
     think for `pause` seconds before each act.
     """
@@ -62,7 +62,7 @@ class Annotator:
         self, port: int, user: User, token: str, campaign: Campaign, patient: bool, pause: float = _PAUSE
     ) -> None:
         self.user, self.campaign, self.patient, self.pause = user, campaign, patient, pause
-        self.acknowledged: dict[str, tuple[int, str, int | None, Any]] = {}
+        self.acknowledged: dict[str, tuple[str, str, int | None, Any]] = {}
         self.labels: dict[int, tuple[str | None, ...]] = {}
         self.seconds: list[float] = []
         self.errors: list[str] = []
@@ -109,7 +109,7 @@ class Annotator:
         answer = self._post(f"/relabel/slots/{slot}/events", body)
         assert answer is not None
         self.seconds.append(time.perf_counter() - start)
-        self.acknowledged[body["key"]] = (answer["event"], kind, step, new)
+        self.acknowledged[body["key"]] = (answer["moment"], kind, step, new)
         state: dict[str, Any] = answer["state"]
         return state
 
@@ -207,10 +207,10 @@ def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) ->
     with store.read() as session:
         turns = select(SlotRow.item_id, SlotRow.user_id, SlotRow.state)
         slots = session.execute(turns.where(SlotRow.campaign_id == campaign.id)).all()
-        acts = select(EventRow.user_id, EventRow.key, EventRow.id, EventRow.kind, EventRow.step, EventRow.new)
+        acts = select(EventRow.user_id, EventRow.key, EventRow.moment, EventRow.kind, EventRow.step, EventRow.new)
         events = session.execute(acts.where(EventRow.campaign_id == campaign.id)).all()
     found += _slot_faults(slots, campaign)
-    log = {(user_id, key): (id, kind, step, new) for user_id, key, id, kind, step, new in events}
+    log = {(user, key): (moment.isoformat(), *act) for user, key, moment, *act in events}
     said = {(one.user.id, key): act for one in annotators for key, act in one.acknowledged.items()}
     found += [f"acknowledged and not in the log: {act}" for key, act in said.items() if log.get(key) != act]
     found += [f"in the log and not acknowledged: {log[key]}" for key in log.keys() - said.keys()]

@@ -19,18 +19,18 @@ STEPS = 40
 
 @dataclass
 class Page:
-    """The labelling page of a trace of many steps; `stored` has what the server said that it stored, by key."""
+    """The labelling page of a trace of many steps; `stored` has, by key, when the server says that it stored it."""
 
     client: TestClient
     slot: str
-    stored: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
 
     def label(self, step: int, key: str | None = None) -> Any:
         """The answer to a label."""
         body = {"kind": "label", "key": key or str(uuid4()), "step": step, "new": "pos"}
         response = self.client.post(f"/relabel/slots/{self.slot}/events", json=body)
         if response.status_code == 200:
-            self.stored[str(body["key"])] = response.json()["event"]
+            self.stored[str(body["key"])] = response.json()["moment"]
         return response
 
 
@@ -41,7 +41,7 @@ def open_page(store: Store, client: TestClient) -> Page:
     return Page(client, task.public_id)
 
 
-def logged(store: Store) -> dict[str, int]:
-    """The events of the log by their keys."""
+def logged(store: Store) -> dict[str, str]:
+    """The moments of the log's events by their keys."""
     with store.read() as session:
-        return dict(session.execute(select(EventRow.key, EventRow.id)).all())
+        return {key: moment.isoformat() for key, moment in session.execute(select(EventRow.key, EventRow.moment))}

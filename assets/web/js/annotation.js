@@ -36,7 +36,7 @@ const replace = (annotation, event) => {
   setValue(annotation, event, event.new);
 };
 
-// `undo` and `redo` hold events on their way, and the ids of stored ones. Of those stored before this page was opened
+// `undo` and `redo` hold events on their way, and the keys of stored ones. Of those stored before this page was opened
 // nothing more is known; the server's answer tells what they were.
 const turn = (annotation, from, to, value, stored) => {
   const entry = annotation[from].at(-1);
@@ -59,7 +59,7 @@ const FOLD = {
   skip: leave,
 };
 
-/** The annotation with `events`, in order; `stored` has the events that the server stored for this page, by id. */
+/** The annotation with `events`, in order; `stored` has the events that the server stored for this page, by key. */
 export const fold = (annotation, events, stored) => {
   const result = copy(annotation);
   for (const event of events) {

@@ -47,7 +47,7 @@ class Labelling {
     Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
-    // The annotation as the server told it last, and the events it stored since the page was opened, by id; the events
+    // The annotation as the server told it last, and the events it stored since the page was opened, by key; the events
     // that never will be stored; whether it is all over; and whether a key would mean a step that is not there yet.
     this.server = JSON.parse(annotation);
     this.stored = new Map();
@@ -212,7 +212,7 @@ class Labelling {
 
   answered(event, answer) {
     const before = fold(this.server, [event, ...this.outbox.events], this.stored);
-    if (isUndoable(event.kind)) this.stored.set(answer.event, { ...event, old: valueOf(this.server, event) });
+    if (isUndoable(event.kind)) this.stored.set(event.key, { ...event, old: valueOf(this.server, event) });
     this.server = answer.state;
     this.texts.stored(event);
     if (event.kind === "submit") return this.submitted(answer.next);

@@ -56,7 +56,7 @@ def test_nothing_is_begun_where_memory_is_short(sqlite_store, tiny, monkeypatch)
 def test_who_goes_away_is_not_computed_for(sqlite_store, held):
     evaluators, scorer = held
     with served(build_app(sqlite_store, evaluators)) as address:
-        with posted(address, "score", {"problem": "q", "steps": STEPS}):
+        with posted(address, "/api/v1/score", {"problem": "q", "steps": STEPS}):
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
         assert scorer.ended.wait(10)

@@ -162,7 +162,7 @@ def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
         first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
         assert scorer.at_work.wait(30)
         # In the name of the same client.
-        with asked_by("address testclient"), suppress(BusyError):
+        with asked_by("programs of address testclient"), suppress(BusyError):
             for number in count():
                 evaluators.submit("tiny", Trace.of(f"Q {number}", ["a"]))
         for refused in (batch(client, [("q", ["b"])]), following(client)):
@@ -202,7 +202,9 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
         scorer.scorer.score_one(Trace.of("known", ["a"]))
     )
     with served(build_app(sqlite_store, evaluators)) as address:
-        with posted(address, "score/batch", {"traces": [{"problem": "held", "steps": ["a"]}, done]}) as client:
+        with posted(
+            address, "/api/v1/score/batch", {"traces": [{"problem": "held", "steps": ["a"]}, done]}
+        ) as client:
             text = b""
             while b'"index":1' not in text:
                 text += client.recv(4096)

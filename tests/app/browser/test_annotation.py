@@ -10,11 +10,11 @@ from tests.storage.labelling.folds import CASES, as_json, states
 
 _FOLDS = """async ([source, cases]) => {
   const { fold } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  const id = (entry) => (typeof entry === "object" ? entry.id : entry);
+  const key = (entry) => (typeof entry === "object" ? entry.key : entry);
   return cases.map(({ states, events, stored }) => states.map((state, count) => {
-    const known = new Map(stored.slice(0, count).map((event) => [event.id, event]));
+    const known = new Map(stored.slice(0, count).map((event) => [event.key, event]));
     const { undo, redo, ...rest } = fold(state, events.slice(count), known);
-    return { ...rest, undo: undo.map(id), redo: redo.map(id) };
+    return { ...rest, undo: undo.map(key), redo: redo.map(key) };
   }));
 }"""
 
@@ -38,6 +38,7 @@ def _prepare(case: dict[str, Any]) -> dict[str, Any]:
         stages.append(as_json(log.annotation))
     stored = [asdict(event) | {"moment": None} for event in log.events]
     events = [
-        {"step": None, "new": None} | event | {"id": place} for place, event in enumerate(case["events"], start=1)
+        {"step": None, "new": None} | event | {"key": f"k{place}"}
+        for place, event in enumerate(case["events"], start=1)
     ]
     return {"name": case["name"], "states": stages, "events": events, "stored": stored}

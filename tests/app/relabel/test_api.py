@@ -88,7 +88,7 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     }  # fmt: skip
     status, answer = ann.do(slot, "label", 0, "pos", seconds=1.5, revealed=2, guideline=1)
     assert (status, answer["repeated"], answer["state"]["labels"]) == (200, False, ["pos", None])
-    assert answer["state"]["undo"] == [answer["event"]]
+    assert len(answer["state"]["undo"]) == 1
     for act, labels in (("undo", [None, None]), ("redo", ["pos", None])):
         status, answer = ann.ask("POST", f"/relabel/slots/{slot}/{act}", {"key": key()})
         assert (status, answer["state"]["labels"]) == (200, labels)

@@ -11,6 +11,7 @@ from stepsight.app.score import page as score_page
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.score.steps import EMPTY
+from stepsight.app.server import build_app
 from stepsight.app.web.gradio_page import interface
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -19,6 +20,8 @@ from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.elements import read
+from tests.app.held_up import hold_up, posted, served
+from tests.app.processes import until
 from tests.storage.samples import find_judgment
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
@@ -224,3 +227,14 @@ def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
         "error": "The page sent something that it should not. Reload the page."
     }
     assert functions["write"]({"steps": [["a"]]})["text"] == "a"
+
+
+def test_who_leaves_the_page_is_not_computed_for(store, tiny):
+    evaluators, scorer = hold_up(tiny)
+    with served(build_app(store, evaluators)) as address:
+        with posted(address, "/gradio_api/run/score", {"data": [ENTERED]}):
+            assert scorer.at_work.wait(30)
+            # Longer than between two looks: who stays is waited for.
+            assert not scorer.ended.wait(1.2)
+        assert scorer.ended.wait(10)
+        until(lambda: not evaluators._batchers["tiny"].is_busy)

@@ -88,6 +88,32 @@ def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
     assert again.result().result is judgment.result
 
 
+def test_who_asks_for_what_was_begun_gets_it_and_may_leave(fresh):
+    with fresh._places.short, fresh._places.short:
+        begun = fresh.begin("tiny", TRACE)
+        same = Trace.of(TRACE.problem, TRACE.substeps, id="b")
+        stays, leaves = fresh.submit("tiny", same), fresh.submit("tiny", same)
+        assert leaves.cancel()
+        # What is shorter does not wait for it.
+        assert not fresh.submit("tiny", TRACE, Mode.OFFLINE).cancelled()
+        assert len(fresh._batchers["tiny"]._short.line) == 2
+    judgment = stays.result(30)
+    assert judgment.result is begun.result(30).result
+    assert judgment.trace.id == "b"
+
+
+def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch):
+    def fail(*_):
+        raise UserError("a probability is not a number.")
+
+    with fresh._places.short, fresh._places.short:
+        fresh.begin("tiny", TRACE)
+        second = fresh.submit("tiny", TRACE)
+        monkeypatch.setattr(fresh.scorer("tiny"), "score_encoded", fail)
+    with pytest.raises(UserError, match="not a number"):
+        second.result(30)
+
+
 def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):
     with pytest.raises(UserError, match=r"no evaluator 'big'\. Choose one of: tiny, tiny-causal\."):
         evaluators.judge("big", TRACE)

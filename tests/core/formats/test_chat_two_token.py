@@ -9,6 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.formats import chat_template
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLAMA3, write_language_model
@@ -109,6 +110,11 @@ def test_the_template_may_be_in_a_file_or_in_a_list(tmp_path):
         ("{% for", "its chat template cannot be read"),
         ("{{ messages[0]['content'] }}", "does not write one turn as the other"),
         (PLAIN.replace("loop.index0 == 0", "loop.index0 == 4"), "does not write one turn as the other"),
+        ("{{ 1 // messages[0]['content'].count('no') }}", r"cannot be read \(integer division or modulo by zero\)"),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "cannot be read .*recursion"),
+        ("{{ messages[0]['content'] * 10**12 }}", r"cannot be read \(it takes too much memory\)"),
+        ("{{ 'ab' * 10**6 }}", r"cannot be read \(it writes 2,000,000 characters\)"),
+        ([1, {"name": "other"}], "there is no chat template"),
         (None, "there is no chat template"),
     ],
 )
@@ -118,4 +124,13 @@ def test_a_template_that_is_none_is_refused(tmp_path, template, message):
     special = {"bos_token": BEGIN} | ({"chat_template": template} if template else {})
     (tmp_path / name / "tokenizer_config.json").write_text(json.dumps(special))
     with pytest.raises(UserError, match=message):
+        load_evaluator(tmp_path / name)
+
+
+def test_a_template_that_never_ends_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(chat_template, "SECONDS", 1)
+    name = "Llama3.1-8B-PRM-Mistral-Data"
+    ever = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    write(tmp_path, name, ever)
+    with pytest.raises(UserError, match=r"cannot be read \(it takes too long or too much memory\)"):
         load_evaluator(tmp_path / name)

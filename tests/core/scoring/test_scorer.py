@@ -83,6 +83,19 @@ def test_whole_steps_are_online_the_last_row_offline_and_every_row_its_prefix(sc
         assert off.online is None
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_a_judgment_holds_nothing_of_what_was_scored_with_it(scorer, mode):
+    for judgment in scorer.score(make_traces(4), mode):
+        result = judgment.result
+        rows, n = (result.rows, len(result)) if mode == Mode.HINDSIGHT else ([result.probs], len(result))
+        whole = rows[-1]
+        while whole.base is not None:
+            whole = whole.base
+        # Three numbers of four bytes each, of a bidirectional triangle for every prefix.
+        triangle = mode == Mode.HINDSIGHT and scorer.evaluator.attention == "bidirectional"
+        assert whole.nbytes == 12 * (n * (n + 1) // 2 if triangle else n)
+
+
 def test_causal_columns_are_constant_and_bidirectional_ones_are_not(scorer):
     trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5.", "Check: 5 - 3 = 2."])
     change = np.abs(scorer.score_one(trace).hindsight.retroactive).max()

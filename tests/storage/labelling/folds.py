@@ -13,7 +13,7 @@ _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Log:
-    """A person's events on a trace, as the store keeps them; their ids count from 1."""
+    """A person's events on a trace, as the store keeps them; their ids count from 1, their keys from k1."""
 
     def __init__(self, n_steps: int = 3, stepwise: bool = False) -> None:
         self.events: list[AnnotationEvent] = []
@@ -26,8 +26,8 @@ class Log:
     def do(self, kind: str, step: int | None = None, new: Any = None) -> None:
         if kind in ("undo", "redo"):
             of = getattr(self.annotation, kind)[-1]
-            event = next(event for event in self.events if event.id == of)
-            self._add(event.kind, event.step, event.old if kind == "undo" else event.new, kind, of)
+            event = next(event for event in self.events if event.key == of)
+            self._add(event.kind, event.step, event.old if kind == "undo" else event.new, kind, event.id)
         else:
             self._add(kind, step, new)
 

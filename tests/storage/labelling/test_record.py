@@ -352,8 +352,10 @@ def test_nothing_to_undo_or_redo(scene: Scene) -> None:
 def test_undo_says_what_it_takes_back(scene: Scene) -> None:
     first = scene.do("label", 0, "pos")
     second = scene.do("label", 0, "neg")
-    scene.refused(ConflictError, "Something else has been done", NewEvent(key="a", cause="undo", of=first.event_id))
-    scene.do("", cause="undo", of=second.event_id)
+    scene.refused(
+        ConflictError, "Something else has been done", NewEvent(key="a", cause="undo", of=first.annotation.undo[-1])
+    )
+    scene.do("", cause="undo", of=second.annotation.undo[-1])
     event = log(scene.store)[-1]
     assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")
     assert (event.cause, event.of) == ("undo", second.event_id)
