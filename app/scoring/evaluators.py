@@ -331,7 +331,7 @@ def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
     """A mode's judgment out of one in hindsight mode, which holds them all."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
-    return Judgment(trace, mode, result)
+    return replace(kept, trace=trace, mode=mode, result=result)
 
 
 def _size(judgment: Judgment) -> int:

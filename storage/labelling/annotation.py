@@ -154,7 +154,7 @@ def _events() -> Select[Any]:
 class NewEvent(Model):
     """An event to be recorded. `step` is 0-based. `key` is the client's own: sent again, the event is stored once.
 
-    With `cause` `undo` or `redo` the newest event is undone or redone, that with the key `of` where it is given, and
+    With `cause` `undo` or `redo` the newest event is undone or redone, that with the key `of` where it is given;
     `kind`, `step` and `new` follow from it. `seconds` is how long the person took, as the page measured it,
     `revealed` how many steps the page showed, `guideline` the version it showed; each is checked where it is given.
     Raises `UserError` where no trace could take the event.

@@ -9,7 +9,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
@@ -53,6 +53,15 @@ def test_an_equal_trace_is_scored_once_and_keeps_its_own_id(fresh):
     assert (first.trace.id, second.trace.id) == ("a", "b")
     other = fresh.judge("tiny", Trace.of(TRACE.problem, [*TRACE.substeps[:2], "Check: 5."]))
     assert other.result is not first.result
+
+
+def test_what_is_kept_has_its_words_in_every_mode():
+    evaluators = Evaluators()
+    wrong = Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."])
+    for mode in (Mode.HINDSIGHT, *Mode):
+        judgment = evaluators.submit(EQUATIONS, wrong, mode).result(30)
+        assert (judgment.mode, judgment.solution) == (mode, 0.0)
+        assert judgment.rationale == "Step 1: 2 + 3 = 6: is 5."
 
 
 def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
