@@ -48,8 +48,8 @@ class Scoring(Future[Result]):
 
 
 def wait_for(scorings: Collection[Scoring[Any]], has_left: Callable[[], bool]) -> None:
-    """Wait until all of them are done. Raises `UserError` once who waits `has_left`; they are cancelled then, so nobody
-    else may wait for them."""
+    """Wait until all of them are done. Raises `UserError` once who waits `has_left`; they are cancelled then, so
+    nobody else may wait for them."""
     while wait(scorings, timeout=_LOOKS).not_done:
         if has_left():
             for scoring in scorings:

@@ -26,6 +26,8 @@ from tests.checkpoints import (
     write_shards,
     write_token_classifier,
 )
+from tests.core.formats.test_chat_two_token import PLAIN
+from tests.core.formats.test_chat_two_token import write as write_chat
 from tests.fuzz.attack import COUNT, Damage, attack
 from tests.fuzz.mutations import changed_json, damaged
 
@@ -33,6 +35,8 @@ TRACE = Trace.of("2 + 3?", ["2 + 3 = 5.", "So 5."])
 CONFIG = "config.json"
 # Transformers takes its time with each.
 SLOW = max(8, COUNT // 4)
+# Each template has a process of its own.
+SLOWER = max(4, COUNT // 20)
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +92,11 @@ def qwen_prm(folder: Path) -> Path:
     return folder
 
 
+def chat(folder: Path) -> Path:
+    write_chat(folder.parent, folder.name, card={"format": "chat-two-token"}, template=PLAIN)
+    return folder
+
+
 def modernbert(folder: Path) -> Path:
     write_token_classifier(folder, "modernbert")
     return folder
@@ -117,6 +126,7 @@ ATTACKS: list[tuple[Callable[[Path], Path], str, tuple[Damage, ...], int]] = [
     (math_shepherd, CONFIG, (damaged, changed_json), COUNT),
     (qwen_prm, CONFIG, (damaged, changed_json), SLOW),
     (math_shepherd, "tokenizer_config.json", (damaged, changed_json), COUNT),
+    (chat, "tokenizer_config.json", (damaged, changed_json), SLOWER),
     (modernbert, CONFIG, (damaged, changed_json), SLOW),
     (modernbert, WEIGHTS, (damaged_head, changed_header), SLOW),
     (pickles, "pytorch_model.bin", (damaged_head, damaged), SLOW),
