@@ -162,10 +162,10 @@ def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> N
     """A page or file with the scores and the gold of these traces is about to be given to `user`; None: to somebody
     who is not logged in, and labels nothing."""
     if user is not None:
-        note_exposure(store, user.id, trace_ids, SCORES, GOLD)
+        note_exposure(store, user, trace_ids, SCORES, GOLD)
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
     """`note_shown` for the scores of texts which were entered: traces that are to be labelled may read the same."""
     if user is not None:
-        note_texts(store, user.id, texts, SCORES)
+        note_texts(store, user, texts, SCORES)

@@ -81,7 +81,7 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     user = find_user_of(request)
     note_shown(store, user, ids)
     if user is not None and address.content in OF_PEOPLE:
-        note_exposure(store, user.id, ids, LABELS)
+        note_exposure(store, user, ids, LABELS)
     extent = "" if len(ids) == dataset.traces else f"-{len(ids)}-of-{dataset.traces}"
     name = f"{slug(dataset.name)}-{address.content}{extent}.{format}"
 

@@ -31,7 +31,7 @@ class PeopleLabels:
 
     What annotators agree on is for all who see the trace, save for who has begun to label it in a blind campaign;
     while a campaign is open, not for somebody unknown. Each one's labels are shown once the campaign is closed, and
-    before that to who runs it. That a person sees labels of an open campaign is noted before they are shown.
+    before that to who runs it. That a person sees them is noted before they are shown.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
@@ -42,8 +42,8 @@ class PeopleLabels:
         ]
         self._manages = user is not None and may(user, Right.MANAGE, store)
         self._logged_in = user is not None
-        if user is not None and any(one.campaign.closed is None for one in self._shown):
-            note_exposure(store, user.id, [trace_id], LABELS)
+        if user is not None and self._shown:
+            note_exposure(store, user, [trace_id], LABELS)
 
     @property
     def labels(self) -> tuple[str | None, ...]:

@@ -80,7 +80,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
     shown = asked or adjudication.next_open() or next(iter(adjudication.disagreements), None)
     missed = bool(address.item) and asked is None
     if shown is not None:
-        note_exposure(store, user.id, [shown.trace_id], LABELS)
+        note_exposure(store, user, [shown.trace_id], LABELS)
     return render(
         "relabel/adjudicate.html",
         campaign=campaign,

@@ -125,7 +125,7 @@ def router(store: Store) -> APIRouter:
         measured = _measure(store, address, named=user is not None)
         heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
         if user is not None:
-            note_exposure(store, user.id, _shown_traces(measured, heatmap, address), LABELS, GOLD)
+            note_exposure(store, user, _shown_traces(measured, heatmap, address), LABELS, GOLD)
         if address.table:
             return _file(measured, address.table)
         content = _page(store, address, measured, heatmap, adjudicates=has_right(request, Right.ADJUDICATE))

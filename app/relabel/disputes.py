@@ -234,7 +234,7 @@ def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
 def _note_gold(store: Store, request: Request, *trace_ids: int) -> None:
     user = find_user_of(request)
     if user is not None:
-        note_exposure(store, user.id, trace_ids, GOLD)
+        note_exposure(store, user, trace_ids, GOLD)
 
 
 def _stored(dispute: Dispute, status: int) -> JSONResponse:

@@ -44,7 +44,7 @@ def router(store: Store) -> APIRouter:
             items = select(ItemRow.trace_id).where(ItemRow.campaign_id == campaign.id)
             note = list(session.scalars(items))
         # Before anything is read that is not to be seen unnoticed.
-        note_exposure(store, user.id, note, LABELS)
+        note_exposure(store, user, note, LABELS)
         how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
         # What a format cannot state is known only at the end.
         return whole_file(

@@ -36,8 +36,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loa
 
 # Calls that score at the same time, each with every core; of those that take long, one beside them.
 _AT_ONCE = 2
-# Bytes of kept judgments in all, and what one takes beside its numbers and its text.
-_KEPT = 32_000_000
+# Bytes of kept judgments in all, some 2,000, and what one takes beside its numbers and its text. They lie scattered
+# among what is computed meanwhile, so that each also keeps malloc from giving some freed memory back.
+_KEPT = 8_000_000
 _BESIDE = 2_000
 # Judgments begun that nobody has come back for.
 _MOST_BEGUN = 64

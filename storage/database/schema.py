@@ -139,6 +139,7 @@ class TraceRow(Base):
         CheckConstraint("n_steps > 0 AND n_substeps >= n_steps", name="counts"),
         CheckConstraint("first_error >= 0 AND first_error < n_steps", name="first_error"),
         CheckConstraint("first_error IS NULL OR has_gold", name="has_gold"),
+        Index("ix_traces_text_digest", "text_digest"),
     )
 
 

@@ -25,14 +25,18 @@ IN_PARTS = {"yield_per": 5000}
 _BUSY_SECONDS = 60
 # Who labels is told sooner, and the page sends it again: those who wait hold up all others of the server.
 _DURABLE_SECONDS = 10
+# What may be left undone is worth no more than this of a page's time.
+_BRIEF_SECONDS = 1
 _CONNECT_SECONDS = 10
 # The last of `storage/migrations/versions`.
-NEWEST_REVISION = "0018_spent"
+NEWEST_REVISION = "0019_texts_found"
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
+_BRIEFLY = "stepsight_briefly"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
 _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
+_BRIEF = {**_WRITING, _BRIEFLY: True}
 # What the databases say of JSON that is none, or no object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
 # PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
@@ -69,6 +73,7 @@ class Store:
         self.name = name
         self._writer = engine.execution_options(**_WRITING)
         self._durable_writer = engine.execution_options(**_DURABLE)
+        self._brief_writer = engine.execution_options(**_BRIEF)
         self._turn = Lock()
         self._file = _identity(name) if engine.dialect.name == "sqlite" else None
 
@@ -80,18 +85,19 @@ class Store:
             yield session
 
     @contextmanager
-    def write(self, durable: bool = False) -> Iterator[Session]:
+    def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends and keeps nothing of it when the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
         for another one; and what was committed survives a power cut only if `durable`, which takes longer and
-        waits less long for others. Raises `UnavailableError` where the database fails, and where its file was
-        deleted or replaced meanwhile: what was committed into a file that nobody opens any more is not stored.
+        waits less long for others; what is `brief` waits a second. Raises `UnavailableError` where the database
+        fails, and where its file was deleted or replaced meanwhile: what was committed into a file that nobody
+        opens any more is not stored.
         """
         self._check_file()
-        writer = self._durable_writer if durable else self._writer
+        writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
         with (
-            self._wait_for_turn(_DURABLE_SECONDS if durable else _BUSY_SECONDS),
+            self._wait_for_turn(_patience(durable, brief)),
             _database_errors(self.name),
             Session(writer) as session,
             session.begin(),
@@ -211,11 +217,15 @@ def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
         if statement == _WRITING[_BEGIN]:
             # Neither can be set within a transaction, and both stay with the connection.
             synchronous = options.get(_SYNCHRONOUS, "NORMAL")
-            seconds = _BUSY_SECONDS if synchronous == "NORMAL" else _DURABLE_SECONDS
+            seconds = _patience(synchronous == "FULL", options.get(_BRIEFLY, False))
             connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
         if statement:
             connection.exec_driver_sql(statement)
+
+
+def _patience(durable: bool, brief: bool) -> float:
+    return _DURABLE_SECONDS if durable else _BRIEF_SECONDS if brief else _BUSY_SECONDS
 
 
 def _identity(path: str) -> tuple[int, int] | None:

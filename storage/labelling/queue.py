@@ -137,7 +137,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
 def _note(store: Store, assignment: Assignment, user: User) -> None:
     """Another campaign, even a later one, may hide of the trace what this one shows beside it."""
     if assignment.campaign.shown:
-        note_exposure(store, user.id, [assignment.trace.trace_id], *assignment.campaign.shown)
+        note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
 
 
 def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignment:

@@ -5,7 +5,9 @@ hidden from annotators until they have submitted a trace. Whoever sees any of it
 noted for good: of the text, problem and steps, since it is the same in another dataset, or entered by hand.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
 
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
@@ -13,8 +15,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, ExposureRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, in_range, now
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.people.users import LOCAL, User
 
 SCORES, GOLD, LABELS, EQUATIONS = WHAT = ("scores", "gold", "labels", "equations")
 """What can be seen: of evaluators, of the benchmark, of other people; and which equations fail, on a labelling page
@@ -28,34 +31,21 @@ or in another campaign. It was blind all the same."""
 _MOST = 5_000
 
 
-def note_exposure(store: Store, user_id: int, trace_ids: Collection[int], *what: str) -> None:
+def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: str) -> None:
     """Note that a person is about to see `what` of these traces: for good, and before it is shown.
 
-    Only texts of open campaigns are noted, also those that the person has submitted: an annotation can be taken
-    back and changed. Where no campaign is open, this costs one short query.
+    Texts of open campaigns are noted in any case, also those that the person has submitted: an annotation can be
+    taken back and changed. A later campaign may have any other text, so those are noted too; but a store that cannot
+    be written to keeps nobody from looking at them. Of the local user, who is alone, only texts of open campaigns
+    are noted: where there is none, that costs one short query.
     """
-    if not trace_ids or not _is_any_open(store):
-        return
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
-    texts: set[str] = set()
-    for start in range(0, len(ids), _MOST):
-        wanted = select(TraceRow.text_digest).where(TraceRow.id.in_(ids[start : start + _MOST]))
-        with store.read() as session:
-            texts.update(session.scalars(wanted.where(_in_open_campaign(TraceRow.text_digest))))
-    _keep(store, user_id, texts, what)
+    _note(store, user, TraceRow.id, ids, what)
 
 
-def note_texts(store: Store, user_id: int, traces: Collection[Trace], *what: str) -> None:
-    """`note_exposure` for texts that somebody entered, which need not be in the store."""
-    if not traces or not _is_any_open(store):
-        return
-    entered = sorted({trace.text_digest for trace in traces})
-    texts: set[str] = set()
-    for start in range(0, len(entered), _MOST):
-        wanted = select(ItemRow.text_digest).where(ItemRow.text_digest.in_(entered[start : start + _MOST]))
-        with store.read() as session:
-            texts.update(session.scalars(wanted.where(_in_open_campaign(ItemRow.text_digest))))
-    _keep(store, user_id, texts, what)
+def note_texts(store: Store, user: User, traces: Collection[Trace], *what: str) -> None:
+    """`note_exposure` for texts that somebody entered, of which those are noted that the store has."""
+    _note(store, user, TraceRow.text_digest, sorted({trace.text_digest for trace in traces}), what)
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
@@ -120,6 +110,29 @@ def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
         return session.scalar(items.limit(1)) is not None
 
 
+def _note(
+    store: Store, user: User, column: InstrumentedAttribute[Any], values: Sequence[Any], what: Collection[str]
+) -> None:
+    """Note `what` of the texts of the traces that have one of the `values` in a column."""
+    if not values or not what:
+        return
+    ever, open_now = user.name != LOCAL, _is_any_open(store)
+    if not ever and not open_now:
+        return
+    texts: set[str] = set()
+    to_label: set[str] = set()
+    for start in range(0, len(values), _MOST):
+        found = select(TraceRow.text_digest).where(column.in_(values[start : start + _MOST]))
+        with store.read() as session:
+            if open_now:
+                to_label.update(session.scalars(found.where(_in_open_campaign(TraceRow.text_digest))))
+            if ever:
+                texts.update(session.scalars(found))
+    _keep(store, user.id, to_label, what)
+    with suppress(UnavailableError):
+        _keep(store, user.id, texts - to_label, what, brief=True)
+
+
 def _is_any_open(store: Store) -> bool:
     with store.read() as session:
         return session.scalar(select(CampaignRow.id).where(CampaignRow.closed.is_(None)).limit(1)) is not None
@@ -132,16 +145,18 @@ def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
 
 
-def _keep(store: Store, user_id: int, texts: Collection[str], what: Collection[str]) -> None:
-    """Keep what of the texts was not seen before."""
+def _keep(
+    store: Store, user_id: int, texts: Collection[str], what: Collection[str], *, brief: bool = False
+) -> None:
+    """Keep what of the texts was not seen before, in parts: who labels meanwhile does not wait for all of them."""
     every = sorted(texts)
-    new = {(text, one) for text in every for one in what}
     seen = select(ExposureRow.text_digest, ExposureRow.what).where(ExposureRow.user_id == user_id)
     for start in range(0, len(every), _MOST):
-        part = seen.where(ExposureRow.text_digest.in_(every[start : start + _MOST]))
+        part = every[start : start + _MOST]
         with store.read() as session:
-            new -= {(row.text_digest, row.what) for row in session.execute(part)}
-    rows = [{"user_id": user_id, "text_digest": text, "what": one, "moment": now()} for text, one in sorted(new)]
-    if rows:
-        with store.write() as session:
-            insert_once(session, ExposureRow, rows, "user_id", "text_digest", "what")
+            known = set(session.execute(seen.where(ExposureRow.text_digest.in_(part))).tuples())
+        new = sorted({(text, one) for text in part for one in what} - known)
+        rows = [{"user_id": user_id, "text_digest": text, "what": one, "moment": now()} for text, one in new]
+        if rows:
+            with store.write(brief=brief) as session:
+                insert_once(session, ExposureRow, rows, "user_id", "text_digest", "what")

@@ -43,6 +43,20 @@ def test_everybodys_labels_once_the_campaign_is_closed(sqlite_store, made):
     ]
 
 
+def test_those_of_a_closed_campaign_are_noted_for_one_that_comes_later(sqlite_store, made):
+    viewer, local = person(sqlite_store, "vic", Role.VIEWER), local_user(sqlite_store)
+    close_campaign(sqlite_store, made.id)
+
+    def seen_by(user):
+        assert PeopleLabels(sqlite_store, 2, user).words == "3 annotators in first"
+        with sqlite_store.read() as session:
+            return exposures_of(session, user.id, 2)
+
+    assert (seen_by(viewer), seen_by(local)) == ({"labels"}, frozenset())
+    campaign(sqlite_store, None, name="second")
+    assert seen_by(local) == {"labels"}
+
+
 def test_notes_stand_with_the_labels(sqlite_store, made):
     said = PeopleLabels(sqlite_store, 1, local_user(sqlite_store))
     cells = [row[2] for row in table(said)]

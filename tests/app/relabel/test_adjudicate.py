@@ -67,7 +67,7 @@ def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, 
 def test_what_was_said_of_a_step(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
     of, (anna, *_) = made
     shown = read_adjudication(sqlite_store, of.id).disagreements[0]
-    note_exposure(sqlite_store, anna.id, [shown.trace_id], "scores", "gold")
+    note_exposure(sqlite_store, anna, [shown.trace_id], "scores", "gold")
     task = open_slot(sqlite_store, shown.annotations[0].slot_id, anna)
     do(sqlite_store, task.slot_id, anna, "reopen")
     do(sqlite_store, task.slot_id, anna, "label", 0, "pos")

@@ -178,7 +178,7 @@ def test_who_looks_at_the_labels_of_a_trace_has_seen_them(client, sqlite_store, 
 def test_answers_of_who_had_seen_something_count_where_asked(client, sqlite_store):
     seen = campaign(sqlite_store, (TWO, THREE), overlap=3)
     for user in ("ada", "bo"):
-        note_exposure(sqlite_store, person(sqlite_store, user).id, [1], "scores")
+        note_exposure(sqlite_store, person(sqlite_store, user), [1], "scores")
     labelled(sqlite_store, seen)
     page = shown(client, f"campaign={seen.id}")
     assert "2 annotations by people who had seen scores, marked equations, gold or labels are left out." in page

@@ -14,7 +14,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.users import Role, local_user
+from stepsight.storage.people.users import Role, find_user, local_user
 from tests.app.client import asking
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
@@ -42,14 +42,11 @@ def client(store, evaluators):
 @pytest.fixture
 def look(store, client):
     """Ask as ada; gives which traces were noted with what, while a campaign of all of them is open."""
-    from stepsight.storage.people.users import find_user
-
     ada = find_user(store, "ada")
     made = campaign(store, None, name=secrets.token_hex(4))
 
     def look(path, status=200, body=None):
-        with store.write() as session:
-            session.execute(delete(ExposureRow))
+        _forget(store)
         login = {"cookie": f"{COOKIE}={open_login(store, ada)}"}
         asked = client.get(path, headers=login) if body is None else client.post(path, json=body, headers=login)
         assert asked.status_code == status
@@ -79,6 +76,14 @@ BOTH = {"scores", "gold"}
 )
 def test_a_trace_that_is_opened_is_noted(look, path):
     assert look(path) == {2: BOTH}
+
+
+def test_so_it_is_before_there_is_a_campaign(store, client):
+    ada = find_user(store, "ada")
+    _forget(store)
+    client.get("/browse?trace=3", headers={"cookie": f"{COOKIE}={open_login(store, ada)}"})
+    client.get("/browse?trace=4")
+    assert {(row.trace_id, row.what) for row in _noted(store)} == {(3, "scores"), (3, "gold")}
 
 
 def test_a_list_notes_the_traces_it_shows_and_no_others(look):
@@ -150,13 +155,12 @@ def test_who_is_not_logged_in_is_not_noted(sqlite_store):
     assert made.blind
 
 
+def _forget(store):
+    with store.write() as session:
+        session.execute(delete(ExposureRow))
+
+
 def _noted(store):
     with store.read() as session:
         texts = select(TraceRow.id.label("trace_id"), ExposureRow.what, ExposureRow.user_id)
         return session.execute(texts.join(TraceRow, TraceRow.text_digest == ExposureRow.text_digest)).all()
-
-
-def _ada(store):
-    from stepsight.storage.people.users import find_user
-
-    return find_user(store, "ada")

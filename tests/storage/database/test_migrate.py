@@ -266,13 +266,13 @@ def test_campaigns_of_before_marks_on_equations_have_none_and_exposures_stay(
     made = campaign(sqlite_store)
     ada = person(sqlite_store, "ada")
     (seen, *_) = iterate_traces(sqlite_store, made.dataset_id)
-    note_exposure(sqlite_store, ada.id, [seen.trace_id], "scores", "gold")
+    note_exposure(sqlite_store, ada, [seen.trace_id], "scores", "gold")
     with at_revision(address, "0012_evaluators") as connection:
         _copy(sqlite_store, connection)
     with open_store(address) as upgraded:
         assert list_campaigns(upgraded) == [made]
         assert not made.shows_equations
-        note_exposure(upgraded, ada.id, [seen.trace_id], "equations")
+        note_exposure(upgraded, ada, [seen.trace_id], "equations")
         with upgraded.read() as session:
             assert exposures_of(session, ada.id, seen.trace_id) == {"scores", "gold", "equations"}
         marked = campaign(upgraded, None, name="marked", shows_equations=True)
@@ -338,7 +338,7 @@ def test_exposures_of_before_belong_to_texts_and_what_campaigns_showed_is_one(
     held = take(sqlite_store, blind, cleo)
     with sqlite_store.write() as session:
         session.execute(delete(ExposureRow))
-    note_exposure(sqlite_store, cleo.id, [other.trace_id], "gold")
+    note_exposure(sqlite_store, cleo, [other.trace_id], "gold")
     with at_revision(address, "0015_whole_steps") as connection:
         _copy(sqlite_store, connection)
         # Of both traces of the text, at two moments.

@@ -19,7 +19,7 @@ from stepsight.storage.labelling.results.consensus import read_trace_labels
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.exposures import exposures_of, is_unblinded, note_texts
-from stepsight.storage.people.users import User
+from stepsight.storage.people.users import User, local_user
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, person, take, together
 from tests.storage.samples import add, evaluator, scores
@@ -111,17 +111,18 @@ def test_what_a_review_shows_is_kept_for_the_copies_too(
 def test_a_text_that_was_scored_by_hand_is_one_of_those(
     store: Store, pair: tuple[StoredTrace, StoredTrace]
 ) -> None:
-    ann, ben = people(store, 2)
+    """Also where no campaign has the text yet, and in any case where one has."""
+    (ann, ben), local = people(store, 2), local_user(store)
     entered = Trace.of(" What is 1 + 1? ", ["It is a sum. So 3. Done."])
-    note_texts(store, ann.id, [entered], "scores")
-    # There is nothing to label yet.
-    assert seen(store, ann, pair[0]) == frozenset()
-    blind(store)
-    note_texts(store, ann.id, [entered], "scores")
+    for user in (ann, local):
+        note_texts(store, user, [entered], "scores")
     other = Trace.of("What is 1 + 1?", ["It is a sum. So 2. Done."])
-    note_texts(store, ben.id, [other], "scores")
+    note_texts(store, ben, [other], "scores")
     assert [seen(store, ann, one) for one in pair] == [{"scores"}] * 2
-    assert [seen(store, ben, one) for one in pair] == [frozenset()] * 2
+    assert [seen(store, user, pair[0]) for user in (ben, local)] == [frozenset()] * 2
+    blind(store)
+    note_texts(store, local, [entered], "scores")
+    assert [seen(store, local, one) for one in pair] == [{"scores"}] * 2
 
 
 @pytest.mark.usefixtures("pair")

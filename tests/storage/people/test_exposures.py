@@ -4,9 +4,12 @@ import pytest
 from sqlalchemy import event, select
 
 from stepsight.core.trace import Trace
+from stepsight.storage.database import store as database
 from stepsight.storage.database.labelling_schema import ExposureRow
+from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.people import exposures
 from stepsight.storage.people.exposures import (
     GOLD,
     LABELS,
@@ -15,7 +18,7 @@ from stepsight.storage.people.exposures import (
     is_something_hidden,
     note_exposure,
 )
-from stepsight.storage.people.users import Role
+from stepsight.storage.people.users import Role, local_user
 from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import add
 
@@ -35,26 +38,59 @@ def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
     campaign(store, None)
     ada, bob = person(store, "ada"), person(store, "bob")
     for _ in range(2):
-        note_exposure(store, ada.id, [one.trace_id], SCORES, GOLD)
-    note_exposure(store, ada.id, {other.trace_id}, LABELS)
+        note_exposure(store, ada, [one.trace_id], SCORES, GOLD)
+    note_exposure(store, ada, {other.trace_id}, LABELS)
     assert seen(store, ada, one) == {SCORES, GOLD}
     assert seen(store, ada, other) == {LABELS}
     assert seen(store, bob, one) == frozenset()
     assert count(store) == 3
 
 
-def test_nothing_is_noted_where_there_is_nothing_to_label(store):
+def test_of_the_local_user_nothing_is_noted_where_there_is_nothing_to_label(store):
     outside, *_ = add(store, [Trace.of("What is 4 + 4?", ["It is 8."], id="other")], "other")
     traces = add(store, TRACES)
     ids = [trace.trace_id for trace in traces]
-    ada = person(store, "ada")
-    note_exposure(store, ada.id, ids, GOLD)
+    local = local_user(store)
+    note_exposure(store, local, ids, GOLD)
     made = campaign(store, None)
-    note_exposure(store, ada.id, [outside.trace_id], GOLD)
-    note_exposure(store, ada.id, [], GOLD)
+    note_exposure(store, local, [outside.trace_id], GOLD)
+    note_exposure(store, local, [], GOLD)
     close_campaign(store, made.id)
-    note_exposure(store, ada.id, ids, GOLD)
+    note_exposure(store, local, ids, GOLD)
     assert count(store) == 0
+
+
+@pytest.mark.parametrize("most", [1, 5_000])
+def test_what_somebody_saw_before_there_was_a_campaign_counts_in_it(store, monkeypatch, most):
+    """However many parts it is noted in."""
+    monkeypatch.setattr(exposures, "_MOST", most)
+    traces = add(store, TRACES)
+    ada, bob = person(store, "ada"), person(store, "bob")
+    note_exposure(store, ada, [trace.trace_id for trace in traces], SCORES, GOLD)
+    assert [seen(store, ada, trace) for trace in traces] == [{SCORES, GOLD}] * len(traces)
+    made = campaign(store, None, overlap=2)
+    for user in (ada, bob):
+        label_all(store, take(store, made, user), user, ["pos", "neg"])
+    found = {answer.user: answer.exposed for answer in iterate_annotations(store, made.id)}
+    assert found == {"ada": {SCORES, GOLD}, "bob": frozenset()}
+
+
+def test_a_store_that_cannot_be_written_to_hides_what_is_to_be_labelled_and_nothing_else(
+    sqlite_store, monkeypatch
+):
+    monkeypatch.setattr(database, "_BRIEF_SECONDS", 0.05)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
+    (outside,) = add(sqlite_store, [Trace.of("What is 4 + 4?", ["It is 8."], id="other")], "other")
+    one, *_ = add(sqlite_store, TRACES)
+    campaign(sqlite_store, None)
+    ada = person(sqlite_store, "ada")
+    with open_store(sqlite_store.name) as other, other.write():
+        note_exposure(sqlite_store, ada, [outside.trace_id], GOLD)
+        with pytest.raises(UnavailableError, match="database is locked"):
+            note_exposure(sqlite_store, ada, [outside.trace_id, one.trace_id], GOLD)
+    assert count(sqlite_store) == 0
+    note_exposure(sqlite_store, ada, [outside.trace_id, one.trace_id], GOLD)
+    assert count(sqlite_store) == 2
 
 
 def test_what_somebody_has_submitted_can_be_taken_back_and_is_noted_too(store):
@@ -63,9 +99,9 @@ def test_what_somebody_has_submitted_can_be_taken_back_and_is_noted_too(store):
     ada, bob = person(store, "ada"), person(store, "bob")
     task = take(store, made, ada)
     assert task.trace.trace_id == one.trace_id
-    note_exposure(store, bob.id, [one.trace_id], GOLD)
+    note_exposure(store, bob, [one.trace_id], GOLD)
     label_all(store, task, ada, ["pos", "neg"])
-    note_exposure(store, ada.id, [one.trace_id, other.trace_id], GOLD)
+    note_exposure(store, ada, [one.trace_id, other.trace_id], GOLD)
     assert seen(store, ada, one) == {GOLD}
     assert seen(store, ada, other) == {GOLD}
     assert seen(store, bob, one) == {GOLD}
@@ -77,7 +113,7 @@ def test_an_answer_given_before_stays_blind_until_a_label_of_it_is_changed(store
     task = take(store, made, ada)
     label_all(store, task, ada, ["pos", "pos"])
     label_all(store, take(store, made, bob), bob, ["pos", "neg"])
-    note_exposure(store, ada.id, [task.trace.trace_id], LABELS)
+    note_exposure(store, ada, [task.trace.trace_id], LABELS)
 
     def exposed():
         return {answer.user: (answer.labels, answer.exposed) for answer in iterate_annotations(store, made.id)}
@@ -99,16 +135,16 @@ def test_in_a_second_campaign_the_trace_is_still_ahead(store):
     campaign(store, None, name="second")
     ada = person(store, "ada")
     label_all(store, take(store, first, ada), ada, ["pos", "neg"])
-    note_exposure(store, ada.id, [one.trace_id], GOLD)
+    note_exposure(store, ada, [one.trace_id], GOLD)
     assert seen(store, ada, one) == {GOLD}
 
 
-def test_without_a_campaign_it_costs_one_query(store):
+def test_without_a_campaign_it_costs_the_local_user_one_query(store):
     (trace, *_) = add(store, TRACES)
-    ada = person(store, "ada")
+    local = local_user(store)
     asked = []
     event.listen(store.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
-    note_exposure(store, ada.id, [trace.trace_id], SCORES, GOLD)
+    note_exposure(store, local, [trace.trace_id], SCORES, GOLD)
     assert len([statement for statement in asked if statement.startswith("SELECT campaigns")]) == 1
     assert [statement for statement in asked if "INSERT" in statement or "campaign_items" in statement] == []
 
@@ -118,7 +154,7 @@ def test_any_numbers_can_be_asked_about(store, ids):
     made = add(store, TRACES)
     campaign(store, None)
     ada = person(store, "ada")
-    note_exposure(store, ada.id, ids, GOLD)
+    note_exposure(store, ada, ids, GOLD)
     assert count(store) == len({trace.trace_id for trace in made} & set(ids))
 
 

@@ -122,7 +122,7 @@ def test_labels_of_people_who_had_seen_scores_are_left_out_unless_asked_for(
     careful, exposed = people(store, 2)
     label_all(store, take(store, made, careful), careful, ["pos", "neg"])
     task = take(store, made, exposed)
-    note_exposure(store, exposed.id, [task.trace.trace_id], "scores")
+    note_exposure(store, exposed, [task.trace.trace_id], "scores")
     label_all(store, task, exposed, ["neu", "neg"])
     done = export_labels(store, "first", path, "jsonl", per_annotator=per_annotator)
     assert [answer["annotator"] for row in rows(path) for answer in row["answers"]] == ["annotator 1"]

@@ -111,7 +111,7 @@ def test_exposed_answers_stay_exposed(store: Store, other: Store, tmp_path: Path
     made = campaign(store, TRACES[2:])
     (user,) = people(store, 1)
     task = take(store, made, user)
-    note_exposure(store, user.id, [task.trace.trace_id], "scores", "gold")
+    note_exposure(store, user, [task.trace.trace_id], "scores", "gold")
     label_all(store, task, user, ["pos"])
     export_labels(store, "first", tmp_path / "one", "jsonl", exposed=True)
     import_labels(other, tmp_path / "one", local_user(other))

@@ -44,7 +44,7 @@ def test_answers_of_people_who_had_seen_something_do_not_count(store: Store) -> 
     careful, exposed = people(store, 2)
     label_all(store, take(store, made, careful), careful, ["pos", "neg"])
     task = take(store, made, exposed)
-    note_exposure(store, exposed.id, [task.trace.trace_id], "gold")
+    note_exposure(store, exposed, [task.trace.trace_id], "gold")
     label_all(store, task, exposed, ["neu", "neg"])
     (without,) = together(store, made.id)
     assert (without.labels, len(without.annotations)) == (("pos", "neg"), 1)
@@ -68,6 +68,6 @@ def test_a_trace_that_nobody_labelled_has_none(store: Store) -> None:
     assert together(store, made.id) == []
     (person,) = people(store, 1)
     task = take(store, made, person)
-    note_exposure(store, person.id, [task.trace.trace_id], "scores")
+    note_exposure(store, person, [task.trace.trace_id], "scores")
     label_all(store, task, person, ["pos", "neg"])
     assert together(store, made.id) == []

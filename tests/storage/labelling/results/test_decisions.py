@@ -75,7 +75,7 @@ def test_one_that_was_not_seen_is_not_replaced(
 def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
     # Who has the trace to be labelled yet, and saw its gold elsewhere, decides with that in view.
-    note_exposure(store, judge.id, [task.trace.trace_id], GOLD)
+    note_exposure(store, judge, [task.trace.trace_id], GOLD)
     decide(store, first.id, task.item_id, 0, "pos", "No.", judge, "key-b")
     with store.read() as session:
         one, two = session.scalars(select(EventRow).where(EventRow.kind == "decide").order_by(EventRow.id))

@@ -66,7 +66,7 @@ def test_labels_of_who_had_seen_something_are_left_out_and_counted(store):
     of = campaign(store, (TWO, THREE), overlap=2)
     ada, bo = people(store, 2)
     first = take(store, of, ada)
-    note_exposure(store, ada.id, [first.trace.trace_id], "scores")
+    note_exposure(store, ada, [first.trace.trace_id], "scores")
     label_all(store, first, ada, ["neg", "neg"])
     answer(store, of, ada, ["pos", "pos", "pos"])
     answer(store, of, bo, ["pos", "neg"])
