@@ -35,9 +35,9 @@ def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: s
     """Note that a person is about to see `what` of these traces: for good, and before it is shown.
 
     Texts of open campaigns are noted in any case, also those that the person has submitted: an annotation can be
-    taken back and changed. A later campaign may have any other text, so those are noted too; but a store that cannot
-    be written to keeps nobody from looking at them. Of the local user, who is alone, only texts of open campaigns
-    are noted: where there is none, that costs one short query.
+    taken back and changed. A later campaign may have any other text, so those are noted too; but a store that
+    cannot be written to keeps nobody from looking at them. Of the local user, who is alone, only texts of open
+    campaigns are noted: where there is none, that costs one short query.
     """
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     _note(store, user, TraceRow.id, ids, what)
@@ -154,7 +154,7 @@ def _keep(
     for start in range(0, len(every), _MOST):
         part = every[start : start + _MOST]
         with store.read() as session:
-            known = set(session.execute(seen.where(ExposureRow.text_digest.in_(part))).tuples())
+            known = {(text, one) for text, one in session.execute(seen.where(ExposureRow.text_digest.in_(part)))}
         new = sorted({(text, one) for text in part for one in what} - known)
         rows = [{"user_id": user_id, "text_digest": text, "what": one, "moment": now()} for text, one in new]
         if rows:

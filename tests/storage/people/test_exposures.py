@@ -75,9 +75,7 @@ def test_what_somebody_saw_before_there_was_a_campaign_counts_in_it(store, monke
     assert found == {"ada": {SCORES, GOLD}, "bob": frozenset()}
 
 
-def test_a_store_that_cannot_be_written_to_hides_what_is_to_be_labelled_and_nothing_else(
-    sqlite_store, monkeypatch
-):
+def test_a_store_that_cannot_be_written_to_hides_what_is_to_be_labelled_and_nothing_else(sqlite_store, monkeypatch):
     monkeypatch.setattr(database, "_BRIEF_SECONDS", 0.05)
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
     (outside,) = add(sqlite_store, [Trace.of("What is 4 + 4?", ["It is 8."], id="other")], "other")
