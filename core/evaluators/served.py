@@ -306,7 +306,7 @@ _CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
 _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
     math_shepherd.NAME: lambda checkpoint: math_shepherd.answers(checkpoint, checkpoint.size("vocab_size")),
     two_token.NAME: answer_ids,
-    chat_two_token.NAME: answer_ids,
+    chat_two_token.NAME: chat_two_token.answers,
 }
 """Formats of language models: the ids of their tokens for wrong and right."""
 

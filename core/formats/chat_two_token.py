@@ -64,8 +64,13 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     }
 
 
+def answers(checkpoint: Checkpoint) -> list[int]:
+    """`answer_ids`, which are those of + and - unless stepsight.json names others."""
+    return answer_ids(checkpoint, _ANSWERS)
+
+
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     check_language_head(checkpoint, "answers in a chat")
-    ids = answer_ids(checkpoint)
+    ids = answers(checkpoint)
     loaded = answer_head(checkpoint, place, ids)
     return Loaded(loaded.backbone, loaded.head, loaded.rows, (*ids, str(softmax_of(checkpoint))))

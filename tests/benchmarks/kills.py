@@ -71,7 +71,7 @@ class Killing:
         self.store, self.server, self.folder, self.traces = store, server, folder, traces
         self.tallies = {kind: Tally() for kind in KINDS}
         self.whole_backups = 0
-        self.acknowledged: Callable[[], dict[str, int]] = dict
+        self.acknowledged: Callable[[], dict[str, str]] = dict
         self._chance = random.Random(seed)
         self._rows = write_lines(folder / "rows.jsonl", [plain_row(number) for number in range(_ROWS)])
         self._imports = 0
@@ -150,16 +150,16 @@ class Killing:
         elif is_done:
             tally.lost += 1
 
-    def _check_backup(self, path: Path, before: dict[str, int]) -> None:
+    def _check_backup(self, path: Path, before: dict[str, str]) -> None:
         tally = self.tallies["backups"]
         try:
             check_backup(path)
         except UserError:
             tally.partial += 1
             return
-        with open_store(str(path)) as copy, copy.read() as session:
-            log = dict(session.execute(select(EventRow.key, EventRow.id)).all())
-        tally.lost += sum(log.get(key) != event for key, event in before.items())
+        with open_store(str(path)) as copy:
+            log = dict(_logged(copy))
+        tally.lost += sum(log.get(key) != moment for key, moment in before.items())
         self.whole_backups += 1
 
     def _begin_job(self) -> None:
@@ -268,18 +268,23 @@ def _kill_all(killing: Killing, kills: int) -> None:
                 killing.kill(kind)
 
 
-def _acknowledged(annotators: Sequence[Annotator]) -> dict[str, int]:
-    """The events that the server said it stored, by key. A copy: people go on."""
+def _acknowledged(annotators: Sequence[Annotator]) -> dict[str, str]:
+    """The moments of the events that the server said it stored, by key. A copy: people go on."""
     return {key: act[0] for one in annotators for key, act in list(one.acknowledged.items())}
 
 
+def _logged(store: Store) -> list[tuple[str, str]]:
+    """The keys and the moments of the log's events."""
+    with store.read() as session:
+        events = session.execute(select(EventRow.key, EventRow.moment))
+        return [(key, moment.isoformat()) for key, moment in events]
+
+
 def _count_labels(killing: Killing, annotators: Sequence[Annotator]) -> None:
-    tally, said = killing.tallies["labels"], _acknowledged(annotators)
-    with killing.store.read() as session:
-        events = session.execute(select(EventRow.key, EventRow.id)).all()
+    tally, said, events = killing.tallies["labels"], _acknowledged(annotators), _logged(killing.store)
     log = dict(events)
     tally.acknowledged = len(said)
-    tally.lost += sum(log.get(key) != event for key, event in said.items())
+    tally.lost += sum(log.get(key) != moment for key, moment in said.items())
     tally.doubled += len(events) - len(log) + len(log.keys() - said.keys())
     # What a person saw go wrong.
     tally.partial += sum(len(one.errors) for one in annotators)

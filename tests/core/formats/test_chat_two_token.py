@@ -11,6 +11,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats import chat_template
 from stepsight.core.scores import Outputs
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLAMA3, write_language_model
 from tests.core.formats.by_hand import TRACES, check_modes, of_two, softmax
@@ -66,6 +67,16 @@ def test_one_pass_equals_a_call_for_each_step(tmp_path, name):
     # A text that spells a token of the chat is a token for the authors' tokenizer, and only text for ours.
     plain = [trace for trace in [*TRACES, *MORE] if "<|" not in "".join(trace.substeps)]
     check_modes(evaluator, lambda trace, j: call_by_call(tmp_path / name, model, trace, j), plain)
+
+
+def test_a_folder_of_another_name_needs_to_name_the_format_alone(tmp_path):
+    write(tmp_path, "Llama3.1-8B-PRM-Mistral-Data", template=PLAIN)
+    write(tmp_path, "mine", template=PLAIN, card={"format": "chat-two-token"})
+    known, mine = (
+        Scorer(load_evaluator(tmp_path / name)).score_one(TRACES[0], "offline")
+        for name in ("Llama3.1-8B-PRM-Mistral-Data", "mine")
+    )
+    assert np.array_equal(known.result.probs, mine.result.probs)
 
 
 def test_the_whole_vocabulary_is_an_option(tmp_path):
