@@ -2,58 +2,17 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from setuptools import find_packages
 
 from tests.conftest import ROOT
+from tests.source import LAYERS, MODULES, imported_modules, imported_packages, name
 
-# Each may import those after it.
-LAYERS = ("app", "training", "storage", "core")
 # Spelt in two, or this file would hold them.
 UNWANTED = ("TO" + "DO", "sub" + "agent")
-
-MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
-PATHS = {
-    ".".join(["stepsight", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
-    for path in MODULES
-}
-
-
-def name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def imported_names(path: Path) -> Iterator[str]:
-    """Modules that a module imports, within functions and for type checkers too, and names from modules, dotted."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name(path)} line {node.lineno}: a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for dotted in names:
-            missing = f"{name(path)} line {node.lineno}: {dotted} without stepsight. before it"
-            assert dotted.split(".")[0] not in LAYERS, missing
-            yield dotted
-
-
-def imported_packages(path: Path) -> set[str]:
-    """Packages that a module imports: ours as `core`, `storage`, …"""
-    return {dotted.removeprefix("stepsight.").split(".")[0] for dotted in imported_names(path)}
-
-
-def imported_modules(path: Path) -> Iterator[Path]:
-    """Our modules that a module imports."""
-    for dotted in imported_names(path):
-        module = PATHS.get(dotted) or PATHS.get(dotted.rpartition(".")[0])
-        if module:
-            yield module
 
 
 @pytest.mark.parametrize("layer", LAYERS)
