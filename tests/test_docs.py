@@ -25,6 +25,7 @@ from stepsight.app.commands.cli import build_parser, main
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
 from tests.serving import served
+from tests.source import LAYERS, tree
 
 ROOT = Path(__file__).parents[1]
 FILES = [
@@ -247,13 +248,24 @@ def test_what_needs_nothing_but_a_checkout_runs(monkeypatch, capsys):
         assert "|" in capsys.readouterr().out
 
 
-def test_the_rooms_that_packages_name_exist():
-    """A package's docstring lists modules and packages in it as `- name, name: what they hold`."""
-    missing = []
-    for package in ("app", "core", "storage", "training"):
-        for path in (ROOT / package).rglob("__init__.py"):
-            docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            for line in re.findall(r"^- ([\w, ]+): ", docstring, re.MULTILINE):
-                rooms = [path.parent / name for name in line.split(", ")]
-                missing += [room for room in rooms if not (room.is_dir() or room.with_suffix(".py").is_file())]
-    assert missing == []
+def test_a_package_names_nothing_that_it_does_not_hold():
+    """The docstring of a package says where to begin, in backticks: a class, function, module or folder in it."""
+    for layer in LAYERS:
+        for path in (ROOT / layer).rglob("__init__.py"):
+            named = re.findall(r"`(\w+)`", ast.get_docstring(tree(path)) or "")
+            modules = path.parent.rglob("*.py") if named else []
+            inside = {
+                part
+                for module in modules
+                for part in [*module.relative_to(ROOT).with_suffix("").parts, *defined(module)]
+            }
+            assert set(named) - {"stepsight", "_"} <= inside, path
+
+
+def defined(module):
+    """The names that a module gives to classes, functions, parameters and constants."""
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id

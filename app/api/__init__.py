@@ -1,9 +1,4 @@
-"""The HTTP API: scoring, and reading the store; a module per route's noun.
+"""The HTTP API: scoring, and reading the store.
 
-- service, context: the application that is mounted; what its routes work on
-- scores, loops, evaluators, traces, jobs: the routes
-- rewards, conversation: the routes of other servers of reward models; problem and steps as their clients send them
-- streams: answers of many lines, each written as soon as it is there
-- models: what requests and answers hold
-- description: the OpenAPI document as a page
+Begin with `build_api`; each module holds the routes of one noun, and `models` what they take and answer.
 """

@@ -1,14 +1,9 @@
-"""The subcommands of `stepsight`, one module each, which has the command's name, in folders by what they are about.
+"""The subcommands of `stepsight`, a module each, in folders by subject.
 
-`stepsight import-scores` is `data/import_scores.py`; a command whose name is a word of Python has a `_` behind it
-(`data/import_.py`). A module begins with what the command is for and lines to run. Its `add_arguments(parser)`
-says what the command takes, and may set `parser.description`; its `run(args)` does it.
+A module has its command's name: `stepsight import-scores` is `data/import_scores.py`, and a name that Python reserves
+gets a `_` (`data/import_.py`). Its docstring says what the command is for, with lines to run; `add_arguments(parser)`
+declares the options and may set `parser.description`; `run(args)` does the work.
 
-`cli` lists the commands with a line of help each, and the folder of each. A module is imported only when its
-command is asked for, so that it may import at its top whatever it needs, and `stepsight --help` waits for none of
-it.
-
-- cli: the command itself: every subcommand, and how errors end
-- options: options that several of them share
-- server, data, labelling, evaluation, training: the subcommands
+`cli` lists the commands, each with its folder and a line of help. It imports a module only when its command is asked
+for, so a command imports what it needs at its top, and `stepsight --help` stays quick.
 """

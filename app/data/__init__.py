@@ -1,5 +1,4 @@
-"""The Data page: what the store holds, benchmarks to fetch, files to add.
+"""The Data page: the store's datasets, benchmarks to fetch, and files to add.
 
-- page: the page and what of it changes
-- files: the routes by which a browser sends files and adds them
+Begin with `state_html`, the part of the page that changes while files arrive.
 """

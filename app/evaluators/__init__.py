@@ -1,6 +1,4 @@
-"""The Evaluators page: which evaluators are here, which can be fetched, and what they take.
+"""The Evaluators page: the evaluators on this server, those that can be fetched, and what each takes.
 
-- page: the page, what of it changes, and the route that fetches
-- shelf, card: what it shows of each evaluator; the cards of those that are shipped
-- speed: how fast this machine multiplies, measured once
+Begin with `state_html`, the part of the page that changes; `read_shelf` reads what it shows.
 """

@@ -1,6 +1,4 @@
-"""The Jobs page, and the process that works jobs off.
+"""The Jobs page, and the process that works on queued jobs.
 
-- page: the Jobs page
-- worker, supervisor: the process that works jobs off, and what keeps it running
-- orders: what the workers of a process are told
+Begin with `jobs_html` for the page and `Worker` for the process.
 """

@@ -1,5 +1,4 @@
-"""Texts as HTML.
+"""Text as safe HTML: Markdown, mathematics, and marked parts.
 
-- text, markdown: a text with its maths; Markdown
-- marking: parts of a text that are marked
+Begin with `text_html`; nothing outside this package builds HTML from a text.
 """

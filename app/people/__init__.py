@@ -1,5 +1,1 @@
-"""The People page, and invitations.
-
-- page: who may log in, in which role, and what admins change of it
-- invitation: what somebody does who was invited
-"""
+"""The People page, where admins invite people and change their roles, and the page of an invitation."""

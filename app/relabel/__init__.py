@@ -1,8 +1,4 @@
-"""The pages on which people label, compare and decide.
+"""The Relabel pages, on which people label traces, see how far they agree, and decide where they do not.
 
-- pages, campaigns, new_campaign: the routes of pages; all campaigns and one of them; making one
-- label, review, api: labelling a trace; the trace once submitted; what the script asks the server for
-- agreement, agreement_measure, agreement_tables, agreement_heatmap: how far people agree
-- adjudicate: deciding where they do not
-- disputes: disputes of a benchmark's labels
+Begin with `label_html` for labelling a trace and `campaign_html` for a campaign.
 """

@@ -1,7 +1,4 @@
-"""The Results page: what evaluators reach on datasets, measured once.
+"""The Results page: what each evaluator reaches on each dataset.
 
-- page, address: the page and its address
-- overview, dataset: every evaluator on every dataset; everything of one dataset
-- measurements: what is measured, once
-- files: tables and the report as files
+Begin with `results_html`; `Measurements` measures once and keeps the result.
 """

@@ -1,7 +1,4 @@
-"""The Score page.
+"""The Score page: a pasted solution, judged online and offline side by side.
 
-- page, form: the page; what was entered, as a trace and as an address
-- steps: how a text is split, and the steps to be corrected
-- result, comparison: scoring what was entered; an earlier result against it
-- exports, files: links, lines that reproduce a result, saving; JSON and CSV
+Begin with `ScorePage`.
 """

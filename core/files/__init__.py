@@ -1,7 +1,4 @@
-"""Reading and writing files. Needs no PyTorch.
+"""Files that are read strictly and written atomically. Needs no PyTorch.
 
-- atomic: a file appears whole, or not at all
-- json_values, jsonl: JSON as strangers write it; traces as JSON Lines
-- csv_cells, parquet, yaml_files: CSV that is never calculated; pyarrow; YAML on top of YAML
-- label_patch: corrections of a benchmark's labels as a file
+Begin with `atomic_file` for writing and `read_rows` for reading.
 """

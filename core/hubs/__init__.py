@@ -1,7 +1,4 @@
-"""Evaluators on a model hub, and those fetched from one. Needs no PyTorch.
+"""Evaluators on a model hub, and the local copies of those fetched from it. Needs no PyTorch.
 
-- layout: names of files, ids of repositories
-- remote, fetching, fetched: what a hub has; fetching it; what is here
-- repositories: what public repositories do not say of themselves
-- public: what authors say of public evaluators
+Begin with `look_up`, which reads what a repository holds, and `fetch`, which brings it here.
 """

@@ -1,5 +1,4 @@
-"""A trace as token ids.
+"""A trace as token ids, with the positions at which its steps are read.
 
-- template: the texts around problem and steps, and where a step is read
-- encoding: token ids, and the positions at which scores are read; the calls of those that are asked step by step
+Begin with `PromptTemplate` and `Encoder`.
 """

@@ -1,4 +1,4 @@
-"""A store as one file, and back.
+"""A store as one checked file, made while the store is in use, and restored from it.
 
-- backup, restore: writing the file, checked, while the store is in use; putting one back
+Begin with `make_backup` and `restore_backup`.
 """

@@ -1,7 +1,4 @@
-"""What Browse asks of the store.
+"""A dataset filtered, counted, sorted and paged.
 
-- filters: which traces are meant: the conditions
-- browse, facets: the traces that meet them, by page; every condition's values with counts
-- filter_columns, verdict_columns: what is filtered and sorted by: of traces, of an evaluator's verdicts
-- flips: traces by what later steps did to their verdicts
+Begin with `TraceFilter`, which says which traces are meant, and `browse`, which gives a page of them.
 """

@@ -1,8 +1,4 @@
-"""Traces and judgments on their way out.
+"""Traces and judgments as frames and files.
 
-- table_files: rows and frames as CSV, Parquet or JSON Lines, a few in memory at a time
-- frames: judgments as pandas frames
-- judgment_columns: judgments as columns of numbers, from which these are made
-- dataset_folders: folders with a card that `datasets` loads
-- trace_lines: traces in the plain format
+Begin with `frame`, which makes a pandas frame, and `write_dataset`, which makes a folder.
 """

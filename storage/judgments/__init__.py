@@ -1,8 +1,4 @@
-"""Judgments in the store, and who made them.
+"""Judgments in the store, and the evaluators that made them.
 
-- judgments, packed_judgments: storing and reading judgments; those of a dataset, packed
-- metric_columns: gold and judgments as columns, for metrics
-- evaluators, calibrations: the evaluators that judged, and their thresholds
-- verifications: published figures that were measured again
-- score_files: published score files
+Begin with `save_judgments` and `read_judgments`.
 """

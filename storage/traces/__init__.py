@@ -1,6 +1,4 @@
-"""Traces in the store.
+"""Traces in the store: imported, written, read and searched.
 
-- imports, writer: a file into the store, whole or not at all; traces into a dataset
-- queries, search: reading datasets and traces; searching their texts
-- columns: a dataset's traces as columns, to filter and sort by
+Begin with `import_file` and `get_trace`.
 """

@@ -1,1 +1,1 @@
-"""Commands that bring traces in, list them, and make some: import, import-scores, datasets, synth."""
+"""Commands that bring traces into the store, list them, and make some."""

@@ -1,1 +1,1 @@
-"""Commands of the server and its store: app, work, user, backup, restore."""
+"""Commands that run the server and look after its store."""

@@ -1,1 +1,1 @@
-"""Commands that train, and experiments with what was trained: train, grid, filter, filter-study, sft, math500."""
+"""Commands that train evaluators, and that run experiments with them."""

@@ -1,6 +1,4 @@
-"""What the annotators of a campaign say together.
+"""The joint results of a campaign's annotators: consensus, disagreements, decisions and ratings.
 
-- annotations, ratings: submitted annotations; the same as arrays, beside gold
-- consensus: what they say together of each step
-- disagreements, decisions: steps that somebody has to decide; what was decided
+Begin with `find_consensus`.
 """

@@ -1,6 +1,4 @@
-"""Data filtering: a pool of solutions, each judged once, and the matched subsets chosen from it.
+"""Data filtering: a pool of solutions, judged once, and matched subsets of it.
 
-- pool: the files of a pool, their rows as solutions
-- run, scoring, scores: the check and the scores of a pool, here or by workers on Ray, and going on
-- subsets, output: which solutions each subset holds; as files, with a manifest of why
+Begin with `filter_pool`.
 """

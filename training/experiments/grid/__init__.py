@@ -1,7 +1,4 @@
-"""The controlled grid: sizes x data x masks x seeds, trained alike, measured on the same traces, compared.
+"""The controlled grid: sizes, data, masks and seeds, trained alike and measured on the same traces.
 
-- design: the YAML file of a grid
-- experiment: running it
-- results, pairs: a JSON file per run, with its figures; matched pairs
-- report, tables, plots: the report
+Begin with `Design`, its YAML file, and `Grid`, which runs it.
 """
