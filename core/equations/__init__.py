@@ -1,6 +1,7 @@
 """Equations that check themselves: each equality that a step states is worked out exactly.
 
-`check_steps(problem, substeps)` gives the `Check`s of each sub-step, none where there is nothing to check.
+Begin with `check_steps(problem, substeps)`, which gives the `Check`s of each sub-step, or an empty tuple where a
+sub-step states nothing that can be checked.
 """
 
 from stepsight.core.equations.checker import Checker, check_steps

@@ -1,4 +1,4 @@
-"""Algebra that is decided by expanding: identities, values of letters, and solutions of linear equations."""
+"""Algebra decided by expanding: identities, values of letters, and solutions of linear equations."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -14,10 +14,11 @@ CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 
 
 def compare_identity(left: Member, right: Member) -> Comparison | None:
-    """Both sides of an expansion or simplification compared; None where it may as well be an equation to solve.
+    """Compare both sides of an expansion or simplification; None if it may just as well be an equation to solve.
 
-    It holds where the difference vanishes. It fails only where the left side had something to work out, the right
-    side has not, and they differ in one term: as an equation that would be one without a solution, or with zero.
+    It holds if the difference vanishes. It fails only if the left side had something to work out, the right side
+    has not, and they differ in a single term: read as an equation to solve, it would have no solution, or only
+    zero.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters or not b.letters:
@@ -90,7 +91,7 @@ def _is_near_miss(
 
 
 def is_product(node: Node) -> bool:
-    """Whether it is a product, of which a factor is a sum."""
+    """True if the expression is a product with a sum among its factors."""
     if node.kind in (Kind.MULTIPLY, Kind.DIVIDE, Kind.POWER):
         return any(part.kind in (Kind.ADD, Kind.SUBTRACT) or is_product(part) for part in node.parts)
     return node.kind is Kind.NEGATIVE and is_product(node.parts[0])
@@ -99,7 +100,7 @@ def is_product(node: Node) -> bool:
 def _near(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], unit: Fraction
 ) -> bool:
-    """Whether all coefficients may be the same, rounded to units of the last digit."""
+    """True if all coefficients may be equal once rounded to units of the last digit."""
     for term, by in gap.items():
         left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
         if (left.denominator == 1 and right.denominator == 1) or not left or not right:
@@ -110,7 +111,7 @@ def _near(
 
 
 def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:
-    """Whether a tree is written as its polynomial is: one term each, each with one coefficient."""
+    """True if a tree is written as its polynomial is: single terms, each with one coefficient."""
     terms = list(_terms(node))
     return len(terms) == len(polynomial) and all(_is_term(term) for term in terms)
 
@@ -126,7 +127,7 @@ def _terms(node: Node) -> Iterator[Node]:
 
 
 def _is_term(node: Node) -> bool:
-    """Whether it is a coefficient with powers of letters, each once."""
+    """True if a tree is a coefficient times powers of letters, each letter once."""
     numbers = letters = 0
     names = []
     for part in _factors(node):
@@ -156,7 +157,8 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def value_of(expression: Expression | None, letters: Mapping[str, Value] | None = None) -> Value | None:
-    """The value of an expression that can be read in one way, with values for letters, None where it has none."""
+    """The value of an expression that has only one reading, with values for its letters; None if it has no
+    value."""
     if expression is None or expression.choices or expression.has_percent:
         return None
     if any(node.cut for node in expression.node.walk()):

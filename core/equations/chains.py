@@ -1,4 +1,4 @@
-"""Chains of equations `a = b = c` in a text: their members, read where nothing beside them is left unread."""
+"""Chains of equations `a = b = c` in a text: their members, read only if nothing beside them is left unread."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ MAX_RELATIONS = 60
 
 @dataclass(frozen=True)
 class Member:
-    """A side of an equation with its place in the text; `expression` is None where it is not understood.
+    """A side of an equation with its place in the text; `expression` is None if the side was not understood.
 
-    `trailing` are the words that stand behind it.
+    `trailing` holds the words behind it.
     """
 
     expression: Expression | None
@@ -39,7 +39,7 @@ class Member:
 
     @cached_property
     def operations(self) -> int:
-        """How many operations it holds."""
+        """The number of operations in it."""
         if self.expression is None:
             return 0
         leaves = (Kind.NUMBER, Kind.LETTER, Kind.EITHER, Kind.NEGATIVE)
@@ -48,18 +48,18 @@ class Member:
 
 @dataclass(frozen=True)
 class Chain:
-    """Members with the relations between them, one fewer."""
+    """Members, and the relations between neighbours, of which there is one fewer."""
 
     members: tuple[Member, ...]
     relations: tuple[str, ...]
 
     def pairs(self) -> Iterator[tuple[int, Member, Member, str]]:
-        """Each two neighbours with the number of the first and the relation between them."""
+        """Each pair of neighbours with the index of the first and the relation between them."""
         for i, relation in enumerate(self.relations):
             yield i, self.members[i], self.members[i + 1], relation
 
     def moved(self, by: int) -> "Chain":
-        """The chain so many characters further on."""
+        """The chain shifted by this many characters."""
         moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
         return Chain(tuple(moved), self.relations)
 
@@ -130,14 +130,14 @@ _STATING = words(
 
 
 def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bool:
-    """Whether an expression is a number alone that belongs to the word before it."""
+    """True if an expression is a single number that belongs to the word before it."""
     if not expression.node.is_literal or index == 0 or tokens[index - 1].sort is not Sort.WORD:
         return False
     return tokens[index - 1].text.lower() not in _STATING
 
 
 def _is_relation(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a sign of relation stands here, or the word "is" between an operation and a number."""
+    """True if the token is a sign of relation, or the word "is" between an operation and a number."""
     if index >= len(tokens):
         return False
     token = tokens[index]
@@ -151,7 +151,7 @@ def _is_relation(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_worked_out(member: Member) -> bool:
-    """Whether a member is an operation on two numbers or more."""
+    """True if a member is an operation on at least two numbers."""
     if member.expression is None or member.expression.letters:
         return False
     return not member.is_literal and not member.expression.node.is_fraction
@@ -193,7 +193,7 @@ _SUMS = words("total sum product number area perimeter volume cost amount value 
 
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
-    """Whether nothing before the token `index` belongs to the expression that begins there."""
+    """True if nothing before the token `index` belongs to the expression that begins there."""
     token = tokens[index]
     if index == 0:
         return not token.is_sign("-", "+") or not _is_spaced(tokens, index + 1)
@@ -224,7 +224,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a minus belongs to the number behind it: no dash of a list, no operation on what is before."""
+    """True if a minus is the sign of the number behind it, neither a list's dash nor a subtraction."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.sort is Sort.WORD:
@@ -235,7 +235,7 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_changed(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the words before an expression make another number of it."""
+    """True if the words before an expression change its value."""
     word = tokens[index - 1].text.lower()
     earlier = tokens[index - 2].text.lower() if index > 1 and tokens[index - 2].sort is Sort.WORD else ""
     if word == "of":
@@ -247,7 +247,7 @@ _ENDING_WORDS = words("times mod modulo remainder r dozen million billion thousa
 
 
 def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
-    """Whether nothing from the token `index` on belongs to the expression that ends there."""
+    """True if nothing from the token `index` on belongs to the expression that ends there."""
     if index >= len(tokens):
         return True
     token = tokens[index]
@@ -272,7 +272,7 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the words behind a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
+    """True if the words behind a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
     while index < len(tokens) and tokens[index].sort is Sort.WORD and count < 4:
         word = tokens[index].text.lower()
@@ -304,7 +304,7 @@ def _is_dash(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _behind_group(tokens: Sequence[Token], index: int) -> int:
-    """The token behind a subscript: one token, or all between two braces."""
+    """The index behind a subscript, which is one token or a group in braces."""
     if index >= len(tokens) or not tokens[index].is_sign("{"):
         return index + 1
     depth = 0
@@ -316,10 +316,9 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
 
 
 def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
-    """By where they start, the chains that go on with the one before: lines that begin with the same name.
+    """The chains that continue the one before, by their starts: lines that begin with the same name.
 
-    C(4, 2) = 4! / (2!2!)
-    C(4, 2) = 24 / 2
+    C(4, 2) = 4! / (2!2!) C(4, 2) = 24 / 2
     """
     joined: dict[int, Chain] = {}
     before: tuple[str, Member] | None = None
@@ -336,7 +335,7 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
 
 
 def _name(chain: Chain, text: str) -> str:
-    """What a line begins with before its first sign of equality, where that is a name of several letters."""
+    """The text of a line before its first sign of equality, if that is a name of several letters."""
     relation = text.find("=", chain.start)
     line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
     name = "".join(line.split()).strip("$-*&\\[")
@@ -347,6 +346,7 @@ _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 
 
 def annotations(text: str) -> tuple[str, list[tuple[str, int]]]:
-    """The text with blanks for the calculator's notes `<<48/2=24>>`, and each note's equation with its place."""
+    """The text with calculator annotations `<<48/2=24>>` blanked out, and each annotation's equation with its
+    place."""
     notes = [(match[1], match.start(1)) for match in _ANNOTATION.finditer(text)]
     return _ANNOTATION.sub(lambda match: " " * len(match[0]), text), notes

@@ -1,6 +1,6 @@
-"""The checker of a solution: goes through its sub-steps and checks the equations that each states.
+"""The checker of a solution, which goes through its sub-steps and checks the equations that each states.
 
-Only what a step states is checked, and only where its text leaves one reading: everything else is left alone.
+A statement is checked only if its text leaves a single reading.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ MAX_NOTES = 40
 
 
 class Checker:
-    """The checks of one solution, sub-step by sub-step: what one gets depends on the problem and those before."""
+    """The checks of one solution, sub-step by sub-step; each depends on the problem and the sub-steps before."""
 
     def __init__(self, problem: str) -> None:
         problem = problem[:MAX_TEXT]
@@ -30,7 +30,8 @@ class Checker:
             self._unknowns.read_problem(problem)
 
     def check(self, text: str) -> tuple[Check, ...]:
-        """The checks of the next sub-step, in the order of the text; none where there is nothing to check."""
+        """The checks of the next sub-step in the order of its text, empty if it states nothing that can be
+        checked."""
         text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text) or tells_time(text):
@@ -73,13 +74,13 @@ class Checker:
     def _is_asserted(
         self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
     ) -> bool:
-        """Whether a step states an equation that fails, as what its left side comes to."""
+        """True if a step asserts a failing equation as the value of its left side."""
         works_out = check.method is Method.IDENTITY or (right.is_literal and left.operations > 0)
         return is_stated(text, chain.start, chain.end, works_out) and not _is_noted_otherwise(left, right, notes)
 
 
 def _decided(checks: Iterable[Check]) -> list[Check]:
-    """The checks, none where their expressions grow too large on the way."""
+    """The checks, or none if their expressions grow too large on the way."""
     try:
         return list(checks)
     except UndecidedError:
@@ -87,7 +88,7 @@ def _decided(checks: Iterable[Check]) -> list[Check]:
 
 
 def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Member]]) -> bool:
-    """Whether a calculator's note within an equation works out something else than its left side."""
+    """True if a calculator annotation within an equation works out something other than its left side."""
     for place, member in notes:
         if left.end <= place < right.end:
             x, y = value_of(left.expression), value_of(member.expression)

@@ -1,4 +1,4 @@
-"""Checks of equations: which hold, which fail, and what would be right."""
+"""Checks of equations: those that hold, those that fail, and the value that would be right."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from stepsight.core.equations.wording import closed, write_value
 
 
 class Method(StrEnum):
-    """What decided a check."""
+    """The rule that decided a check."""
 
     ARITHMETIC = "arithmetic"
     IDENTITY = "identity"
@@ -25,11 +25,11 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An equation of a sub-step, `text[start:end]`, and whether it holds.
+    """An equation of a sub-step, `text[start:end]`, with the result of checking it.
 
-    Where it fails, `text[fault_start:fault_end]` is the side at fault, `right` what would be right there, as a
-    person would write it, and `difference` what is stated less that. Both may be empty: an equation that
-    contradicts several others has no right side of its own.
+    If it fails, `text[fault_start:fault_end]` is the side at fault, `right` the correct value as a person would
+    write it, and `difference` the stated value minus the correct one. Both are empty for an equation that
+    contradicts several others, which has no correct side of its own.
     """
 
     start: int
@@ -43,10 +43,10 @@ class Check:
 
 
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:
-    """The check of two sides without unknowns, or of an expansion or simplification; None where nothing is sure.
+    """Check two sides without unknowns, or an expansion or simplification; None if the result is in doubt.
 
-    `exact_texts` are the decimals that the problem states, `text` is the sub-step, which may say what a number
-    leaves out.
+    `exact_texts` are the decimals that the problem states; `text` is the sub-step, whose words may say that a
+    number is rounded or unsigned.
     """
     if (identity := compare_identity(left, right)) is not None:
         if identity.verdict is Verdict.HOLDS:
@@ -65,7 +65,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
-    """The check of a division with a remainder, as in 129 ÷ 11 = 11 with a remainder of 8."""
+    """Check a division with a remainder, as in 129 ÷ 11 = 11 with a remainder of 8."""
     if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
         return None
     rest = remainder_behind(text, right.end)
@@ -80,7 +80,7 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
 
 
 def failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """A check that fails; at fault is the right side, save where the left is the number that is worked out."""
+    """A failing check; the right side is at fault unless the left side is the number worked out."""
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
     proper, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
@@ -97,7 +97,7 @@ def failing(left: Member, right: Member, comparison: Comparison, method: Method)
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """Whether words say what the number leaves out: the sign of a difference, or what is less than one."""
+    """True if the text says which part the number leaves out: the sign of a difference, or a fraction of one."""
     if not values.add(comparison.left, comparison.right).above:
         return compares(text[max(0, left.start - 80) : right.end + 60])
     worked_out, stated = comparison.left.number, comparison.right.number
@@ -108,7 +108,7 @@ def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str)
 
 
 def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
-    """Whether the right side goes on with the value of the left, as in `5 + 3 = 8 * 2 = 16`."""
+    """True if the right side continues with the value of the left, as in `5 + 3 = 8 * 2 = 16`."""
     if right.expression is None or right.expression.node.is_literal:
         return False
     node = right.expression.node
@@ -139,7 +139,7 @@ def _integer(node: Node) -> int | None:
 
 
 def decimals_of(member: Member) -> int:
-    """The digits behind the point of a number, or of the most exact of a member."""
+    """The digits after the decimal point of a number, or of the most precise number of a member."""
     if member.expression is None:
         return 0
     return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)

@@ -1,4 +1,4 @@
-"""Context of an equation: whether the text states it, or only supposes, tests, asks for or refutes it."""
+"""The context of an equation: stated by the text, or only supposed, tested, asked for or refuted."""
 
 import re
 
@@ -47,9 +47,9 @@ _ASSUMED = re.compile(
 
 
 def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
-    """Whether a text states the equation at `[start, end)`, rather than supposing, wishing for or refuting it.
+    """True if the text states the equation at `[start, end)` rather than supposing, wishing for or refuting it.
 
-    `works_out` says that its right side is the value of its left, as in 3 + 4 = 7.
+    `works_out` is True if the right side is the value of the left, as in 3 + 4 = 7.
     """
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
@@ -74,7 +74,7 @@ _ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s
 
 
 def is_assertion(text: str, start: int, end: int) -> bool:
-    """Whether the equation with unknowns at `[start, end)` is asserted rather than posited."""
+    """True if the equation with unknowns at `[start, end)` is asserted rather than posited."""
     first, last = sentence_around(text, start, end)
     if text[first:last].rstrip().endswith("?"):
         return False
@@ -85,7 +85,7 @@ _BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNOREC
 
 
 def is_one_of_several(text: str, start: int, end: int) -> bool:
-    """Whether another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
+    """True if another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
     if _ALTERNATIVE.match(text, end):
         return True
     return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
@@ -106,12 +106,12 @@ _WHOLE = re.compile(
 
 
 def speaks_of_whole_numbers(text: str) -> bool:
-    """Whether a text says that it leaves out a part of a number."""
+    """True if a text says that it drops the fractional part of a number."""
     return _WHOLE.search(text) is not None
 
 
 def compares(text: str) -> bool:
-    """Whether a text speaks of by how much something is less, so that the sign of a difference may be left out."""
+    """True if a text says by how much something is less, in which case a difference may lose its sign."""
     return _COMPARED.search(text) is not None
 
 
@@ -124,12 +124,12 @@ def _clause(before: str) -> str:
 
 
 def is_modular(text: str, end: int) -> bool:
-    """Whether what ends at `end` counts modulo something."""
+    """True if the equation ending at `end` is modulo something."""
     return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
 
 
 def tells_time(text: str) -> bool:
-    """Whether a text tells times of day, with which one counts to twelve."""
+    """True if a text gives times of day, which are counted modulo twelve."""
     return _CLOCK.search(text) is not None
 
 
@@ -140,7 +140,7 @@ _REMAINDER = re.compile(
 
 
 def remainder_behind(text: str, end: int) -> int | None:
-    """The remainder that a text states behind a quotient, None where it states none."""
+    """The remainder that a text states after a quotient, None if it states none."""
     match = _REMAINDER.match(text, end)
     return int(match[1]) if match else None
 
@@ -163,10 +163,10 @@ _BASE = re.compile(
 
 
 def counts_in_a_base(text: str) -> bool:
-    """Whether a sub-step writes numbers in another base."""
+    """True if a sub-step writes numbers in another base."""
     return _BASE.search(text) is not None
 
 
 def has_own_arithmetic(problem: str) -> bool:
-    """Whether a problem counts in another base or defines operations of its own."""
+    """True if a problem uses another base or defines operations of its own."""
     return _OWN_ARITHMETIC.search(problem) is not None

@@ -1,5 +1,5 @@
-"""The evaluator `equations`: a step is wrong in which an equation fails, and of a step without equations it says
-nothing. It needs no weights, and no later step changes what it says of one."""
+"""The evaluator `equations`: a step is wrong if one of its equations fails; a step without equations gets no
+verdict. It needs no weights, and later steps never change a verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 
 VERSION = 1
-"""Counted up when checks change, so that judgments of before are not taken for what they say now."""
+"""Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
 # Traces whose checks are kept: a page asks for the same one for every part of it.
@@ -25,9 +25,8 @@ _KEPT = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EquationsEvaluator(RuleEvaluator):
-    """Judges by `check_steps`. Where a step has an equation, its sub-steps are right but for those in which one
-    fails. The solution is wrong where an equation fails, right where all of them hold, and without a verdict where
-    there is none."""
+    """Judges by `check_steps`. In a step with equations, the sub-steps with a failing one are wrong and the others
+    right. The solution is wrong if an equation fails, right if all hold, and without a verdict if it has none."""
 
     name: str = EQUATIONS
     format: str = EQUATIONS
@@ -64,8 +63,7 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 
 
 def faults(checks: Sequence[Check]) -> list[Check]:
-    """Those that fail, but for one that says of a longer stretch what is wrong within it: of x = 112/8 = 16 the
-    quotient alone counts."""
+    """The failing checks, without those that merely contain another: of x = 112/8 = 16 only the quotient counts."""
     failing = [check for check in checks if not check.holds]
 
     def is_repeated(check: Check) -> bool:
@@ -76,7 +74,7 @@ def faults(checks: Sequence[Check]) -> list[Check]:
 
 
 def finding(text: str, check: Check) -> str:
-    """What is wrong with an equation of a text: "74 − 5 = 70: is 69"."""
+    """The fault of an equation in a text: "74 − 5 = 70: is 69"."""
     equation = " ".join(text[check.start : check.end].split())
     return f"{equation}: is {check.right}" if check.right else f"{equation}: does not hold"
 

@@ -1,7 +1,7 @@
-"""Expressions: what a run of tokens says as a tree, and its exact value.
+"""Expressions: a run of tokens as a tree, and its exact value.
 
-Where a notation can be read in two ways (`1/2x`, `-3^2`), the tree holds both, and so does a percentage, which is a
-hundredth in one place and a unit in another.
+A notation with two readings (`1/2x`, `-3^2`) is kept with both, and so is a percentage, which may be a hundredth or
+a unit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MAX_READINGS = 8
 
 
 class Kind(StrEnum):
-    """What a node of an expression does with its parts."""
+    """The operation of a node."""
 
     NUMBER = "number"
     LETTER = "letter"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: its parts, and of a number, letter or function what it is called; `choice` numbers an `EITHER`."""
+    """A node with its parts; a number, letter or function has its name too; `choice` numbers an `EITHER`."""
 
     kind: Kind
     parts: tuple["Node", ...] = ()
@@ -48,7 +48,7 @@ class Node:
     choice: int = 0
 
     def walk(self) -> Iterator["Node"]:
-        """This node and all below it."""
+        """Yield this node and all below it."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -57,14 +57,14 @@ class Node:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a number as written, with a sign or a percent sign at most."""
+        """True if the node is a number as written, at most with a sign or a percent sign."""
         if self.kind in (Kind.NEGATIVE, Kind.PERCENT):
             return self.parts[0].is_literal
         return self.kind is Kind.NUMBER
 
     @property
     def is_fraction(self) -> bool:
-        """Whether it is a fraction of two integers as written."""
+        """True if the node is a fraction of two integers as written."""
         if self.kind is Kind.NEGATIVE:
             return self.parts[0].is_fraction
         if self.kind is not Kind.DIVIDE:
@@ -79,7 +79,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A tree with the tokens it stands for, `[first, last)`, the words of units in it, and its ambiguous places."""
+    """A tree with its tokens `[first, last)`, the unit words among them, and its ambiguous places."""
 
     node: Node
     first: int
@@ -94,7 +94,7 @@ class Expression:
 
     @property
     def names_bases(self) -> bool:
-        """Whether each number says the base it is written in."""
+        """True if each number names the base it is written in."""
         return all("_" in node.name for node in self.node.walk() if node.kind is Kind.NUMBER)
 
 
@@ -105,10 +105,10 @@ def evaluate(
     letters: Mapping[str, Value] | None = None,
     replaced: Mapping[int, Fraction] | None = None,
 ) -> Value:
-    """The value of a tree. Raises `UndecidedError` where it has none.
+    """The value of a tree. Raises `UndecidedError` if it has none.
 
-    Bit i of `reading` says how the ambiguous place i is read; `percent` is what a percent sign multiplies by;
-    `replaced` are other numbers for some nodes, by identity.
+    Bit i of `reading` chooses the reading of ambiguous place i; `percent` is the factor of a percent sign;
+    `replaced` maps nodes, by identity, to other numbers.
     """
     if node.kind is Kind.NUMBER:
         assert node.number is not None
@@ -156,9 +156,9 @@ def _operation(node: Node, parts: list[Value], percent: Fraction) -> Value:
 
 
 def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
-    """Every way to read some expressions together: the choices of each, and what a percent sign is.
+    """Every way to read several expressions together: the choices of each, and the factor of a percent sign.
 
-    Raises `UndecidedError` where there are too many.
+    Raises `UndecidedError` if there are too many.
     """
     total = sum(expression.choices for expression in expressions)
     if 1 << total > MAX_READINGS:

@@ -1,4 +1,4 @@
-"""Equality of closed expressions: exact, or rounded as it is written."""
+"""Equality of closed expressions: exact, or up to the rounding that their notation shows."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ _PI = {"π": values.number(values.PI, exact=False)}
 
 
 class Verdict(Enum):
-    """What is said of an equation; of a doubtful one, nothing."""
+    """The verdict on an equation; a doubtful one is neither right nor wrong."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -33,9 +33,9 @@ class Comparison:
 
 
 def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
-    """Both sides of an equation of closed expressions compared, None where a side is not closed.
+    """Compare both sides of an equation of closed expressions; None if a side is not closed.
 
-    `exact_texts` are decimals that the problem states; others of several digits may have been rounded before.
+    `exact_texts` are decimals that the problem states; any other long decimal may itself be rounded.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters | b.letters <= {"π", "π/180"}:
@@ -112,7 +112,8 @@ def _verdict(
 
 
 def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
-    """Whether a literal is the value rounded: it holds to the nearest, is doubtful where cut off, else None."""
+    """The verdict on a literal as a rounded value: it holds if rounded to nearest, is doubtful if cut off, else
+    None."""
     if not node.is_literal:
         return None
     literal = node.literal
@@ -135,7 +136,7 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
-    """How many quotients of an expression are no integers, and may have been rounded each."""
+    """The number of quotients in an expression that are not integers and may each have been rounded."""
     count = 0
     for node in expression.node.walk():
         if node.kind is Kind.DIVIDE:
@@ -147,7 +148,7 @@ def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> i
 def _slack(
     expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: Value
 ) -> Fraction:
-    """How far a value may be off because decimals in it were rounded before."""
+    """The error that earlier rounding of its decimals may cause in a value."""
     total = Fraction(0)
     if expression.node.is_literal:
         return total
@@ -177,7 +178,7 @@ def _has_mixed_units(left: Member, right: Member) -> bool:
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
-    """Whether one side is a hundred times the other where something is a percentage, or dollars and cents."""
+    """True if one side is a hundred times the other and a percentage, or dollars and cents, would explain it."""
     left, right = comparison.left.number, comparison.right.number
     if not left or not right or left / right not in (100, Fraction(1, 100)):
         return False
@@ -188,5 +189,5 @@ _DECIMAL = re.compile(r"\d+\.\d+")
 
 
 def decimals_in(text: str) -> set[str]:
-    """The decimals that a text states, as they are written."""
+    """The decimals of a text, as written."""
     return set(_DECIMAL.findall(text))

@@ -1,6 +1,6 @@
-"""A parser of expressions: numbers, fractions, powers, roots and letters, with units and currency passed over.
+"""A parser of expressions: numbers, fractions, powers, roots and letters, with units and currency skipped.
 
-It reads as far as an expression goes and never fails; how much of a text it may read is bounded.
+It reads as far as an expression goes and never fails; the length of text that it reads is bounded.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MAX_STEPS = 3_000
 
 @dataclass
 class Reader:
-    """A recursive descent through tokens. `steps` is what may still be read of the text."""
+    """A recursive descent through tokens; `steps` is the budget of reads that is left."""
 
     tokens: Sequence[Token]
     steps: int = MAX_STEPS
@@ -29,7 +29,7 @@ class Reader:
     units: set[str] = field(default_factory=set)
 
     def read(self, first: int) -> Expression | None:
-        """The longest expression that begins at a token, None where there is none."""
+        """The longest expression that begins at a token, None if there is none."""
         self.at, self.nodes, self.choices, self.units = first, 0, 0, set()
         try:
             node = self._sum(0)
@@ -133,7 +133,7 @@ class Reader:
         return node
 
     def _multiplier(self) -> str | None:
-        """`*` or `/` where the sign stands here, empty where the next factor needs none, None at the end."""
+        """The sign `*` or `/` at this token, empty for an implied product, None where the product ends."""
         token = self._peek()
         if token is None:
             return None
@@ -164,7 +164,7 @@ class Reader:
         return "" if is_behind_factorial else None
 
     def _is_part(self) -> bool:
-        """Whether `of` stands behind a percentage or a fraction, of which it makes a part."""
+        """True if `of` follows a percentage or fraction and so means multiplication."""
         before = self.tokens[self.at - 1]
         if before.is_sign("%") or before.text.lower() == "percent":
             return True
@@ -173,7 +173,7 @@ class Reader:
         return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
 
     def _is_times(self, token: Token) -> bool:
-        """Whether a letter x is the sign of multiplication: before it a factor, behind it a number."""
+        """True if a letter x means multiplication: a factor before it, a number after it."""
         if token.text not in ("x", "X") or token.sort is not Sort.LETTER or self.at == 0:
             return False
         following, before = self._peek(1), self.tokens[self.at - 1]
@@ -185,7 +185,7 @@ class Reader:
         return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
 
     def _is_factor(self, token: Token) -> bool:
-        """Whether a letter is a factor of what stands before it, rather than a word of prose."""
+        """True if a letter is a factor of the term before it rather than a word of prose."""
         if token.in_formula or not token.spaced:
             return True
         following = self._peek(1)
@@ -315,7 +315,7 @@ class Reader:
         return node
 
     def _is_mixed(self, token: Token, following: Token) -> bool:
-        """Whether a fraction follows an integer, as in `1 1/2`."""
+        """True if a fraction follows an integer, as in `1 1/2`."""
         if following.text == "frac" and following.sort is Sort.COMMAND:
             return True
         slash, below = self._peek(1), self._peek(2)
@@ -346,7 +346,7 @@ class Reader:
         return Node(Kind.NUMBER, name=f"{token.text}_{foot}", number=Fraction(value))
 
     def _subscript(self) -> str:
-        """What a subscript holds, as text."""
+        """The content of a subscript as text."""
         self.at += 1
         token = self._peek()
         if token is None:
@@ -411,7 +411,8 @@ class Reader:
         raise UndecidedError
 
     def _applied(self, name: str, depth: int) -> Node:
-        """A function, its exponent or base, and its argument; without a bracket that is one number or letter."""
+        """A function with its exponent or base and its argument, which is a single number or letter without a
+        bracket."""
         parts = []
         exponent = None
         following = self._peek()
@@ -459,7 +460,7 @@ class Reader:
         raise UndecidedError
 
     def _skip_units(self) -> None:
-        """Go on behind the words of a unit, where an operation or a relation follows them."""
+        """Skip the words of a unit if an operation or a relation follows them."""
         at = self.at
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
@@ -479,7 +480,7 @@ class Reader:
             self.units.update(found)
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
-        """Whether a sign stands within a unit: km/hour, square-feet, dollars $."""
+        """True if a sign stands within a unit: km/hour, square-feet, dollars $."""
         if token.sort is Sort.UNIT:
             return is_behind_word
         if token.is_sign("/"):

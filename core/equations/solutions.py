@@ -1,7 +1,7 @@
-"""Equations with unknowns: whether one follows from that before it, and whether a stated value solves it.
+"""Equations with unknowns: whether one follows from the one before, and whether a stated value solves it.
 
-Only equations in one letter that follow each other closely are compared, as are equations of straight lines where
-the text says that one simplifies to the other.
+Equations are compared only if they are in one letter and close to each other, or describe straight lines and the
+text says that one simplifies to the other.
 """
 
 import re
@@ -16,14 +16,14 @@ from stepsight.core.equations.wording import write_number, write_value
 
 MAX_DEGREE = 6
 MAX_BACK = 2
-"""How many sub-steps back the equation may stand that another follows from."""
+"""The greatest distance, in sub-steps, between an equation and the one it follows from."""
 
 Coefficients = list[Fraction]
 
 
 @dataclass(frozen=True)
 class Stated:
-    """An equation that a sub-step states: its difference, a polynomial, where it ends, and the text behind it."""
+    """An equation stated by a sub-step: the polynomial of its difference, its end, and the text behind it."""
 
     polynomial: Mapping[Monomial, Fraction]
     letters: frozenset[str]
@@ -34,13 +34,14 @@ class Stated:
 
 @dataclass
 class Memory:
-    """The equations stated so far, the last of each set of letters, and letters of which nothing is sure."""
+    """The equations stated so far: the last for each set of letters, and the letters about which nothing is
+    certain."""
 
     last: dict[frozenset[str], Stated] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def before(self, letters: frozenset[str], step: int) -> Stated | None:
-        """The equation in exactly these letters that was stated last, where that is not long ago."""
+        """The last equation in exactly these letters, if it was stated recently."""
         found = self.last.get(letters)
         if found is None or step - found.step > MAX_BACK or letters & self.open:
             return None
@@ -51,7 +52,7 @@ class Memory:
 
 
 def equation(left: Value, right: Value, step: int, end: int, behind: str) -> Stated | None:
-    """An equation with unknowns as it is remembered, None where it is none or too large."""
+    """An equation with unknowns in the form that is remembered; None if it has none or is too large."""
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
         return None
@@ -65,7 +66,7 @@ def equation(left: Value, right: Value, step: int, end: int, behind: str) -> Sta
 
 
 def coefficients(stated: Stated) -> Coefficients | None:
-    """The coefficients of an equation in one letter, constant first, None where it has several letters."""
+    """The coefficients of an equation in one letter, constant first; None if it has several letters."""
     if len(stated.letters) != 1:
         return None
     result: dict[int, Fraction] = {}
@@ -78,7 +79,7 @@ def coefficients(stated: Stated) -> Coefficients | None:
 
 
 def roots(polynomial: Coefficients) -> list[Fraction]:
-    """The rational roots of a polynomial of first or second degree, in order."""
+    """The rational roots of a polynomial of degree one or two, in ascending order."""
     if len(polynomial) == 2:
         return [-polynomial[0] / polynomial[1]]
     if len(polynomial) != 3:
@@ -94,7 +95,7 @@ def roots(polynomial: Coefficients) -> list[Fraction]:
 
 
 def solves(polynomial: Coefficients, value: Value, decimals: int) -> bool | None:
-    """Whether a number solves an equation, None where it may be a rounded solution."""
+    """True if a number solves an equation; None if it may be a rounded solution."""
     number = value.number
     if number is None:
         return None
@@ -117,7 +118,7 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """Whether two equations in the same letters have solutions in common, None where that is not decided."""
+    """True if two equations in the same letters share solutions; None if that cannot be decided."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -162,12 +163,12 @@ def _remainder(above: Coefficients, below: Coefficients) -> Coefficients:
 
 
 def write_solutions(name: str, polynomial: Coefficients) -> str:
-    """The solutions of an equation as text, empty where there are none to write."""
+    """The solutions of an equation as text, empty if there are none to write."""
     return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
 
 
 def write_equation(stated: Stated) -> str:
-    """What an equation says: its solution, or itself with its letters on the left and its number on the right."""
+    """An equation as text: its solution, or the equation with letters on the left and the number on the right."""
     polynomial = stated.polynomial
     solved = coefficients(stated)
     if solved is not None and roots(solved):
@@ -190,12 +191,12 @@ _RESTRICTED = re.compile(
 
 
 def is_restricted(words: str) -> bool:
-    """Whether the words behind a solution say that it was chosen for something else than solving the equation."""
+    """True if the words behind a solution say that it was chosen by another condition than the equation."""
     return _RESTRICTED.search(words) is not None
 
 
 def takes_back(text: str) -> bool:
-    """Whether a sub-step takes back what was said before it."""
+    """True if a sub-step retracts an earlier statement."""
     return _REFUTED.search(text) is not None
 
 
@@ -228,7 +229,7 @@ _GOAL = re.compile(
 
 
 def says_it_follows(words: str) -> bool:
-    """Whether the words before an equation say that it follows from the one before, and from nothing else."""
+    """True if the words before an equation say that it follows from the one before, and from nothing else."""
     words = _GOAL.sub(" ", words)
     follows_at_once = not re.search("[A-Za-z]", words)
     return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
@@ -245,7 +246,7 @@ _SAME = re.compile(
 
 
 def names_the_equation(words: str) -> bool:
-    """Whether the words before an equation say that it is the equation before, simplified."""
+    """True if the words before an equation say that it is the previous equation, simplified."""
     return _SAME.search(words) is not None
 
 
@@ -256,10 +257,10 @@ _NOT_DERIVED = re.compile(
 
 
 def says_it_is_derived(words: str) -> bool:
-    """Whether the words before an equation say that it was worked out from equations before."""
+    """True if the words before an equation say that it was derived from earlier equations."""
     return _DERIVED.search(words) is not None and _NOT_DERIVED.search(words) is None
 
 
 def says_it_is_rewritten(words: str) -> bool:
-    """Whether the words before an equation say that it is the one before, written in another way."""
+    """True if the words before an equation say that it is the previous one in another form."""
     return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

@@ -1,4 +1,4 @@
-"""Systems of linear equations: whether an equation contradicts those that a solution has stated before it."""
+"""Systems of linear equations: whether an equation contradicts those stated before it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,23 +11,23 @@ MAX_LETTERS = 8
 _MAX_BITS = 400
 
 Row = dict[str, Fraction]
-"""The coefficient of each letter, and under the empty name the constant; the sum is zero."""
+"""The coefficient of each letter, with the constant under the empty name; the sum is zero."""
 
 
 @dataclass
 class System:
     """Linear equations in reduced form: each row has a letter that no other row has.
 
-    `given` are the letters whose value was stated as such.
+    `given` holds the letters whose values were stated outright.
     """
 
     rows: dict[str, Row] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
 
     def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
-        """Whether an equation agrees with those before it, None where it says something new, which is kept.
+        """True if an equation agrees with those before it; None if it adds something new, which is then kept.
 
-        One that contradicts them is not kept. What is not linear, or too large, says nothing.
+        A contradicting equation is not kept. One that is not linear, or too large, is ignored.
         """
         row = _linear(polynomial)
         if row is None:
@@ -54,7 +54,7 @@ class System:
         return None
 
     def value(self, name: str) -> Fraction | None:
-        """The value that the equations give to a letter, None where they leave it open."""
+        """The value that the equations determine for a letter, None if they leave it open."""
         row = self.rows.get(name)
         if row is None or row.keys() - {name, ""}:
             return None
@@ -74,7 +74,7 @@ def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
 
 
 def _without(row: Row, known: Row, pivot: str) -> Row:
-    """The row less so much of another that the pivot goes out."""
+    """The row minus the multiple of another that eliminates the pivot."""
     factor = row[pivot] / known[pivot]
     result = dict(row)
     for name, value in known.items():

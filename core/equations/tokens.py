@@ -1,7 +1,7 @@
 """Tokens of a step: numbers, letters, words and signs of LaTeX and plain text, each with its place in the text.
 
-Reading never fails: what is no part of an equation becomes a word or a break, and what cannot be read as maths
-becomes an obstacle, next to which nothing is checked.
+Reading never fails: text outside equations becomes a word or a break, and unreadable maths becomes an obstacle,
+next to which nothing is checked.
 """
 
 import re
@@ -15,7 +15,7 @@ from stepsight.core.equations.units import words
 from stepsight.core.text.formulas import formulas
 
 MAX_TEXT = 3_000
-"""Characters of the longest text that is read."""
+"""The longest text that is read, in characters."""
 
 _BOLD = re.compile(r"(?:(?<=\s)|^)\*\*(?=\S)|(?<=\S)\*\*(?=[\s.,;:!?)]|$)", re.MULTILINE)
 
@@ -23,7 +23,7 @@ MAX_DIGITS = 40
 
 
 class Sort(StrEnum):
-    """What a token is."""
+    """The kind of a token."""
 
     NUMBER = "number"
     LETTER = "letter"
@@ -41,8 +41,8 @@ class Sort(StrEnum):
 class Token:
     """A token with its place: `text` is its normal form, `number` the value of a number.
 
-    `decimals` counts the digits after the point, `spaced` says that white space stands before it, `in_formula`
-    that it stands within LaTeX's signs of maths, `opens` that it is the first there.
+    `decimals` counts the digits after the decimal point. `spaced` is True if white space precedes it, `in_formula`
+    if it stands inside LaTeX maths, and `opens` if it is the first token there.
     """
 
     sort: Sort
@@ -119,7 +119,7 @@ _TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a text in order, none of a text that is too long or that holds a table or a drawing."""
+    """The tokens of a text in order; none if the text is too long or holds a table or a drawing."""
     if len(text) > MAX_TEXT:
         return []
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
@@ -156,19 +156,19 @@ _WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
 
 
 def _is_prose(formula: str) -> bool:
-    """Whether what stands between two signs is prose between two sums of money."""
+    """True if the text between two dollar signs is prose between two sums of money."""
     return formula.startswith("$") and "\\" not in formula and len(_WORDS.findall(formula)) >= 2
 
 
 def _append(tokens: list[Token], token: Token) -> None:
-    """Add a token; a line that begins with a relation goes on with the line before."""
+    """Add a token; a line that begins with a relation continues the line before."""
     if token.sort is Sort.RELATION and tokens and tokens[-1].sort is Sort.BREAK and tokens[-1].text == "\n":
         tokens.pop()
     tokens.append(token)
 
 
 def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    """The tokens of a match; most are one."""
+    """The tokens of a match, usually one."""
     text, (start, end) = match[0], match.span()
 
     def token(sort: Sort, text: str) -> Token:
@@ -232,7 +232,7 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
 
 
 def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
-    """A word outside of formulas, within them its letters, each for itself."""
+    """A word as one token outside formulas, as single letters within them."""
     end = start + len(text)
     lower = text.lower()
     if lower in _SPOKEN and not inside:
@@ -306,10 +306,10 @@ def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
 
 
 def without_bold(text: str) -> str:
-    """A text with spaces in place of the signs of bold Markdown, so that places in it stay; `2**3` is a power."""
+    """A text with Markdown's bold markers replaced by spaces, so that places stay valid; `2**3` remains a power."""
     return _BOLD.sub("  ", text)
 
 
 def holds_table(text: str) -> bool:
-    """Whether a text holds a table, a drawing or code, whose equations are not in lines."""
+    """True if a text holds a table, a drawing or code, whose equations are not laid out in lines."""
     return _TABLE.search(text) is not None

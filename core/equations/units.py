@@ -1,4 +1,5 @@
-"""Words behind numbers: units that an expression may hold, words that end it, and multiples such as a dozen."""
+"""Words behind numbers: units that may stand within an expression, words that end it, and multiples such as a
+dozen."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -42,12 +43,12 @@ _SHORT = words(
 
 
 def is_unit_word(word: str) -> bool:
-    """Whether a word may stand behind a number within an expression."""
+    """True if a word may follow a number within an expression."""
     return word.lower() not in _NEVER and is_word(word)
 
 
 def is_word(text: str) -> bool:
-    """Whether letters are a word of prose or a unit, rather than a product of letters such as `ab` or `xyz`."""
+    """True if letters form a word or a unit rather than a product of letters such as `ab` or `xyz`."""
     lower = text.lower()
     if lower in _DIMENSIONS or lower in _SHORT:
         return True
@@ -55,17 +56,18 @@ def is_word(text: str) -> bool:
 
 
 def may_be_glued(word: str) -> bool:
-    """Whether a word right behind a number may be its unit, as 5km, and no factor or name, as 3abc or 2Eve."""
+    """True if a word attached to a number may be its unit, as in 5km, rather than a factor or name, as in 3abc or
+    2Eve."""
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
 def convertible(words: frozenset[str]) -> frozenset[str]:
-    """Those of the words that are units of which there are others of the same kind, in the singular."""
+    """The words that are units with others of the same kind, in the singular."""
     return frozenset(_singular(word) for word in words if word in _DIMENSIONS)
 
 
 def mixes_units(words: frozenset[str]) -> bool:
-    """Whether units of one kind are mixed, such as hours and minutes: then a number alone says little."""
+    """True if units of one kind are mixed, such as hours and minutes, so that a bare number says little."""
     dimensions = [_DIMENSIONS[word] for word in convertible(words) if word in _DIMENSIONS]
     return len(dimensions) != len(set(dimensions))
 

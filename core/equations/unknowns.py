@@ -1,4 +1,4 @@
-"""Unknowns of a solution: checks of its equations with letters against the problem's and those of steps before."""
+"""The unknowns of a solution: its equations with letters, checked against the problem's and the earlier steps'."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ from stepsight.core.equations.values import UndecidedError, Value
 
 @dataclass
 class Unknowns:
-    """What a solution has said of its letters up to a sub-step: its last equations, and those that are linear."""
+    """The state of a solution's letters up to a sub-step: the last equations, and the linear ones."""
 
     step: int = -1
     memory: solutions.Memory = field(default_factory=solutions.Memory)
     system: System = field(default_factory=System)
 
     def read_problem(self, problem: str) -> None:
-        """Remember the equations that the problem states, save where two in the same letters may be cases."""
+        """Remember the problem's equations, except where two in the same letters may be alternatives."""
         several: set[frozenset[str]] = set()
         for chain in find_chains(read_tokens(problem)):
             sides = [value_of(member.expression) for member in chain.members]
@@ -38,7 +38,7 @@ class Unknowns:
             self.memory.last.pop(letters)
 
     def begin(self, text: str) -> None:
-        """Go on to the next sub-step, and forget what it takes back."""
+        """Move to the next sub-step, and forget the statements that it retracts."""
         self.step += 1
         if solutions.takes_back(text):
             self.memory.last.clear()
@@ -50,7 +50,7 @@ class Unknowns:
         yield from self._of_unknowns(chain, text)
 
     def _of_values(self, chain: Chain, text: str) -> Iterator[Check]:
-        """Checks of numbers put in for letters, as in A = 2a + 3b = 2 · 5 + 3 · 4 with values given before."""
+        """Checks of numbers substituted for letters, as in A = 2a + 3b = 2 · 5 + 3 · 4 with values given before."""
         for i, left, right, relation in chain.pairs():
             comparison = self._with_values(left, right) if i and relation == "=" else None
             if comparison is not None and is_stated(text, chain.start, chain.end, True):
@@ -122,7 +122,7 @@ class Unknowns:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _of_system(self, chain: Chain, left: Value, right: Value, text: str) -> Iterator[Check]:
-        """Checks of a linear equation against all those before it."""
+        """Checks of a linear equation against all earlier ones."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
         if (
             stated is None
@@ -147,14 +147,14 @@ class Unknowns:
             self.system = System()
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """What stands between an equation and the next."""
+        """The words between an equation and the next."""
         if earlier.step == self.step:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
         return f"{earlier.behind}\n{text[: chain.start]}"
 
     def _with_values(self, left: Member, right: Member) -> Comparison | None:
-        """An expression in letters and one in numbers that differ with the values of the letters, compared."""
+        """Compare an expression in letters with one in numbers, given the letters' values."""
         x, y = value_of(left.expression), value_of(right.expression)
         if x is None or y is None or left.is_letter or right.is_literal or not x.letters or y.letters:
             return None
@@ -172,7 +172,7 @@ class Unknowns:
 
 
 def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:
-    """The two sides of an equation with unknowns, of a chain its side with letters and one without."""
+    """The two sides of an equation with unknowns; of a longer chain, its side with letters and one without."""
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
     unknown = [side for side in sides if side is not None and side.letters]

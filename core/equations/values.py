@@ -1,7 +1,7 @@
 """Exact values of bounded size: fractions of polynomials with rational coefficients.
 
-A number is a polynomial without letters. Roots that are no fractions, and functions, are kept to 30 digits; such a
-value is not exact, and is compared within a tolerance. Whatever grows beyond the bounds is `Undecided`.
+A number is a polynomial without letters. Irrational roots, and functions, are kept to 30 digits; such a value is
+not exact and is compared within a tolerance. A value beyond the bounds raises `UndecidedError`.
 """
 
 import math
@@ -22,12 +22,12 @@ TOLERANCE = Fraction(1, 10**10)
 
 
 class UndecidedError(Exception):
-    """An expression that has no value here: too large, undefined, or not understood."""
+    """Raised for an expression without a usable value: too large, undefined, or not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`above / below`, two polynomials; `exact` is False where a root or function was approximated."""
+    """`above / below`, two polynomials; `exact` is False if a root or function was approximated."""
 
     above: Mapping[Monomial, Fraction]
     below: Mapping[Monomial, Fraction]
@@ -35,14 +35,14 @@ class Value:
 
     @property
     def number(self) -> Fraction | None:
-        """The number that it is, None where it has letters."""
+        """The value as a number, None if it has letters."""
         if any(self.above) or any(self.below):
             return None
         return self.above.get(ONE, Fraction(0)) / self.below[ONE]
 
     @property
     def polynomial(self) -> Mapping[Monomial, Fraction] | None:
-        """The polynomial that it is, None where it has letters below."""
+        """The value as a polynomial, None if its denominator has letters."""
         if any(self.below):
             return None
         divisor = self.below[ONE]
@@ -54,7 +54,7 @@ class Value:
 
 
 def number(value: Fraction | int, exact: bool = True) -> Value:
-    """A number as a value. Raises `UndecidedError` on one of too many digits."""
+    """A number as a value. Raises `UndecidedError` if it has too many digits."""
     fraction = Fraction(value)
     if fraction.numerator.bit_length() + fraction.denominator.bit_length() > MAX_BITS:
         raise UndecidedError
@@ -66,7 +66,7 @@ def letter(name: str) -> Value:
 
 
 def add(left: Value, right: Value, sign: int = 1) -> Value:
-    """`left + right`, or `left - right` where the sign is -1."""
+    """`left + right`, or `left - right` if the sign is -1."""
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a + sign * b, exact)
@@ -84,14 +84,14 @@ def multiply(left: Value, right: Value) -> Value:
 
 
 def divide(left: Value, right: Value) -> Value:
-    """Raises `UndecidedError` where `right` is zero."""
+    """`left / right`. Raises `UndecidedError` if `right` is zero."""
     if not right.above:
         raise UndecidedError
     return multiply(left, Value(right.below, right.above, right.exact))
 
 
 def power(base: Value, exponent: Value) -> Value:
-    """`base` to a rational number. Raises `UndecidedError` on 0^0, roots of letters and of negative numbers."""
+    """`base` to a rational power. Raises `UndecidedError` on 0^0 and on roots of letters or negative numbers."""
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
         raise UndecidedError
@@ -122,7 +122,7 @@ def _number_power(base: Fraction, exponent: int, exact: bool) -> Value:
 
 
 def root(value: Value, degree: int) -> Value:
-    """The root of a number, exact where it is a fraction."""
+    """The root of a number, exact if it is a fraction."""
     radicand = value.number
     if radicand is None or not 2 <= degree <= 24:
         raise UndecidedError
@@ -139,7 +139,7 @@ def root(value: Value, degree: int) -> Value:
 
 
 def _integer_root(value: int, degree: int) -> int:
-    """The greatest integer whose power is at most `value`."""
+    """The greatest integer whose power does not exceed `value`."""
     if value < 2:
         return value
     if degree == 2:
@@ -174,7 +174,7 @@ def absolute(value: Value) -> Value:
 
 
 def function(name: str, value: Value, base: Value | None = None) -> Value:
-    """A sine, cosine, tangent (of radians) or logarithm, rounded to what a float holds."""
+    """A sine, cosine, tangent (in radians) or logarithm, to the precision of a float."""
     inner = value.number
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
@@ -197,7 +197,7 @@ def _rounded(value: float) -> Value:
 
 
 def substitute(value: Value, letters: Mapping[str, Value]) -> Value:
-    """The value with numbers in place of letters."""
+    """The value with numbers in place of its letters."""
     if value.letters.isdisjoint(letters):
         return value
     above, below = (_substituted(part, letters) for part in (value.above, value.below))
@@ -251,7 +251,7 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> Value:
-    """A fraction with common factors that are single terms taken out."""
+    """The fraction with common single-term factors cancelled."""
     if not above:
         return Value({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
@@ -267,7 +267,7 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
 
 
 def _reduced(above: Polynomial, below: Mapping[Monomial, Fraction]) -> tuple[Polynomial, Polynomial]:
-    """The fraction without what its only term below has in common with all terms above."""
+    """The fraction with the factors that its single-term denominator shares with all terms above cancelled."""
     ((key, divisor),) = below.items()
     common = dict(key)
     for term in above:
@@ -283,7 +283,7 @@ def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
 
 
 def difference(left: Value, right: Value) -> Value:
-    """`left - right`, with what is only an error of approximation taken for zero."""
+    """`left - right`, with a mere error of approximation taken as zero."""
     result = add(left, right, -1)
     if result.exact:
         return result

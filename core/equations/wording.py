@@ -9,7 +9,7 @@ _MAX_LENGTH = 60
 
 
 def write_value(value: Value, like_decimal: bool = False) -> str:
-    """A value as text; numbers as decimals where they end soon or `like_decimal` says so, else as fractions."""
+    """A value as text; numbers are decimals if these end soon or `like_decimal` asks for it, else fractions."""
     above, below = dict(value.above), dict(value.below)
     if any(below):
         text = f"({_write_polynomial(above, value.exact)})/({_write_polynomial(below, value.exact)})"
@@ -20,7 +20,7 @@ def write_value(value: Value, like_decimal: bool = False) -> str:
 
 
 def write_number(value: Fraction, exact: bool = True, like_decimal: bool = False) -> str:
-    """A number: 12, -0.75, 8/3, or about so many digits where it is not exact."""
+    """A number as text: 12, -0.75, 8/3, or rounded if it is not exact."""
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size.denominator == 1 and exact:
         return f"{sign}{_grouped(size.numerator)}"
@@ -40,7 +40,7 @@ def _grouped(value: int) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """How many decimals a fraction of that denominator has, None where they never end."""
+    """The number of decimals of a fraction with that denominator, None if they never end."""
     places = 0
     while denominator % 10 == 0:
         denominator, places = denominator // 10, places + 1
@@ -57,7 +57,7 @@ def _decimal(value: Fraction, places: int) -> str:
 
 
 def _significant(value: Fraction) -> str:
-    """About four digits behind the point, or four that count."""
+    """About four digits after the decimal point, or four significant ones."""
     if not value:
         return "0"
     places = 4 if value >= 1 else 3 + len(str(value.denominator // value.numerator))
@@ -91,5 +91,5 @@ def _power(name: str, exponent: int) -> str:
 
 
 def closed(value: Value) -> Value:
-    """The value with π as a number, where that closes it."""
+    """The value with π replaced by a number, if that makes it closed."""
     return substitute(value, {"π": number(PI, exact=False)})
