@@ -1,13 +1,13 @@
-"""Agreement of annotators: Krippendorff's alpha of several people, Cohen's kappa of two.
+"""Agreement of annotators: Krippendorff's alpha for several people, Cohen's kappa for two.
 
-Alpha is one minus the disagreement within units over that expected where values fall to units by chance: 1 is
-perfect agreement, 0 what chance gives, below 0 worse than chance. The formulas are those of "Computing
-Krippendorff's Alpha-Reliability" (Krippendorff, 2011); the value is computed by the library of that name, the
-resamples here, since they are all one matrix product.
+Alpha is one minus the ratio of the disagreement within units to the disagreement expected by chance: 1 is perfect
+agreement, 0 chance level, negative worse than chance. The formulas are those of "Computing Krippendorff's
+Alpha-Reliability" (Krippendorff, 2011). The library of that name computes the value; the resamples are computed
+here, since they are a single matrix product.
 
-Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the share of units on which two agree, less
-what chance gives, over the most that could be above chance. The gold may be one of the two; the share is then an
-accuracy. Value and resamples are what scikit-learn gives on the same units.
+Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the agreement above chance as a share of the
+greatest possible agreement above chance. One of the two raters may be the gold; the share of agreement is then an
+accuracy. Value and resamples equal scikit-learn's on the same units.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
 class Scale(StrEnum):
-    """The distance between two values: nominal, all alike; ordinal, by the ratings that lie between them."""
+    """The distance between two values: nominal, the same for all pairs; ordinal, by the ratings that lie between
+    them."""
 
     NOMINAL = "nominal"
     ORDINAL = "ordinal"
@@ -40,8 +41,8 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """`alpha`, and `agreeing`, the share of equal pairs among the pairs of ratings of a unit. `n_units` have at
-    least two ratings, and `n_pairs` pairs within them."""
+    """`alpha`, and `agreeing`, the share of equal pairs among all pairs of ratings within units. `n_units` units
+    have at least two ratings, with `n_pairs` pairs between them."""
 
     alpha: Value
     agreeing: Value
@@ -55,12 +56,12 @@ def alpha(
     trace: Ints | None = None,
     weights: Weights | None = None,
 ) -> Agreement:
-    """The agreement of people. `ratings` has shape (annotators, units) and NaN where there is none; of the other
-    numbers only the order counts.
+    """The agreement of several people. `ratings` has shape (annotators, units), NaN where a rating is missing; only
+    the order of its numbers matters.
 
-    With `trace`, the place of the trace that each unit belongs to, shape (units,), and `weights`, resamples of
-    traces, both values have 95 % intervals, unless all units are of one trace. There is no alpha, and the value
-    says why, where nobody or one person rated, no unit has two ratings, or all ratings of such units are equal.
+    With `trace`, the index of each unit's trace, shape (units,), and `weights`, resamples of traces, both values
+    have 95 % intervals, unless all units are of one trace. Alpha is undefined, with the reason, if fewer than two
+    people rated, no unit has two ratings, or all ratings of such units are equal.
     """
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
@@ -76,12 +77,12 @@ def alpha(
 
 
 def several(trace: Ints) -> bool:
-    """Whether units are of more than one trace: all resamples of a single one are the same."""
+    """True if the units are of more than one trace; otherwise all resamples are alike."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
 def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Alpha of each resample, shape (draws,); NaN where its ratings are all equal, or it has no pair of them."""
+    """Alpha of each resample, shape (draws,); NaN if its ratings are all equal or it has no pair of them."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
@@ -90,7 +91,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """The share of equal pairs in each resample, shape (draws,); NaN where it has none."""
+    """The share of equal pairs in each resample, shape (draws,); NaN if it has no pair."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]
@@ -98,7 +99,7 @@ def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64
 
 
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
-    """The share of equal pairs among the pairs of one person's ratings with all others' of the same unit."""
+    """The share of equal pairs among all pairs of one person's rating and another's of the same unit."""
     own, others = ratings[person], np.delete(ratings, person, axis=0)
     both = ~(np.isnan(own) | np.isnan(others))
     columns = np.column_stack([((others == own) & both).sum(axis=0), both.sum(axis=0)]).astype(np.float64)
@@ -115,7 +116,8 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
 
 @dataclass(frozen=True, eq=False)
 class RaterPair:
-    """The ratings of the units that both rated, as numbers, and the place of each unit's trace: shape (n,)."""
+    """The ratings, as numbers, of the units that both raters rated, and the index of each unit's trace: shape
+    (n,)."""
 
     first: Ints
     second: Ints
@@ -123,7 +125,7 @@ class RaterPair:
 
     @classmethod
     def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
-        """The pair of two people's ratings of all units, shape (units,), NaN where there is none."""
+        """The pair formed from two people's ratings of all units, shape (units,), NaN where a rating is missing."""
         both = ~(np.isnan(first) | np.isnan(second))
         return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
 
@@ -147,7 +149,7 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Cohen's kappa, unweighted, -1 to 1; with `weights`, resamples of traces, it has its 95 % interval, unless all
     units are of one trace.
 
-    There is none where the two share no unit, or both give one and the same label throughout.
+    Undefined if the two share no unit, or both give the same single label throughout.
     """
     if not len(pair):
         return Value.none(NOTHING_SHARED)
@@ -164,7 +166,7 @@ def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Kappa of each resample, shape (draws,); NaN where it has no unit or one value only."""
+    """Kappa of each resample, shape (draws,); NaN if it has no unit or only one value."""
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
@@ -178,7 +180,7 @@ def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
-    """How often each unit has each of the values that occur, in their order: shape (units, values)."""
+    """The number of ratings of each unit by value, with values in ascending order: shape (units, values)."""
     rated = ~np.isnan(ratings)
     values, codes = np.unique(ratings[rated], return_inverse=True)
     cells = np.nonzero(rated)[1] * len(values) + codes
@@ -196,7 +198,7 @@ def _problem(ratings: Floats64, shared: Floats64) -> str:
 
 
 def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
-    """The number of equal pairs of ratings of each unit, and of all pairs, shape (units,)."""
+    """The number of equal pairs, and of all pairs, of ratings of each unit, shape (units,)."""
     total = counts.sum(axis=1)
     hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
     pairs: Floats64 = total * (total - 1) / 2
@@ -209,7 +211,7 @@ def _alpha(shared: Floats64, scale: Scale) -> float:
 
 
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """From the equal coincidences alone, since all others count alike."""
+    """Computed from the equal coincidences alone, since all others have the same distance."""
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
     same, marginals = drawn[:, 0], drawn[:, 1:]
@@ -220,7 +222,7 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """From the coincidences of every pair of values, whose distance depends on the resample."""
+    """Computed from the coincidences of every pair of values, whose distance depends on the resample."""
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
     met = [shared[:, low] * shared[:, high] / others for low, high in couples]

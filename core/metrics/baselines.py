@@ -1,8 +1,8 @@
 """Trivial baselines: evaluators that do not read the steps.
 
 An evaluator that does not beat them has learnt no mathematics. On benchmarks whose labelled steps end at the first
-error (PRM800K) `baseline:last-step` is nearly perfect offline: such traces show their error by their missing
-ending.
+error (PRM800K) `baseline:last-step` is nearly perfect offline, because the missing ending of such traces gives the
+error away.
 """
 
 import re
@@ -28,9 +28,12 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Baseline:
-    """`validity(trace, last)` gives `s_val` of each step, shape (n,); `last`, shape (n,), is whether each step is
-    the last one in view: online all of them are; only one `by_mode` asks for that. `reads` says what it goes by, in
-    words. One `of_substeps` takes each sub-step for a step."""
+    """A rule that scores steps without reading them.
+
+    `validity(trace, last)` gives `s_val` of each step, shape (n,). `last`, shape (n,), is True for a step that is
+    the last one in view: online that is every step; only a baseline with `by_mode` uses it. `reads` names in words
+    what the rule goes by. With `of_substeps`, each sub-step counts as a step.
+    """
 
     name: str
     reads: str
@@ -58,24 +61,24 @@ class Baseline:
 
 
 def _constant(trace: Trace, last: Bools) -> Floats64:
-    """Every step alike."""
+    """The same for every step."""
     return np.full(len(trace.steps), 0.5)
 
 
 def _position(trace: Trace, last: Bools) -> Floats64:
-    """The later, the less valid."""
+    """The later the step, the less valid."""
     validity: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
     return validity
 
 
 def _length(trace: Trace, last: Bools) -> Floats64:
-    """The longer, the less valid, by the characters of the sub-steps joined by newlines."""
+    """The longer the step, the less valid, by the characters of its sub-steps joined by newlines."""
     validity: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
     return validity
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:
-    """A last step without an answer is wrong."""
+    """Wrong if it is the last step and states no answer."""
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 
@@ -90,26 +93,26 @@ BASELINES = _named(
     Baseline(f"{PREFIX}length", "the length of a step", _length),
     Baseline(f"{PREFIX}last-step", "whether a step is the last", _last_step, by_mode=True),
 )
-"""Of whole steps: those that a benchmark splits into sub-steps are joined."""
+"""Baselines of whole steps; the sub-steps of a benchmark are joined."""
 
 OF_SUBSTEPS = _named(
     Baseline(f"{PREFIX}substep-position", "the position of a sub-step", _position, of_substeps=True),
     Baseline(f"{PREFIX}substep-length", "the length of a sub-step", _length, of_substeps=True),
     Baseline(f"{PREFIX}last-substep", "whether a sub-step is the last", _last_step, of_substeps=True, by_mode=True),
 )
-"""The same of sub-steps, which tell something else only where a step has several; a step then has, as from any
-evaluator, the least validity of its sub-steps."""
+"""The same baselines of sub-steps. They differ only if some step has several; such a step then has the least
+validity of its sub-steps, as with any evaluator."""
 
 ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """Those that say different things of a dataset, some steps of which have several sub-steps or none has."""
+    """The baselines that differ on a dataset, given whether any of its steps has several sub-steps."""
     return list((ALL if has_substeps else BASELINES).values())
 
 
 def find_baseline(name: str) -> Baseline:
-    """The baseline of that name. Raises `UserError` where there is none."""
+    """The baseline of that name. Raises `UserError` if there is none."""
     if name not in ALL:
         raise UserError(f"there is no baseline {name!r}.", f"The baselines are {', '.join(ALL)}.")
     return ALL[name]

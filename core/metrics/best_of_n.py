@@ -1,8 +1,8 @@
-"""Best-of-n: choosing one of several solutions of a problem by their scores or a vote, and how often that is right.
+"""Best-of-n: choosing one of several solutions of a problem by score or by vote, and how often the choice is right.
 
-All arithmetic is on logarithms, so that the product over a long solution does not vanish. What a choice among `k`
-of `n` candidates reaches is the mean over all subsets of `k`, an unbiased estimate that uses all candidates. Among
-equals the choice counts as random there: to take the first would measure the order of the candidates too.
+All arithmetic is on logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
+of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
+count as a random choice: taking the first would also measure the order of the candidates.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from stepsight.core.scores import StepScores
 NO_ANSWER = -1
 """The group of a candidate without an answer."""
 MOST_SUBSETS = 1000
-"""Where there are more subsets, so many drawn at random stand for all."""
+"""If there are more subsets than this, as many are drawn at random instead."""
 
 # Stands for the logarithm of 0 where numbers have to be finite.
 _LOWEST = -1e300
 
 
 class By(StrEnum):
-    """A solution's score from the validities of its steps: the least (Wang et al. 2024, Math-Shepherd), the
+    """A solution's score from the validities of its steps: the minimum (Wang et al. 2024, Math-Shepherd), the
     product, which is the probability that all are valid (Lightman et al. 2023), or the last (Snell et al. 2024).
     Lightman et al. count neutral steps as good, as validity does."""
 
@@ -37,8 +37,8 @@ class By(StrEnum):
 
 
 class Method(StrEnum):
-    """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest sum
-    of scores (Li et al. 2023). majority: the answer of most solutions (Wang et al. 2023), whatever their scores."""
+    """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest total
+    score (Li et al. 2023). majority: the answer of most solutions (Wang et al. 2023), regardless of score."""
 
     BEST_OF_N = "best-of-n"
     WEIGHTED_VOTE = "weighted-vote"
@@ -50,7 +50,7 @@ class Method(StrEnum):
 
 
 def log_score(scores: StepScores, by: By) -> float:
-    """The logarithm of a solution's score, -inf where it is 0. Raises `ValueError` where there is no step."""
+    """The logarithm of a solution's score, -inf for a score of 0. Raises `ValueError` if there is no step."""
     if not len(scores):
         raise ValueError("a solution without steps has no score")
     with np.errstate(divide="ignore"):
@@ -60,12 +60,12 @@ def log_score(scores: StepScores, by: By) -> float:
 
 
 def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
-    """The place of the chosen candidate, the first of equals.
+    """The index of the chosen candidate, the first among equals.
 
-    `logs` are the candidates' log scores, shape (n,); `groups`, shape (n,), are equal for equal answers, and
-    `NO_ANSWER` where there is none. Of the answer that wins a weighted vote the best-scored candidate is chosen, of
-    one that wins by majority the first. Answers with equal votes go to the one that comes first; where nobody
-    answers, every candidate counts as an answer of its own. Raises `ValueError` where there is no candidate.
+    `logs` are the candidates' log scores, shape (n,). `groups`, shape (n,), are equal for equal answers,
+    `NO_ANSWER` for a candidate without one. The winner of a weighted vote is represented by its best-scored
+    candidate, the winner by majority by its first. Of answers with equal votes the one that comes first wins; if no
+    candidate has an answer, each counts as an answer of its own. Raises `ValueError` if there is no candidate.
     """
     scored = np.asarray(logs, np.float64)
     if not len(scored):
@@ -82,9 +82,9 @@ def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
 class Ballots:
     """A vote in each of many subsets of a problem's candidates.
 
-    `answers`, shape (m, k), are the numbers of the subsets' answers, counted from 0 over the whole problem; `won`,
-    shape (m, answers), whether an answer has most votes, several where they are equal; `stands`, shape (m, k),
-    whether a candidate stands for its answer: in a weighted vote the best-scored, by majority all that give it.
+    `answers`, shape (m, k), numbers the answers of each subset, from 0 over the whole problem. `won`, shape (m,
+    answers), is True for an answer with the most votes, for several in a tie. `stands`, shape (m, k), is True for a
+    candidate that represents its answer: the best-scored one in a weighted vote, every one by majority.
     """
 
     answers: Ints
@@ -93,8 +93,8 @@ class Ballots:
 
     @classmethod
     def of(cls, method: Method, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
-        """The vote by a method that votes. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape
-        (m, k), are places of candidates."""
+        """The vote by a voting method. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape (m,
+        k), are indices of candidates."""
         weighted = method == Method.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
         answers = _numbered(groups)[subsets]
@@ -116,8 +116,8 @@ class Ballots:
         return cls(answers, won, scored == best[rows[:, None], answers])
 
     def right(self, correct: Bools) -> Floats64:
-        """The probability that a correct candidate is chosen in each subset, shape (m,), with a random choice among
-        equals; `correct` has shape (m, k)."""
+        """The probability that each subset's choice is correct, shape (m,), with ties broken at random; `correct`
+        has shape (m, k)."""
         rows = np.arange(len(self.answers))
         standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):
@@ -135,10 +135,11 @@ def sizes_up_to(most: int) -> list[int]:
 
 
 def best_of(correct: Bools, logs: Floats64, size: int) -> float:
-    """The share of the subsets of `size` candidates whose best-scored one is correct.
+    """The share of subsets of `size` candidates whose best-scored one is correct.
 
-    With candidates by rising score, the best of a subset is the `i`-th in C(i - 1, k - 1) of C(n, k) subsets
-    (Hilton and Gao 2022, "Measuring Goodhart's law"). A `size` beyond the number of candidates means all of them.
+    With candidates in ascending order of score, the best of a subset is the `i`-th in C(i - 1, k - 1) of C(n, k)
+    subsets (Hilton and Gao 2022, "Measuring Goodhart's law"). A `size` above the number of candidates means all of
+    them.
     """
     order = np.argsort(logs, kind="stable")
     first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
@@ -148,15 +149,15 @@ def best_of(correct: Bools, logs: Floats64, size: int) -> float:
 
 
 def pass_at(correct: Bools, size: int) -> float:
-    """The share of the subsets of `size` candidates that hold a correct one: 1 - C(n - c, k) / C(n, k) (Chen et al.
+    """The share of subsets of `size` candidates that contain a correct one: 1 - C(n - c, k) / C(n, k) (Chen et al.
     2021). No choice can do better."""
     count, size = len(correct), min(size, len(correct))
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
 
 
 def voted(correct: Bools, method: Method, logs: Floats64, groups: Ints, size: int) -> float:
-    """The share of the subsets of `size` candidates whose vote chooses a correct one, over all of them, or over
-    `MOST_SUBSETS` drawn at random, always the same, which is unbiased too."""
+    """The share of subsets of `size` candidates whose vote chooses a correct one, over all subsets or over
+    `MOST_SUBSETS` drawn with a fixed seed, which is unbiased too."""
     subsets = _subsets(len(logs), min(size, len(logs)))
     return float(Ballots.of(method, logs, groups, subsets).right(correct[subsets]).mean())
 
@@ -169,7 +170,7 @@ def _best_weights(count: int, size: int) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _subsets(count: int, size: int) -> Ints:
-    """Subsets of `size` of the numbers below `count`, shape (m, size), each in rising order."""
+    """Subsets of `size` numbers below `count`, shape (m, size), each in ascending order."""
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)
     order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)
@@ -177,7 +178,7 @@ def _subsets(count: int, size: int) -> Ints:
 
 
 def _numbered(groups: Ints) -> Ints:
-    """Groups counted from 0, each candidate without an answer in one of its own."""
+    """Groups numbered from 0; each candidate without an answer gets one of its own."""
     alone = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
     distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))

@@ -1,9 +1,9 @@
 """Two-class metrics of items, with their bootstrap draws, and McNemar's test of two evaluators.
 
 F1 comes from counts per trace, so that all resamples are one matrix product; AUC from one sort, a sparse product
-and a cumulated sum over all resamples. On any resample both equal what scikit-learn gives on the items repeated
-accordingly. Its figures without resamples would be the same, but it looks at its arguments for milliseconds, and
-an evaluation has hundreds of figures.
+and a cumulative sum over all resamples. On any resample both equal scikit-learn's values on the items repeated
+accordingly. Without resamples scikit-learn would give the same, but it spends milliseconds on validating its
+arguments, and an evaluation has hundreds of figures.
 """
 
 from dataclasses import dataclass
@@ -20,22 +20,23 @@ from stepsight.core.metrics.value import Value
 
 
 def macro_f1(items: Items) -> Value:
-    """Mean of the F1 of both classes, pooled over all items. A class that is never predicted has F1 0; where the
-    gold has one class only there is no value."""
+    """Mean F1 of both classes, pooled over all items. A class that is never predicted has F1 0; undefined if the
+    gold has only one class."""
     if items.problem:
         return Value.none(items.problem)
     return Value((f1(items.gold, items.predicted) + f1(~items.gold, ~items.predicted)) / 2)
 
 
 def f1(gold: Bools, predicted: Bools) -> float:
-    """F1 of a class that the gold has or that is predicted: twice the hits to all that is there or predicted."""
+    """F1 of a class that occurs in the gold or the predictions: twice the hits over the sum of actual and
+    predicted."""
     return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
 
 
 def auc(items: Items) -> Value:
-    """Area under the ROC curve of the scores for the positive class; ties count one half.
+    """Area under the ROC curve of the scores for the positive class; a tie counts one half.
 
-    By Mann and Whitney's count: a positive's rank, less its rank among the positives, is the number of negatives
+    By Mann and Whitney's count: a positive's rank, minus its rank among the positives, is the number of negatives
     below it.
     """
     if items.ranking_problem:
@@ -50,21 +51,21 @@ def auc(items: Items) -> Value:
 
 
 def precision(items: Items) -> Value:
-    """Of what is predicted positive, the share that is; no value where nothing is predicted so."""
+    """The share of positive predictions that are right; undefined if nothing is predicted positive."""
     if not items.predicted.any():
         return Value.none("nothing is predicted so")
     return Value(float(items.gold[items.predicted].mean()))
 
 
 def recall(items: Items) -> Value:
-    """Of what is positive, the share predicted so; no value where nothing is."""
+    """The share of positives that are predicted positive; undefined if there are none."""
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))
 
 
 def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
-    """False positive rate, true positive rate and threshold of each point; empty where there is no curve."""
+    """False positive rate, true positive rate and threshold of each point; empty if there is no curve."""
     if items.ranking_problem:
         empty = np.empty(0)
         return empty, empty, empty
@@ -76,7 +77,7 @@ def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
 
 
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Macro-F1 of each resample, shape (draws,); NaN where it has one class only."""
+    """Macro-F1 of each resample, shape (draws,); NaN if it has only one class."""
     cells = [items.gold & items.predicted, items.gold & ~items.predicted,
              ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
     tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
@@ -87,7 +88,7 @@ def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """AUC of each resample, shape (draws,); NaN where it has one class only or there are no scores.
+    """AUC of each resample, shape (draws,); NaN if it has only one class or there are no scores.
 
     By Mann and Whitney's count: a positive beats every negative below it, and half of those equal to it.
     """
@@ -100,8 +101,8 @@ def auc_draws(items: Items, weights: Weights) -> Floats64:
 
 @dataclass(frozen=True)
 class McNemar:
-    """The number of items that only the first, and only the second, predicts rightly; `p` of the exact two-sided
-    test."""
+    """The number of items that only the first, and only the second, evaluator predicts correctly; `p` of the exact
+    two-sided test."""
 
     first_only: int
     second_only: int
@@ -111,8 +112,7 @@ class McNemar:
 def mcnemar(first: Items, second: Items) -> McNemar:
     """McNemar's exact test on the predictions of two evaluators.
 
-    Without an item on which exactly one is right there is nothing to test. Raises `ValueError` where the items
-    are not the same.
+    Undefined if there is no item on which exactly one is right. Raises `ValueError` if the items differ.
     """
     if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
         raise ValueError("the items are not the same")
@@ -128,12 +128,12 @@ def mcnemar(first: Items, second: Items) -> McNemar:
 
 @dataclass(frozen=True, eq=False)
 class _Ladder:
-    """The items by rising score, in rungs within which the order does not matter: a rung holds positives that are
-    above the same negatives, and those of these negatives that are on no lower rung.
+    """The items in ascending order of score, on rungs within which the order does not matter: a rung holds
+    positives above the same negatives, and those of these negatives that are on no lower rung.
 
     `positive` and `negative` count them by rung and trace, sparse, of shape (rungs, traces); `ties` counts, for the
-    rungs `tied`, the negatives that equal its positives instead of being below them. Negatives above every
-    positive are on a last rung without one.
+    rungs `tied`, the negatives that equal its positives rather than lie below them. Negatives above every positive
+    are on a last rung without positives.
     """
 
     positive: Any
@@ -168,7 +168,7 @@ class _Ladder:
 
 
 def _places(scores: Floats64) -> NDArray[np.int32]:
-    """The place of each score among the distinct ones, by rising score, shape (n,)."""
+    """The rank of each score among the distinct ones, ascending, shape (n,)."""
     order = np.argsort(scores)
     ranked = scores[order]
     rises = np.zeros(len(scores), np.bool_)
@@ -183,8 +183,8 @@ def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
 
 
 def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
-    """Sums of counts are exact in single precision, as long as there are fewer than 16 million; products of them in
-    double."""
+    """Sums of counts are exact in single precision as long as there are fewer than 16 million; products of them are
+    computed in double."""
     drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
     positive, below = ladder.positive @ drawn, ladder.negative @ drawn
     np.cumsum(below, axis=0, out=below)

@@ -1,4 +1,5 @@
-"""The bootstrap over traces: resamples as counts per trace, and the sums, shares and intervals that follow."""
+"""The bootstrap over traces: resamples as counts per trace, and the sums, shares and intervals computed from
+them."""
 
 import mmap
 import os
@@ -22,8 +23,8 @@ Weights = NDArray[np.uint8]
 
 
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
-    """How often each trace is drawn, shape (draws, traces). The same for every evaluator, so that differences
-    between evaluators are paired."""
+    """The number of times each trace is drawn, shape (draws, traces). Every evaluator gets the same resamples, so
+    that differences between evaluators are paired."""
     rng = np.random.default_rng(seed)
     if not traces:
         return np.zeros((draws, 0), np.uint8)
@@ -36,7 +37,7 @@ def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
 
 
 def _room(draws: int, traces: int) -> Weights:
-    """Room for resamples: in a file without a name where there is much of it and the disk has it."""
+    """Memory for resamples; a large amount is an unnamed file, if the disk has room."""
     if draws * traces <= _IN_MEMORY or not hasattr(os, "posix_fallocate"):
         return np.empty((draws, traces), np.uint8)
     with tempfile.TemporaryFile() as file:
@@ -55,14 +56,14 @@ def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Fl
 
 
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
-    """Sums over the traces of each resample, shape (draws, columns), of numbers per trace, shape (traces, columns).
-    They are computed, and given, in the type of those numbers."""
+    """Sums over the traces of each resample, shape (draws, columns), of numbers per trace, shape (traces, columns),
+    computed and returned in the type of those numbers."""
     drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
     return np.concatenate(drawn)
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
-    """The resamples in parts, so that `numbers` for each of a part stay within bounds."""
+    """The resamples in parts, each small enough for `numbers` values per resample to stay within bounds."""
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
@@ -72,8 +73,8 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
 
 
 def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
-    """The share of hits among items, with its interval where there are `weights` and items of several traces;
-    `lacking` is the reason where there are no items."""
+    """The share of hits among items, with its interval if there are `weights` and the items are of several traces;
+    `lacking` is the reason given if there are no items."""
     if not len(hit):
         return Value.none(lacking)
     value = Value(float(hit.mean()))
@@ -89,7 +90,8 @@ def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> 
 
 
 def interval(value: Value, draws: Floats64) -> Value:
-    """`value` with the 2.5th and 97.5th percentile of its resamples; without, where most of them have no value."""
+    """`value` with the 2.5th and 97.5th percentiles of its resamples, or without an interval if most resamples are
+    undefined."""
     if not value.exists or np.isnan(draws).mean() > 0.5:
         return value
     low, high = np.nanpercentile(draws, [2.5, 97.5])

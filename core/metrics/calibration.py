@@ -13,8 +13,8 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Of each bin of equal width over 0 to 1, shape (bins,): `count` items, their mean score and the share of them
-    that is positive, both NaN in an empty bin."""
+    """Bins of equal width over 0 to 1, each of shape (bins,): `count` items, their mean score, and the share of
+    positives among them, both NaN for an empty bin."""
 
     count: Ints
     score: Floats64
@@ -35,7 +35,7 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
 
 
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
-    """Mean distance of score and share over the bins, weighted by their items (Naeini et al., 2015)."""
+    """Mean distance between score and share over the bins, weighted by their items (Naeini et al., 2015)."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():
@@ -47,7 +47,7 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
 
 
 def brier(items: Items) -> Value:
-    """Mean squared distance of score and gold, 0 to 1."""
+    """Mean squared distance between score and gold, 0 to 1."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():

@@ -1,11 +1,11 @@
-"""First-error metrics: is the first step that an evaluator calls wrong the first wrong step by the gold?
+"""First-error metrics: is the first step that an evaluator calls wrong the gold's first wrong step?
 
-ProcessBench (Zheng et al., 2024): the prediction for a solution is its first step judged wrong, or none; F1 is the
-harmonic mean of the accuracy on solutions with an error and on those without.
+ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none; F1 is the
+harmonic mean of the accuracies on solutions with and without an error.
 
-MR-Score (Zeng et al., 2023) weighs three parts: Matthews' correlation of the verdicts on solutions, the accuracy
-of the first error among wrong solutions, and that of the explanation, which needs a language model and is left
-out here.
+MR-Score (Zeng et al., 2023) weights three parts: Matthews' correlation of the verdicts on solutions, the accuracy
+of the first error among wrong solutions, and that of the explanation, which needs a language model and is omitted
+here.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ from stepsight.core.scores import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """First errors of the traces that count, 0-based, `SILENT` where there is none, by the `gold` and as
-    `predicted`; `trace`, their places in the table; `called_wrong`, whether the evaluator finds fault with the
-    solution, as it may without a word of the step. All of shape (n,).
+    """First errors of the traces that count, each of shape (n,): `gold` and `predicted`, 0-based, `SILENT` for
+    none; `trace`, the index in the table; `called_wrong`, True if the evaluator faults the solution, with or
+    without naming a step.
 
-    Of the table's other traces, the gold says too little of `no_gold`, the evaluator of `no_verdict`.
+    Of the table's other traces, `no_gold` have too little gold, and `no_verdict` too little of a verdict.
     """
 
     gold: AnyInts
@@ -49,7 +49,7 @@ class FirstErrors:
 
     @property
     def left_out(self) -> str:
-        """How many traces do not count and why, in words; "" where all do."""
+        """The number of traces that do not count, with the reason, in words; "" if all count."""
         total = len(self.trace) + self.no_gold + self.no_verdict
         reasons = {
             "their gold says too little": self.no_gold,
@@ -60,11 +60,11 @@ class FirstErrors:
 
 
 def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Outputs.THREE_WAY) -> FirstErrors:
-    """The first step of each trace whose validity is below `threshold`.
+    """The first step of each trace with a validity below `threshold`.
 
-    A trace counts where its gold names an error or calls every step valid, and the evaluator's verdict is known:
-    it scored every step up to the first one that it blames, or up to the gold's error, whichever comes first. For
-    evaluators whose `outputs` are verdicts in words, the word on the solution is `called_wrong`.
+    A trace counts if its gold names an error or calls every step valid, and the evaluator's verdict is known: it
+    scored every step up to the first one it blames, or up to the gold's error, whichever comes first. If the
+    evaluator's `outputs` are verdicts in words, its word on the solution decides `called_wrong`.
     """
     gold = table.first_errors()
     predicted = table.first(table.validity < np.float32(threshold))
@@ -91,12 +91,13 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
 def knows_first_error(
     gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
 ) -> Bools:
-    """Whether an evaluator said enough of each trace to compare its first error with the gold's, shape (n,).
+    """True for each trace if the evaluator's verdicts suffice to compare its first error with the gold's, shape
+    (n,).
 
     `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
-    that it says nothing of, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the first of the former
-    two changes the outcome. One whose `outputs` are checks has looked at every step: it finds no fault with what it
-    passes over.
+    that it leaves unscored, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the earlier of the first
+    two changes the outcome. If its `outputs` are checks, it has looked at every step, and finds no fault with those
+    it passes over.
     """
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)
@@ -106,8 +107,8 @@ def knows_first_error(
 
 
 class Outcome(StrEnum):
-    """right: the first error is found, or none where there is none; missed: none is found where there is one;
-    false-alarm: one is found where there is none; wrong-step: another step is taken for it."""
+    """right: the first error is found, or none where there is none; missed: none is found although there is one;
+    false-alarm: one is found although there is none; wrong-step: another step is blamed."""
 
     RIGHT = "right"
     MISSED = "missed"
@@ -128,21 +129,21 @@ def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
 
 
 def accuracy_on_wrong(errors: FirstErrors) -> Value:
-    """Of the traces with an error, the share whose first error is found: first-error accuracy."""
+    """The share of traces with an error whose first error is found: first-error accuracy."""
     if not errors.wrong.any():
         return Value.none("no trace has an error")
     return Value(float(errors.hit[errors.wrong].mean()), errors.left_out)
 
 
 def accuracy_on_right(errors: FirstErrors) -> Value:
-    """Of the traces without an error, the share in which none is found."""
+    """The share of traces without an error in which none is found."""
     if errors.wrong.all():
         return Value.none("every trace has an error" if len(errors.gold) else "there is nothing to measure")
     return Value(float(errors.hit[~errors.wrong].mean()), errors.left_out)
 
 
 def process_bench_f1(errors: FirstErrors) -> Value:
-    """Harmonic mean of the two accuracies; 0 where one of them is."""
+    """Harmonic mean of the two accuracies; 0 if either is 0."""
     parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
@@ -151,7 +152,7 @@ def process_bench_f1(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
-    """ProcessBench's F1 of each resample; NaN where it has one kind of trace only."""
+    """ProcessBench's F1 of each resample; NaN if it has only one kind of trace."""
     rates = []
     for kind in (errors.wrong, ~errors.wrong):
         hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)

@@ -13,10 +13,10 @@ NO_SCORES = "the evaluator gives no scores to rank by"
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """`n` steps or solutions, each of shape (n,): `scores`, higher for the positive class, NaN where the evaluator
-    gives none; `gold`; `predicted`; and `trace`, the place of the trace that each belongs to.
+    """`n` steps or solutions, each of shape (n,): `scores`, higher for the positive class, NaN if the evaluator
+    gives none; `gold`; `predicted`; and `trace`, the index of the item's trace.
 
-    A prediction that cannot be read counts as the opposite of the gold (ReasonEval's protocol), and is put in so.
+    A prediction that cannot be read is stored as the opposite of the gold (ReasonEval's protocol).
     """
 
     scores: Floats64
@@ -29,14 +29,14 @@ class Items:
 
     @property
     def problem(self) -> str:
-        """The reason why there is no metric of the predictions, or ""."""
+        """The reason why metrics of the predictions are undefined, or ""."""
         if not len(self):
             return NO_ITEMS
         return ONE_CLASS if self.gold.all() or not self.gold.any() else ""
 
     @property
     def ranking_problem(self) -> str:
-        """The reason why there is no metric of the scores, or ""."""
+        """The reason why metrics of the scores are undefined, or ""."""
         return self.problem or (NO_SCORES if np.isnan(self.scores).any() else "")
 
     def where(self, chosen: Bools) -> "Items":

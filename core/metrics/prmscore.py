@@ -1,12 +1,12 @@
-"""PRMScore, PRMBench's metric of step labels, by the class of error (Song et al., 2025).
+"""PRMScore, PRMBench's metric of step labels, by class of error (Song et al., 2025).
 
-Half the F1 of correct steps and half that of wrong ones, pooled over steps. Every step counts, also after the first
-error. In the classes of simplicity the error is redundancy, which is neu here and shows as `s_red`, or, as in the
-official script, as validity where an evaluator gives nothing else.
+Half the F1 of correct steps plus half that of wrong ones, pooled over steps. Every step counts, also after the
+first error. In the classes of simplicity the error is redundancy: neu, which shows as `s_red`, or, as in the
+official script, as validity if the evaluator gives nothing else.
 
-Two figures differ from that script's. A category is pooled over its steps here, and there the mean of its classes'
-scores. `multi_solutions`, whose steps are all right, alone is the F1 of the positive class there, and has no value
-here.
+Two figures differ from the official script's. A category is pooled over its steps here, while the script averages
+the scores of its classes. `multi_solutions`, whose steps are all right, is undefined here, while the script takes
+the F1 of the positive class alone.
 """
 
 import numpy as np
@@ -30,10 +30,10 @@ def prm_items(
     classes: tuple[str, ...] = (),
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Items:
-    """Steps as items whose positive is a step without error; `macro_f1` of them is the PRMScore.
+    """Steps as items, positive if free of error; `macro_f1` of them is the PRMScore.
 
-    `classes`: the table's groups to take, all where empty. `outputs`: the evaluator's; one without redundancy is
-    measured by its validity in every class.
+    `classes`: the groups of the table to include, all if empty. `outputs`: the evaluator's; one without redundancy
+    is measured by its validity in every class.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]

@@ -1,7 +1,7 @@
-"""Published figures: the paper's tables, from assets/reference: a file a table, a line a row.
+"""Published figures: the paper's tables, from assets/reference, a file per table and a line per row.
 
-`names.json` has the benchmark of each table's rows, and other names of the evaluators. An evaluator that is not
-named there is not taken for a published one, however similar its name.
+`names.json` maps each table's rows to benchmarks, and other names to evaluators. An evaluator not named there is
+not taken for a published one, however similar its name.
 """
 
 import json
@@ -24,7 +24,7 @@ _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a printed table; `metric` is its name in an evaluation, "" where it has none."""
+    """A column of a printed table; `metric` is its name in an evaluation, "" if it has none."""
 
     name: str
     unit: str
@@ -33,10 +33,10 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A printed row: a number for each column, in the column's unit, or in `unit` where the row has its own.
+    """A printed row: a number for each column, in the column's unit, or in `unit` if the row has its own.
 
     `section` is the heading above it, or what distinguishes it from rows of the same name. `dataset`, `evaluator`
-    and `mode` are "" where the row is not of one evaluator on a benchmark.
+    and `mode` are "" unless the row is one evaluator's on a benchmark.
     """
 
     name: str
@@ -60,8 +60,8 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The benchmark of a published figure: `traces` of an importer's `kind`, of all of them or of one `group`,
-    looking for `errors`."""
+    """The benchmark of a published figure: traces of an importer's `kind`, all of them or one `group`, searched for
+    `errors`."""
 
     kind: str
     group: str
@@ -83,7 +83,7 @@ class Published:
     values: Mapping[str, float] = field(compare=False)
 
     def names(self, evaluator: str) -> bool:
-        """Whether an evaluator of that name is the published one, whatever the type of its weights."""
+        """True if an evaluator of that name is the published one, whatever the type of its weights."""
         plain = _TYPE.sub("", evaluator)
         return plain == self.evaluator or plain in self.aliases
 
@@ -92,7 +92,7 @@ class Published:
         return round(round(number, 3) - self.values[metric], 3) + 0.0
 
     def as_json(self) -> dict[str, object]:
-        """Figures as fractions, and where they are printed."""
+        """The figures as fractions, with the place where they are printed."""
         where = {"source": "published", "table": self.table, "dataset": self.dataset}
         what = {"mode": self.mode.value, "errors": self.benchmark.errors.value, "n_traces": self.benchmark.traces}
         return where | {"evaluator": self.evaluator} | what | dict(self.values)
@@ -108,8 +108,8 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 
 @cache
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
-    """The published figures on the benchmark of that kind of importer and group, in the order of the paper. A row
-    that several tables print comes once."""
+    """The published figures on the benchmark of that importer's kind and group, in the paper's order. A row printed
+    in several tables comes once."""
     rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():
         if (row.benchmark.kind, row.benchmark.group) == (kind, group):

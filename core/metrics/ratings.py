@@ -1,4 +1,4 @@
-"""Ratings: the labels that several people gave to the steps of many traces, as codes."""
+"""Ratings: the labels of several people for the steps of many traces, as codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from stepsight.core.label import LABEL_NAMES, Label
 
 UNSURE, UNLABELLED = 3, -1
 RATING_NAMES = (*LABEL_NAMES, "unsure")
-"""The ratings that a person can give a step; the place is the code."""
+"""The ratings that a person can give a step; the index is the code."""
 
 NO_ERROR = -1
-"""In place of a first error where every step is valid."""
+"""Stands for a first error if every step is valid."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """`codes`, shape (people, steps), hold places in `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`, shape
-    (steps,), are the trace that each step belongs to and its 0-based place in it; the steps of a trace stand
-    together and in order, and each of the `traces` has some."""
+    """`codes`, shape (people, steps), hold indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`,
+    shape (steps,), are the trace of each step and its 0-based place in it. The steps of a trace are adjacent and in
+    order, and each of the `traces` has at least one."""
 
     people: tuple[str, ...]
     codes: NDArray[np.int8]
@@ -32,7 +32,7 @@ class Ratings:
 
     @cached_property
     def labels(self) -> Floats64:
-        """neg, neu and pos as 0, 1 and 2; NaN where a person was unsure or gave no label."""
+        """neg, neu and pos as 0, 1 and 2; NaN if a person was unsure or gave no label."""
         labelled = (self.codes != UNSURE) & (self.codes != UNLABELLED)
         return np.where(labelled, self.codes, np.nan).astype(np.float64)
 
@@ -45,7 +45,7 @@ class Ratings:
     def first_errors(self) -> Floats64:
         """The first step that each person calls neg, 0-based, or `NO_ERROR`, shape (people, traces).
 
-        NaN where that is open: a step before it is unsure or unlabelled, or any step where none is neg.
+        NaN if that is open: an earlier step is unsure or unlabelled, or any step is when none is neg.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))
@@ -61,7 +61,7 @@ class Ratings:
 
     @cached_property
     def answers(self) -> Bools:
-        """Whether each person rated a step of each trace, shape (people, traces)."""
+        """True for each person and trace if the person rated a step of it, shape (people, traces)."""
         answers = np.zeros((len(self.people), self.traces), np.bool_)
         for person, codes in enumerate(self.codes):
             answers[person, self.trace[codes != UNLABELLED]] = True
@@ -69,7 +69,7 @@ class Ratings:
 
     @cached_property
     def majority(self) -> Floats64:
-        """The label that more people gave to each step than any other, NaN where there is none, shape (steps,)."""
+        """The label given to each step by more people than any other, NaN if there is none, shape (steps,)."""
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)
@@ -87,5 +87,5 @@ class Ratings:
 
 
 def valid_of(labels: Floats64) -> Floats64:
-    """0 for neg and 1 for neu and pos, NaN where there is no label."""
+    """0 for neg and 1 for neu and pos, NaN for no label."""
     return np.where(np.isnan(labels), np.nan, labels != Label.NEG).astype(np.float64)

@@ -1,15 +1,15 @@
 """Items of ReasonEval's protocol: solutions and steps, for invalid and for redundant errors.
 
-Xia et al., "Evaluating Mathematical Reasoning Beyond Accuracy", and the paper, §4.1. Where the official script
-compares strictly, the paper takes `>=`; the two differ on exact ties only, and the paper is followed.
+Xia et al., "Evaluating Mathematical Reasoning Beyond Accuracy", and the paper, §4.1. The official script compares
+with `>`, the paper with `>=`; the two differ only on exact ties, and the paper is followed.
 
 Invalid errors: a step's score is the least validity of its sub-steps, a solution's the least of its steps. Gold is
-1 before the first error and 0 at it; the steps after it are left out of the step level. Redundant errors: the score
-is `-s_red`, at most `-0.15` where redundant; gold is 0 where the label is neu; every labelled step counts. An
-evaluator that gives validity only is scored on redundancy by its own score.
+1 before the first error and 0 at it; later steps are left out at step level. Redundant errors: the score is
+`-s_red`, redundant at `-0.15` or below; gold is 0 for the label neu; every labelled step counts. An evaluator that
+gives validity only is scored on redundancy by its own score.
 
-A verdict in words blames one step: those before it are taken as valid, those after it as unread, and an unread step
-counts as a wrong prediction whatever the gold.
+A verdict in words blames one step: earlier steps count as valid, later ones as unread, and an unread step counts as
+a wrong prediction whatever the gold.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Errors(StrEnum):
 
 
 class Level(StrEnum):
-    """What an item is."""
+    """The unit that an item is: a step or a solution."""
 
     SOLUTION = "solution"
     STEP = "step"
@@ -49,7 +49,7 @@ def items(
     outputs: Outputs = Outputs.THREE_WAY,
     thresholds: Thresholds | None = None,
 ) -> Items:
-    """The items of one level; positive is what has no error. Empty where the evaluator gives nothing at it."""
+    """The items of one level, positive if free of error. Empty if the evaluator gives nothing at that level."""
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
@@ -65,7 +65,7 @@ def items(
 
 @dataclass(frozen=True)
 class _Rule:
-    """Scores of at least `cut` predict that there is no error; where `strict`, scores above it."""
+    """Scores of at least `cut`, or with `strict` above it, predict that there is no error."""
 
     cut: float
     strict: bool = False
@@ -91,7 +91,7 @@ def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """The gold of each step, and whether the step counts."""
+    """The gold of each step, and True for each step that counts."""
     if errors == Errors.REDUNDANT:
         return table.label != Label.NEU, table.label != SILENT
     first = table.first_errors()[table.trace]
@@ -121,8 +121,8 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """The gold of each solution, and whether the benchmark says enough to tell it: a solution has no error where
-    the gold says so of each of its steps."""
+    """The gold of each solution, and True for each whose gold is known: a solution is free of error only if the
+    gold says so of each of its steps."""
     if errors == Errors.INVALID:
         wrong, labelled = table.valid == 0, table.valid != SILENT
     else:

@@ -1,4 +1,5 @@
-"""The step table: gold and scores of many traces as columns, a row per step; every metric is computed from it."""
+"""The step table: gold and scores of many traces as columns, a row per step, from which every metric is
+computed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -15,18 +16,18 @@ from stepsight.core.trace import Trace
 _OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs")
 
 SILENT = -1
-"""In place of a gold label, or of a first error, where there is none."""
+"""Stands for a missing gold label or first error."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
     """`n` steps of `len(ids)` traces.
 
-    Of shape (n,): `trace`, the place of the trace in `ids`; `position`, 0-based; `label`, 0 1 2 or `SILENT`;
-    `valid`, 0 1 or `SILENT`; `redundancy`, the greatest `s_red` of the step's sub-steps. `probs`, (n, 3), is the
-    row of the least valid sub-step. Where the evaluator gave none, both are NaN. Scores have the precision that the
-    store keeps; what is computed from them is computed in double. Of shape (traces,): `solution`, the evaluator's
-    own score of the whole, else NaN; `groups`, the class that the benchmark puts the trace in, else "".
+    Of shape (n,): `trace`, the index of the step's trace in `ids`; `position`, 0-based; `label`, 0, 1, 2 or
+    `SILENT`; `valid`, 0, 1 or `SILENT`; `redundancy`, the greatest `s_red` of the step's sub-steps. `probs`, (n,
+    3), is the row of its least valid sub-step. Both are NaN if the evaluator gave none. Scores have the precision
+    of the store; figures are computed from them in double. Of shape (traces,): `solution`, the evaluator's own
+    score of the whole, else NaN; `groups`, the benchmark's class of the trace, else "".
     """
 
     ids: tuple[str, ...]
@@ -48,7 +49,7 @@ class StepTable:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its numbers, counting those that it shares with other tables."""
+        """The bytes of its numbers, including those shared with other tables."""
         return sum(getattr(self, name).nbytes for name in (*_OF_STEPS, "solution"))
 
     @property
@@ -57,11 +58,11 @@ class StepTable:
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:
-        """0-based first error of each trace by the gold; `SILENT` where there is none."""
+        """The gold's first error of each trace, 0-based; `SILENT` if there is none."""
         return self.first(self.valid == 0)
 
     def first(self, hit: Bools) -> Ints:
-        """0-based position of the first step of each trace that is hit; `SILENT` where none is."""
+        """The first step of each trace that is a hit, 0-based; `SILENT` if none is."""
         first = np.full(self.traces, SILENT, np.int64)
         rows = np.flatnonzero(hit)[::-1]
         first[self.trace[rows]] = self.position[rows]
@@ -69,11 +70,11 @@ class StepTable:
 
     @property
     def present(self) -> Bools:
-        """Of each trace, whether the table has a step of it."""
+        """True for each trace of which the table has a step."""
         return np.bincount(self.trace, minlength=self.traces) > 0
 
     def where(self, chosen: Bools) -> "StepTable":
-        """The table of the chosen steps; the columns of traces stay."""
+        """The table restricted to the chosen steps; the columns of traces stay."""
         if chosen.all():
             return self
         columns = {name: getattr(self, name)[chosen] for name in _OF_STEPS}
@@ -82,7 +83,7 @@ class StepTable:
 
 @dataclass
 class TableBuilder:
-    """Collects traces into a `StepTable`, keeping their numbers only."""
+    """Collects traces into a `StepTable`, keeping only their numbers."""
 
     ids: list[str] = field(default_factory=list)
     solutions: list[float] = field(default_factory=list)
@@ -91,9 +92,9 @@ class TableBuilder:
     _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
 
     def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
-        """Add a judged trace; `scores` has a row per sub-step, or is None where steps have no scores.
+        """Add a judged trace; `scores` has a row per sub-step, or is None if its steps have no scores.
 
-        Raises `ValueError` where the rows do not match the sub-steps.
+        Raises `ValueError` if the rows do not match the sub-steps.
         """
         self.ids.append(trace.id)
         self.groups.append(group)
@@ -128,13 +129,11 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of the labelled steps of a solution that a step is in: `floor(3 i / n)` for step `i`, from 0, of
-    `n`.
+    """The third of a solution's labelled steps that a step is in: `floor(3 i / n)` for step `i`, from 0, of `n`.
 
-    The paper does not define its positional buckets. The rule is inferred from what its appendix B says of PRM800K,
-    whose labels stop at the first error: that the early bucket has no neg, and that the middle and the late one
-    have all three classes. Counted over the whole solution, or by the middle of a step, the data have another
-    pattern.
+    The paper does not define its positional buckets. The rule is inferred from its appendix B on PRM800K, whose
+    labels stop at the first error: the early bucket has no neg there, and the other two have all three classes.
+    Counted over the whole solution, or by the middle of a step, the data show another pattern.
     """
 
     EARLY = "early"
@@ -143,7 +142,8 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """The labelled steps by third, all or the `chosen` ones: of three each third has one; a single one is early."""
+    """The labelled steps, or the `chosen` ones among them, by third: of three, each third has one; a single one is
+    early."""
     known = (table.label != SILENT) | (table.valid != SILENT)
     rows = table.trace[known]
     # Rows stand in the order of their traces.
@@ -155,14 +155,14 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
 
 
 def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
-    """The place in `Third` of steps at 0-based positions among `count`, shape (n,)."""
+    """The `Third` of steps at 0-based positions among `count`, as an index, shape (n,)."""
     return 3 * position // np.maximum(count, 1)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:
     """Offline minus online validity of each step, shape (n,).
 
-    Raises `ValueError` where the two are not of the same steps.
+    Raises `ValueError` if the two are not of the same steps.
     """
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
@@ -170,7 +170,7 @@ def retroactive(online: StepTable, offline: StepTable) -> Floats64:
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:
-    """Steps whose validity fell by at least `least`, rose by it, or stayed."""
+    """The steps whose validity fell by at least `least`, rose by it, or did neither."""
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
@@ -181,7 +181,7 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
-    """Columns redundancy, neg, neu, pos; NaN where there are no scores."""
+    """Columns redundancy, neg, neu, pos; NaN for missing scores."""
     if scores is None:
         return np.full((len(trace.steps), 4), np.nan, np.float32)
     if len(scores) != len(trace.substeps):

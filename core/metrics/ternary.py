@@ -35,8 +35,8 @@ class Classified:
 
 
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
-    """Every labelled step with scores, classified by argmax; with `label`, as that class where its probability is
-    at least `tau`, else as the likelier of the other two."""
+    """Every labelled step with scores, classified by argmax; with `label`, as that class if its probability is at
+    least `tau`, else as the likelier of the other two."""
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
     predicted = probs.argmax(axis=1).astype(np.int8) if len(probs) else np.empty(0, np.int8)
@@ -53,7 +53,7 @@ def accuracy(steps: Classified) -> Value:
 
 
 def macro_f1(steps: Classified) -> Value:
-    """Mean F1 of the classes that the gold has; a class that is never predicted has F1 0."""
+    """Mean F1 of the classes that occur in the gold; a class that is never predicted has F1 0."""
     if not len(steps):
         return Value.none(NO_ITEMS)
     present = np.unique(steps.gold)
@@ -61,8 +61,8 @@ def macro_f1(steps: Classified) -> Value:
 
 
 def macro_auc(steps: Classified) -> Value:
-    """Mean one-against-rest AUC of the classes that the gold has (as the paper does by step position); where it
-    lacks one, `reason` says so. No value where it has one class only."""
+    """Mean one-against-rest AUC of the classes that occur in the gold, as in the paper's figures by step position;
+    if one does not occur, `reason` says so. Undefined if only one occurs."""
     values = {label: auc(steps.against_rest(label)) for label in Label}
     present = [value.number for value in values.values() if value.exists]
     if not present:
@@ -88,7 +88,7 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Macro-F1 of each resample, over the classes that its gold has."""
+    """Macro-F1 of each resample, over the classes that occur in its gold."""
     scores = []
     for label in _CLASSES:
         gold, predicted = steps.gold == label, steps.predicted == label
@@ -103,7 +103,7 @@ def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Macro-AUC of each resample over the classes that the whole gold has; NaN where the resample lacks one."""
+    """Macro-AUC of each resample over the classes that occur in the whole gold; NaN if the resample lacks one."""
     sides = [steps.against_rest(label) for label in Label]
     draws = [auc_draws(items, weights) for items in sides if not items.problem]
     mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)

@@ -23,12 +23,11 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
 class Pieces:
-    """Turns pieces of an input into tokens, as they would be in one long text.
+    """Turns pieces of an input into tokens exactly as if they were one long text.
 
     A SentencePiece tokenizer puts a space mark before a text, and a byte-level one may: once before the whole, or
-    before each stretch between two added tokens, as its tokenizer.json says. A piece that continues another must
-    not get one of its own. The last pieces are kept: candidates for a step come with the same steps before them,
-    again and again.
+    before each stretch between added tokens, as its tokenizer.json says. A piece that continues another must not
+    get a mark of its own. The last pieces are cached, since candidates for a step share the same steps before them.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -37,7 +36,7 @@ class Pieces:
 
     @cached_property
     def marked_once(self) -> bool:
-        """Whether only the beginning of the whole input gets the mark, not each stretch after an added token."""
+        """True if only the beginning of the whole input gets the mark, not each stretch after an added token."""
         return any(
             part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
             for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
@@ -76,7 +75,7 @@ class Pieces:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The steps of a normalizer or pre-tokenizer, which may be a sequence of them."""
+    """The steps of a normalizer or pre-tokenizer, which may be a sequence."""
     if part is None:
         return []
     inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
@@ -84,7 +83,7 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    """The same without what puts a mark before a text."""
+    """The same without the step that puts a mark before a text."""
     steps = []
     for step in _steps(part):
         if step["type"] == "Prepend":
@@ -100,11 +99,11 @@ def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
-    the position it is read at, mostly the last.
+    the position at which it is read, usually the last.
 
-    The prefix that ends with sub-step `i` is `ids[: ends[i] + 1]`, token for token. Where an evaluator is asked
-    about each sub-step by itself, `calls` are the inputs for each, with the positions that are read in them; `ids`
-    is then the longest of them.
+    The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is asked about
+    each sub-step separately, `calls` are the inputs for each, with the positions read in them; `ids` is then the
+    longest of them.
     """
 
     ids: Ints
@@ -117,7 +116,7 @@ class Encoded:
 
 
 class Mark(Enum):
-    """A mark between the parts of an input: a token is left out here, or a step ends here."""
+    """A mark between the parts of an input: a token is omitted here, or a step ends here."""
 
     LEFT_OUT = auto()
     END = auto()
@@ -127,13 +126,13 @@ _Part = int | str | Mark
 
 
 class Encoder:
-    """Turns traces into token ids; `closing` are the tokens of a separator, `separator` the last of them.
+    """Turns traces into token ids; `closing` holds the tokens of a separator, `separator` the last of them.
 
-    Raises `UserError` where the tokenizer lacks the template's tokens.
+    Raises `UserError` if the tokenizer lacks the template's tokens.
     """
 
     asks_each_step = False
-    """Whether what it encodes has `calls`."""
+    """True if its encodings have `calls`."""
 
     def __init__(self, tokenizer: Tokenizer, template: PromptTemplate) -> None:
         self.tokenizer = tokenizer
@@ -157,12 +156,12 @@ class Encoder:
         return self.closing[-1]
 
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of problem and sub-steps, with the position that each sub-step is read at."""
+        """Token ids of problem and sub-steps, with the position at which each sub-step is read."""
         return self._encoded(self._parts(trace))
 
     def verdict(self, probs: Floats32) -> Floats32:
-        """The probabilities of a sub-step, shape (3,), by those at all positions that its calls were read at, in
-        order, shape (reads, 3)."""
+        """The probabilities of a sub-step, shape (3,), from those at all positions read in its calls, in order,
+        shape (reads, 3)."""
         last: Floats32 = probs[-1]
         return last
 
@@ -207,7 +206,7 @@ class Encoder:
             yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
-        """The text of a step; with the separator between its lines where the template says so."""
+        """The text of a step, with the separator between its lines if the template asks for it."""
         if self.template.lines != Lines.SEPARATORS:
             yield text
             return
@@ -216,7 +215,7 @@ class Encoder:
             yield from [line] if line else []
 
     def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
-        """The parts with adjacent texts joined, where the template is `joined`."""
+        """The parts, with adjacent texts joined if the template is `joined`."""
         merged: list[_Part] = []
         for part in parts:
             if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -226,7 +225,7 @@ class Encoder:
         return merged
 
     def _continues(self, parts: list[_Part]) -> list[bool]:
-        """Whether each text continues a longer one."""
+        """True for each text that continues a longer one."""
         continues = []
         before: _Part | None = None
         for part in parts[len(self.bos) :]:
@@ -237,7 +236,7 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """Whether a text after this part is marked as a beginning, as after most added tokens."""
+        """True if a text after this part is marked as a beginning, as after most added tokens."""
         added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
@@ -264,7 +263,7 @@ class Encoder:
         return ids
 
     def _split(self, text: str) -> list[int | str]:
-        """The template's own text with the added tokens that it spells as such."""
+        """The template's own text, with the added tokens it spells taken as tokens."""
         names = sorted(self._added, key=len, reverse=True)
         parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
         return [self._added.get(part, part) for part in parts if part]
@@ -281,8 +280,8 @@ class Encoder:
 
 
 class CallEncoder(Encoder, ABC):
-    """Encodes each step as inputs of its own, with the steps before it, for evaluators that are asked about one
-    step at a time."""
+    """Encodes each step as inputs of its own, with the steps before it, for evaluators that judge one step at a
+    time."""
 
     asks_each_step = True
 
@@ -299,5 +298,5 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """What follows the prompt in each call about the last of these steps: tokens and texts, with a mark behind
-        each place that is read."""
+        """The continuation of the prompt in each call about the last of these steps: tokens and texts, with a mark
+        after each position that is read."""

@@ -1,4 +1,4 @@
-"""Prompt templates: the texts around a trace's problem and steps, and the token that a step is read at."""
+"""Prompt templates: the texts around a trace's problem and steps, and the token at which a step is read."""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
-    """The token that a step is read at: the last of its separator, or the last or second to last of the step
-    itself. In the latter two the separator is not part of the input."""
+    """The token at which a step is read: the last of its separator, or the last or second-to-last of the step
+    itself. In the latter two cases the separator is not part of the input."""
 
     SEPARATOR = "separator"
     LAST = "last"
@@ -30,7 +30,7 @@ class Separator(StrEnum):
 
 
 class Strip(StrEnum):
-    """The texts that lose the white space around them: none, the steps, or the problem as well."""
+    """The texts that lose surrounding white space: none, the steps, or the problem too."""
 
     NONE = "none"
     STEPS = "steps"
@@ -38,8 +38,8 @@ class Strip(StrEnum):
 
 
 class Lines(StrEnum):
-    """What becomes of the line breaks in a step: they are part of its text; or each is the separator itself, with
-    the lines between turned into tokens one by one; or they are spaces. The step is read at its end in any case."""
+    """The treatment of line breaks in a step: part of its text; or each the separator itself, with the lines
+    between tokenized one by one; or spaces. In each case the step is read at its end."""
 
     KEPT = "kept"
     SEPARATORS = "separators"
@@ -50,12 +50,12 @@ class Lines(StrEnum):
 class PromptTemplate(Record):
     """The template of an input; by default ReasonEval's prompt, then each step closed by a separator token.
 
-    The paper leaves the prompt open. `prompt` holds `{problem}` once; tokens of the vocabulary that it spells, such
-    as those of a chat template, are those tokens. `separator` comes after each step and, where `opening` says so,
-    after the prompt too. `step` holds `{step}` once and may hold `{number}`, counted from 1; a step that begins
-    that way by itself does not get it twice. `between` is put before every step but the first, and may spell tokens
-    as `prompt` does. With `joined` the tokens are those of one long text; otherwise the prompt and each step are
-    turned into tokens by themselves. `strip` and `lines` say what becomes of white space.
+    The paper leaves the prompt open. `prompt` holds `{problem}` once; vocabulary tokens that it spells, such as
+    those of a chat template, are those tokens. `separator` comes after each step and, if `opening` is set, after
+    the prompt too. `step` holds `{step}` once and may hold `{number}`, counted from 1; a step that already begins
+    that way does not get it twice. `between` precedes every step but the first, and may spell tokens as `prompt`
+    does. With `joined`, the tokens are those of one long text; otherwise the prompt and each step are tokenized
+    separately. `strip` and `lines` set the treatment of white space.
 
     A separator token is never produced by a problem or step that happens to contain its spelling.
     """
@@ -83,14 +83,14 @@ class PromptTemplate(Record):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
-        """Raises `UserError` on an unknown key, a value of another type, or a text without its place to fill."""
+        """Raises `UserError` on an unknown key, a value of the wrong type, or a text without its placeholder."""
         try:
             return validate(cls, dict(values))
         except UserError as error:
             raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """The values for `from_dict`: prompt, separator, bos, and what differs from the defaults."""
+        """The values for `from_dict`: prompt, separator, bos, and every other value that is not the default."""
         always = ("prompt", "separator", "bos")
         values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {
@@ -103,7 +103,7 @@ class PromptTemplate(Record):
         return problem.strip() if self.strip == Strip.ALL else problem
 
     def step_text(self, number: int, text: str) -> str:
-        """The text of a step, whose number counts from 1, without `between`."""
+        """The text of a step, numbered from 1, without `between`."""
         text = text if self.strip == Strip.NONE else text.strip()
         text = text.replace("\n", " ") if self.lines == Lines.SPACES else text
         if self.step == "{step}":

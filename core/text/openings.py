@@ -1,4 +1,4 @@
-"""What a model writes around a solution and nobody judges: its thinking, and openings such as "Sure!"."""
+"""The text that a model writes around a solution and nobody judges: its thinking, and openings such as "Sure!"."""
 
 import re
 
@@ -37,9 +37,9 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
-    """The solution, and before it what is not of it, in the order of the text.
+    """The solution, and the parts before it that do not belong to it, in the order of the text.
 
-    Where nothing would be left, nothing is set aside: a text that was cut while its writer was thinking is judged.
+    If nothing would remain, nothing is set aside: a text that was cut off in the middle of its thinking is judged.
     """
     rest, aside = _set_thinking_aside(text)
     if not rest.strip():
@@ -73,7 +73,7 @@ def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
 
 
 def _opening(text: str) -> int:
-    """Where the opening ends that a text begins with: 0 without one, or where the text is nothing else."""
+    """The end of the opening that a text begins with; 0 if it has none, or nothing else."""
     position = 0
     for _ in range(_MOST):
         piece = _PIECE.match(text, position)

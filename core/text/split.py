@@ -1,4 +1,4 @@
-"""Splitting a pasted solution into its steps, and what is no part of it."""
+"""Splitting a pasted solution into its steps, and into the text around them that is not judged."""
 
 import itertools
 import re
@@ -67,28 +67,28 @@ _NARROWEST_WRAP = 50
 
 @dataclass(frozen=True)
 class Split:
-    """The steps of a solution, each a text or a list of sub-steps, and what stood around them and is not judged."""
+    """The steps of a solution, each a text or a list of sub-steps, and the text around them that is not judged."""
 
     steps: tuple[str | list[str], ...]
     set_aside: tuple[str, ...] = ()
 
 
 def split_steps(text: str) -> list[str | list[str]]:
-    """The steps of a solution: those of `split_solution`."""
+    """The steps of a solution, as `split_solution` finds them."""
     return list(split_solution(text).steps)
 
 
 def split_solution(text: str) -> Split:
-    """A solution in the first of these forms that fits:
+    """Split a solution by the first of these forms that fits:
 
     a JSON list of texts (a list within it is a step with sub-steps); `Step 1: …` headings, on lines of their own or
-    within a line; a numbered list, which may begin again under a heading; bullets; paragraphs between blank lines;
-    one step per line; the sentences of a paragraph, in one line or wrapped. Numbers and bullets are removed. A
-    heading belongs to the step behind it; text before the first number, and the final answer, are steps of their
+    within a line; a numbered list, which may start again under a heading; bullets; paragraphs between blank lines;
+    one step per line; the sentences of a paragraph, on one line or wrapped. Numbers and bullets are removed. A
+    heading belongs to the step after it; the text before the first number, and the final answer, are steps of their
     own. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and `</think>`, and openings such as
     "Sure!", are set aside.
 
-    Raises `UserError` on a JSON list that holds anything but texts.
+    Raises `UserError` on a JSON list with elements other than texts.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     listed = read_json_list(text)
@@ -99,7 +99,8 @@ def split_solution(text: str) -> Split:
 
 
 def read_json_list(text: str) -> list[str | list[str]] | None:
-    """The steps of a JSON list, None where a text is none. Raises `UserError` where it holds anything but texts."""
+    """The steps of a JSON list, None if the text is not one. Raises `UserError` if it has elements other than
+    texts."""
     if not text.startswith("["):
         return None
     try:
@@ -134,7 +135,7 @@ def _split(text: str) -> list[str]:
 
 
 def _without_rules(lines: list[str]) -> list[str]:
-    """Lines without the rules between blank ones; a rule below a sum is part of it."""
+    """Lines without the rules between blank ones; a rule below a sum belongs to the sum."""
     around = ["", *lines, ""]
     return [
         "" if _RULE.fullmatch(line) and not around[index].strip() and not around[index + 2].strip() else line
@@ -143,7 +144,8 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def _trimmed(step: str) -> str:
-    """A step without blank lines around it; lines that are all indented, as code is, keep what differs."""
+    """A step without blank lines around it; if all its lines are indented, as in code, only the common indent
+    goes."""
     lines = step.strip("\n").rstrip().split("\n")
     while lines and not lines[0].strip():
         del lines[0]
@@ -165,8 +167,8 @@ def _is_bare(match: re.Match[str]) -> bool:
 
 
 def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[int]:
-    """Indices of the lines that begin a numbered step: at least two, counting up by one, and from 1 again where a
-    heading or an announcement stands before it."""
+    """Indices of the lines that begin a numbered step: at least two, counting up by one, and from 1 again after a
+    heading or an announcement."""
     starts: list[int] = []
     expected = 0
     deepest = 0
@@ -187,7 +189,7 @@ def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[in
 
 
 def _begins_again(lines: list[str], index: int) -> bool:
-    """Whether a heading, or a paragraph that ends in a colon, stands right before a line."""
+    """True if a heading, or a paragraph ending in a colon, stands right before a line."""
     before = index - 1
     while before >= 0 and not lines[before].strip():
         before -= 1
@@ -199,7 +201,7 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """The texts of marked steps without their marks, what precedes the first, and the answer behind."""
+    """The texts of marked steps without their marks, the text before the first, and the answer behind the last."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
@@ -227,7 +229,7 @@ def _is_number(line: str, markers: tuple[re.Pattern[str], ...], number: int) -> 
 
 
 def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
-    """A line without its mark; emphasis that began before the number and goes on behind it is kept."""
+    """A line without its mark; emphasis that starts before the number and continues after it is kept."""
     match = _match(markers, line)
     if match is None:
         return line
@@ -238,7 +240,7 @@ def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
-    """The headings that lines end in, and the lines before them."""
+    """The headings at the end of some lines, and the lines before them."""
     stop = len(lines)
     while stop and (not lines[stop - 1].strip() or _HEADING.fullmatch(lines[stop - 1])):
         stop -= 1
@@ -257,7 +259,7 @@ def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
 
 
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
-    """The last item of a list without a conclusion behind a blank line, which is no part of the list."""
+    """The last item of a list without a conclusion after a blank line, which does not belong to the list."""
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
             if _CONCLUSION.match(item[index]):
@@ -267,8 +269,8 @@ def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[s
 
 
 def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str], list[str]]:
-    """Lines without the final answers at their end, which are steps of their own; what is indented below an item
-    of a list belongs to it."""
+    """Lines without the final answers at their end, which are steps of their own; lines indented below an item
+    belong to it."""
     answers: list[str] = []
     while len(answers) < _MOST_ANSWERS and (start := _answer_start(lines)) is not None:
         if is_item and lines[start][0].isspace():
@@ -279,7 +281,7 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 
 
 def _answer_start(lines: list[str]) -> int | None:
-    """Where the final answer begins that lines end in: under a heading, or in their last paragraph."""
+    """The line at which the final answer begins: under a heading, or in the last paragraph."""
     last = _last_paragraph(lines)
     found = None
     for index in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_ANSWER), -1):
@@ -294,7 +296,7 @@ def _answer_start(lines: list[str]) -> int | None:
 
 
 def _last_paragraph(lines: list[str]) -> int:
-    """Where the last paragraph begins; one that ends in a colon goes on in what follows."""
+    """The line at which the last paragraph begins; one that ends in a colon includes the text after it."""
     start = len(lines)
     while True:
         while start and not lines[start - 1].strip():
@@ -313,13 +315,13 @@ def _last_paragraph(lines: list[str]) -> int:
 
 
 def _concludes(lines: list[str], index: int) -> bool:
-    """Whether a paragraph begins at a line that draws the conclusion and puts the answer into a box."""
+    """True if the paragraph at a line draws the conclusion and boxes the answer."""
     is_first = index > 0 and not lines[index - 1].strip()
     return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
-    """The lines of a text in which each mark of a step that stands within a line begins one."""
+    """The lines of a text, with a line break before each step mark that stands within a line."""
     places: list[int] = []
     expected = 1
     for match in outside(marker.finditer(text), formulas(text)):
@@ -344,8 +346,8 @@ def _begins_step(text: str, match: re.Match[str], is_named: bool) -> bool:
 
 
 def _bullets(lines: list[str]) -> list[int]:
-    """Indices of the lines that begin a bullet, where a solution is a list of bullets: at least two, nothing else
-    between them, before them at most a paragraph, behind them at most the end."""
+    """Indices of the lines that begin a bullet, if a solution is a list of at least two, with nothing between them,
+    at most a paragraph before and at most the conclusion after them."""
     matches = [(index, match) for index, line in enumerate(lines) if (match := _BULLET.match(line))]
     if len(matches) < 2:
         return []
@@ -369,8 +371,8 @@ def _bullets(lines: list[str]) -> list[int]:
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
-    """Paragraphs between blank lines; a heading, and one that ends in a colon before maths, code or a list, goes
-    on in the next."""
+    """Paragraphs between blank lines; a heading, and a paragraph ending in a colon before maths, code or a list, is
+    joined to the next."""
     groups: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -396,7 +398,7 @@ def _goes_on(paragraph: str, following: str) -> bool:
 
 
 def _ends_open(text: str) -> bool:
-    """Whether a text ends in a comma, or in a formula without a point in it."""
+    """True if a text ends in a comma, or in a formula without a full stop."""
     if text.endswith(","):
         return True
     blocks = formula_blocks(text)
@@ -404,8 +406,8 @@ def _ends_open(text: str) -> bool:
 
 
 def _by_line(lines: list[str]) -> list[str]:
-    """One step per line; lines within a sentence belong together, and a single line, or one that was wrapped, is
-    split into its sentences."""
+    """One step per line. Lines within a sentence belong together, and a single line, or wrapped text, is split into
+    its sentences."""
     lines = [line for line in lines if line.strip()]
     if _is_wrapped(lines):
         return sentences("\n".join(lines))
@@ -422,7 +424,8 @@ def _by_line(lines: list[str]) -> list[str]:
 
 
 def _is_wrapped(lines: list[str]) -> bool:
-    """Whether lines were broken at a width: no next word would have fitted, and one break is in a sentence."""
+    """True if lines were broken at a width: no next word would have fitted, and some break falls within a
+    sentence."""
     width = max(map(len, lines), default=0)
     if len(lines) < 2 or width < _NARROWEST_WRAP or any("\n" in line for line in lines):
         return False
@@ -432,14 +435,14 @@ def _is_wrapped(lines: list[str]) -> bool:
 
 
 def _is_cut(line: str, after: str) -> bool:
-    """Whether a line break stands within a sentence."""
+    """True if a line break falls within a sentence."""
     return not line.rstrip().rstrip("*_\"')]$").endswith((".", "!", "?", ":", ";")) and bool(
         _SMALL_WORD.match(after)
     )
 
 
 def _continues(step: str, line: str) -> bool:
-    """Whether a line belongs to the step before it: it is indented as code is, a row of a table, or goes on in the
+    """True if a line belongs to the step before it: it is indented code, a table row, or in the middle of a
     sentence."""
     last = step.rpartition("\n")[2]
     if line[0].isspace() and (last[0].isspace() or last.rstrip().endswith((":", "{", "(", "[", ","))):
