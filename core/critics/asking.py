@@ -1,8 +1,8 @@
-"""The questions about a trace, and the judgment that their answers make.
+"""The questions about a trace, and the judgment that their answers add up to.
 
-A critic that is shown all steps and has a verdict on each is asked once offline, once for each step online, and in
-hindsight once for each sub-step. One that has a verdict on the last step alone is asked once for each sub-step in
-every mode, and sees no later one.
+A critic that sees all steps and gives a verdict on each is asked once offline, once per step online, and once per
+sub-step in hindsight. One that gives a verdict on the last step only is asked once per sub-step in every mode, and
+never sees a later step.
 """
 
 from collections import Counter
@@ -28,8 +28,8 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True)
 class Line:
-    """Questions of one sample about the first sub-steps of a trace, so many in each. They are asked one after the
-    other where answers stay in the conversation; else a line has one."""
+    """The questions of one sample, by the number of sub-steps that each shows. If answers stay in the conversation,
+    they are asked one after the other; otherwise a line has a single question."""
 
     sample: int
     counts: tuple[int, ...]
@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Estimate:
-    """About what judging some traces takes."""
+    """The approximate cost of judging some traces."""
 
     traces: int = 0
     calls: int = 0
@@ -48,7 +48,7 @@ class Estimate:
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
-    """How many sub-steps each question shows."""
+    """The number of sub-steps that each question shows."""
     whole = len(trace.substeps)
     if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
         return tuple(range(1, whole + 1))
@@ -66,8 +66,8 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 
 
 def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate:
-    """About what it takes to judge a trace. Tokens are guessed from characters, and from what a critic writes of a
-    step as a rule."""
+    """The approximate cost of judging a trace. Tokens are estimated from characters and from the critic's usual
+    length of an answer per step."""
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
     whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
@@ -84,8 +84,8 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate
 def judgment(
     preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Spent | None = None
 ) -> Judgment:
-    """The share of each label in what the samples `said`, by how many sub-steps were shown: at least one sample for
-    each of `counts`."""
+    """The share of each label among the samples, from `said`, the verdicts by number of sub-steps shown; each of
+    `counts` needs at least one sample."""
     size = len(trace.substeps)
     shares = {count: _shares(samples) for count, samples in said.items()}
     result: StepScores | Hindsight
@@ -107,8 +107,8 @@ def _shares(samples: Sequence[Verdicts]) -> Floats32:
 
 
 def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
-    """A paragraph for each sub-step, in Markdown. In hindsight the one of the whole solution, behind that of when
-    its step was the last where the verdicts differ."""
+    """A Markdown paragraph per sub-step. In hindsight it is from the whole solution; if the verdict given when the
+    step was last differs, its paragraph comes first."""
     size, paragraphs = len(trace.substeps), []
     for place, end in enumerate(trace.step_ends.tolist()):
         name = _name(trace, place)
@@ -132,7 +132,7 @@ def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
 
 
 def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
-    """The label that most samples give to a step, and how many do; of equals the one that was first."""
+    """The label that most samples give to a step, with their number; of equals, the one given first."""
     return Counter(one.labels[place] for one in samples).most_common(1)[0]
 
 

@@ -22,10 +22,10 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Critic(ServedEvaluator):
-    """Judges by what a model writes.
+    """Judges by the text that a model writes.
 
-    Of several samples the share of each verdict is its probability; one sample makes them 0 or 1. A trace without a
-    readable verdict on each step has no judgment: the `tally` says how many.
+    The probability of a verdict is its share among several samples; with one sample it is 0 or 1. A trace without a
+    readable verdict on each step has no judgment, and is counted in `tally`.
     """
 
     client: CriticClient
@@ -41,7 +41,7 @@ class Critic(ServedEvaluator):
 
     @property
     def context(self) -> int | None:
-        """Not known: the server refuses what is too long."""
+        """Unknown: the server refuses inputs that are too long."""
         return None
 
     @property
@@ -70,13 +70,13 @@ class Critic(ServedEvaluator):
         return self.estimate(trace, mode).tokens
 
     def estimate(self, trace: Trace, mode: Mode) -> Estimate:
-        """About what judging a trace takes."""
+        """The approximate cost of judging a trace."""
         return estimate(self._preset, trace, mode, self.client.settings.samples)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """As `ServedEvaluator` has it; raises `UserError` at a trace without a judgment too."""
+        """As in `ServedEvaluator`; also raises `UserError` at a trace without a judgment."""
         for trace, judgment in self.client.judge((trace for trace, _ in encoded), mode, check):
             if judgment is None:
                 raise UserError(
@@ -86,13 +86,13 @@ class Critic(ServedEvaluator):
             yield judgment
 
     def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
-        """A judgment for each trace that has one, in their order; the `tally` has the others."""
+        """Yield the judgments of the traces that have one, in order; `tally` counts the others."""
         return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
 
 
 def open_critic(address: Address) -> Critic:
-    """The critic of an address. The server is asked nothing before the first trace. Raises `UserError` where an
-    option is none, its value cannot be, or the key in the environment cannot be one."""
+    """The critic at an address. Nothing is sent to the server before the first trace. Raises `UserError` on an
+    unknown option, an invalid value, or an invalid key in the environment."""
     settings = read_settings(address)
     three_way = READINGS[settings.preset.reading].three_way
     return Critic(

@@ -27,10 +27,10 @@ from stepsight.core.places import asset
 from stepsight.core.validation import STRICT, ListOf, Record, checked, choice
 
 OWN = "steps"
-"""The preset for models that were made for something else."""
+"""The preset for models that were made for other purposes."""
 
 ENDINGS = (".yaml", ".yml")
-"""Of files that hold a preset."""
+"""Endings of preset files."""
 
 Message = dict[str, str]
 
@@ -49,11 +49,11 @@ def _check_pattern(pattern: str) -> None:
 
 @dataclass(frozen=True, config=STRICT)
 class Preset(Record):
-    """How to speak to a critic.
+    """The way to address a critic.
 
-    `max_tokens` is the longest answer, `written` about how many tokens it writes for a step. `first` is the
-    question about a first step where it differs, and `without_steps` what stands for the steps before it. `strips`
-    is a pattern of what is taken out of steps. A zero `temperature` is that of a critic that is asked once.
+    `max_tokens` is the longest answer, `written` the approximate number of tokens it writes per step. `first` is
+    the question about a first step if it differs, and `without_steps` stands in for the steps before it. `strips`
+    is a pattern removed from steps. A critic that is asked once has `temperature` zero.
     """
 
     version: PositiveInt
@@ -73,12 +73,12 @@ class Preset(Record):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that it says: what a critic's fingerprint rests on."""
+        """SHA-256 of the whole preset, on which a critic's fingerprint rests."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
         """The question about a problem and its first steps. `answers` are those to the same question about fewer
-        steps, where they stay in the conversation."""
+        steps, if they stay in the conversation."""
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):
             begun.append({"role": "user", "content": self._question(problem, steps[:count])})
@@ -86,7 +86,7 @@ class Preset(Record):
         return [*begun, {"role": "user", "content": self._question(problem, steps)}]
 
     def stops(self, count: int) -> list[str]:
-        """What an answer about so many steps ends before."""
+        """The texts before which an answer about this many steps ends."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
 
     def _question(self, problem: str, steps: Sequence[str]) -> str:
@@ -104,14 +104,14 @@ class Preset(Record):
 
 
 def list_presets() -> list[str]:
-    """Their names, our own first."""
+    """The names of the presets, our own first."""
     names = sorted(path.stem for path in asset("critics").glob("*.yaml"))
     return [OWN, *(name for name in names if name != OWN)]
 
 
 @cache
 def read_preset(name: str) -> Preset:
-    """The preset of a name, or of a YAML file. Raises `UserError` where there is none."""
+    """The preset with this name, or in this YAML file. Raises `UserError` if there is none."""
     if name in list_presets():
         return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
     if name.endswith(ENDINGS):
@@ -122,17 +122,17 @@ def read_preset(name: str) -> Preset:
 
 
 def preset_of(model: str) -> str:
-    """The name of the preset that goes with a model of this name, `OWN` where it is no critic that we know."""
+    """The preset for a model of this name, `OWN` if it is no known critic."""
     lower = model.lower()
     known = (name for name in list_presets() if any(part in lower for part in read_preset(name).models))
     return next(known, OWN)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """What stands in braces replaced, in one go: nothing in a value is."""
+    """The text with its placeholders in braces filled in one pass, so that braces within a value stay."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
 def _closed(answer: str) -> str:
-    """An answer as its writer would have ended it: what an answer is stopped at is not part of it."""
+    """An answer with the stop text that ended it, which the server leaves out."""
     return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

@@ -1,7 +1,7 @@
-"""Verdicts out of what a critic answers: strict, since what is guessed is no judgment.
+"""Parsing verdicts from a critic's answer, strictly: a guess is no judgment.
 
-An answer that cannot be read raises `UnreadableError`. So does one that was cut short, or that has another number
-of verdicts than there are steps.
+`UnreadableError` is raised for an answer that cannot be parsed, was cut short, or has another number of verdicts
+than there are steps.
 """
 
 import re
@@ -16,7 +16,7 @@ from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 
 LONGEST = 4000
-"""Characters of a rationale that are kept."""
+"""The number of characters of a rationale that are kept."""
 
 # An answer of more characters is not looked at.
 _MOST = 1_000_000
@@ -32,13 +32,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class UnreadableError(ValueError):
-    """An answer without verdicts; its text says why, in a few words that hold nothing of the answer."""
+    """An answer without verdicts; the message gives the reason and repeats nothing of the answer."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a critic wrote: its `thinking`, where the server sets it apart, and its `text`. `is_cut` says that it
-    was not done."""
+    """A critic's answer: its `thinking`, if the server separates it, and its `text`. `is_cut` is True if it was cut
+    short."""
 
     text: str
     thinking: str = ""
@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The thinking and what follows it, wherever they stand."""
+        """The thinking and the text after it, whichever field they are in."""
         before, mark, after = self.text.rpartition(_THOUGHT)
         before = before.strip().removeprefix(_THINKS)
         return (f"{self.thinking}\n{before}".strip(), after.strip()) if mark else (self.thinking, self.text.strip())
@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """A label and a rationale, "" for none, for each step."""
+    """A label and a rationale, "" for none, per step."""
 
     labels: tuple[Label, ...]
     rationales: tuple[str, ...]
@@ -75,8 +75,8 @@ def _lower(value: object) -> object:
 
 
 def schema(count: int) -> dict[str, Any]:
-    """The JSON schema of an answer with verdicts on so many steps. Each is a key, which fixes their
-    number and order for servers that know no bounds of lists."""
+    """The JSON schema of an answer with verdicts on this many steps. Each step is a key, which fixes their number
+    and order even for servers that support no list bounds."""
     step = {
         "type": "object",
         "properties": {"rationale": {"type": "string"}, "verdict": {"type": "string", "enum": list(LABEL_NAMES)}},
@@ -97,7 +97,7 @@ def _names(count: int) -> list[str]:
 
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
-    """The JSON object that our own prompt asks for, alone, in a fence, or with prose around it."""
+    """The JSON object that our own prompt asks for: bare, in a fence, or surrounded by prose."""
     _, text = answer.parts
     parts = text.split(_FENCE)
     if len(parts) > 3:
@@ -136,10 +136,10 @@ def _told(error: ValidationError) -> str:
 
 
 def read_boxes(answer: Answer, count: int) -> Verdicts:
-    r"""ThinkPRM's: \boxed{correct} or \boxed{incorrect} behind what it writes of a step, in its thinking.
+    r"""ThinkPRM's format: \boxed{correct} or \boxed{incorrect} after its text on a step, within its thinking.
 
-    It may end with the first step that is incorrect. Those behind it then are so too, as for its authors, whose one
-    number for the steps so far is low from there on.
+    It may stop at the first incorrect step. Later steps then count as incorrect too, as for its authors, whose
+    single score for the steps so far stays low from there on.
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
@@ -156,13 +156,13 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
 
 
 def read_conclusion(answer: Answer, count: int) -> Verdicts:
-    """R-PRM's on the last step: "Is the step correct (Yes/No)? X" at its end."""
+    """R-PRM's format, for the last step only: "Is the step correct (Yes/No)? X" at its end."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text), text)
 
 
 def read_judgement(answer: Answer, count: int) -> Verdicts:
-    r"""GenPRM's on the last step: \boxed{Yes} or \boxed{No} in its output."""
+    r"""GenPRM's format, for the last step only: \boxed{Yes} or \boxed{No} in its output."""
     text = "\n".join(part for part in answer.parts if part)
     return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
 
@@ -180,8 +180,8 @@ def _validity(is_right: bool) -> Label:
 
 @dataclass(frozen=True)
 class Reading:
-    """How answers are read. `of_all` says that they have a verdict on every step that was shown, else on the last
-    alone; `three_way` that there is a verdict of redundancy; `keeps` that answers stay in the conversation."""
+    """A way of parsing answers. `of_all` is True if an answer has a verdict on every step shown, rather than on the
+    last; `three_way` if it judges redundancy; `keeps` if answers stay in the conversation."""
 
     read: Callable[[Answer, int], Verdicts]
     of_all: bool
@@ -209,6 +209,6 @@ def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
 
 
 def _clean(text: str) -> str:
-    """A stranger's text that every database and page takes, of `LONGEST` characters at most."""
+    """The critic's text made safe for every database and page, cut to `LONGEST` characters."""
     text = _CONTROL.sub(" ", text.translate(_TEX)).encode("utf-8", "replace").decode().strip()
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

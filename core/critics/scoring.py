@@ -1,8 +1,7 @@
 """Asking a critic: traces in, judgments out.
 
-What cannot be read is no judgment: a trace without a readable verdict on one of its steps is left out, and asked
-about again by whoever looks for what is missing. So is one that the server refuses, as it does where it is longer
-than the model's context.
+A trace without a readable verdict on one of its steps gets no judgment and counts as missing, so that it is asked
+about again. So does a trace that the server refuses, for example because it exceeds the model's context.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +38,7 @@ _REASONS = 8
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of a trace: a judgment, or why there is none."""
+    """The outcome for a trace: a judgment, or the reason for having none."""
 
     spent: Spent
     judgment: Judgment | None = None
@@ -54,9 +53,9 @@ class _Reply:
 
 @dataclass
 class Tally:
-    """What came of the traces that a critic was asked about: `spent` on all calls, those without a verdict
-    included, and why traces have no judgment, with how many and the id of the first; `last` is why the last one
-    has none."""
+    """The outcomes of the traces that a critic was asked about: `spent` on all calls, failed ones included; and for
+    each reason why traces have no judgment, their number and the id of the first. `last` is the reason of the most
+    recent one."""
 
     spent: Spent = _NOTHING
     silent: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -64,7 +63,7 @@ class Tally:
 
     @property
     def unread(self) -> int:
-        """How many traces have no judgment."""
+        """The number of traces without a judgment."""
         return sum(count for count, _ in self.silent.values())
 
     def leave_out(self, trace: Trace, reason: str) -> None:
@@ -78,8 +77,8 @@ class Tally:
 
 
 class CriticClient:
-    """Asks a server about traces, and keeps a `tally`. Safe to use from several threads at once, but for the
-    tally, which then is of them all."""
+    """Asks a server about traces, and keeps a `tally`. Safe to use from several threads at once, which then share
+    the tally."""
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
@@ -92,8 +91,8 @@ class CriticClient:
     def judge(
         self, traces: Iterable[Trace], mode: Mode, check: Check = go_on
     ) -> Iterator[tuple[Trace, Judgment | None]]:
-        """Yield each trace with its judgment, None where it has none, in their order; the `tally` says why. What
-        `check` raises ends it. Raises `UserError` where the server fails, or is none."""
+        """Yield each trace with its judgment, or None if it has none, in order; `tally` has the reasons. An
+        exception raised by `check` ends it. Raises `UserError` if the server fails or is not there."""
 
         async def ask(trace: Trace) -> _Outcome:
             try:
@@ -110,11 +109,11 @@ class CriticClient:
             yield trace, outcome.judgment
 
     def close(self) -> None:
-        """Cancel what is under way."""
+        """Cancel the requests in flight."""
         self.server.close()
 
     def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
-        """The traces, before the first of which the server is tried."""
+        """The traces; before the first one, the server is probed."""
         for trace in traces:
             if not self._is_tried:
                 self.server.now(self._try())
@@ -122,7 +121,7 @@ class CriticClient:
             yield trace
 
     async def _try(self) -> None:
-        """Find out how the server is to be asked, by a question that says nothing of any trace."""
+        """Probe which kind of request the server accepts, with a question that contains nothing of any trace."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
@@ -170,7 +169,7 @@ class CriticClient:
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Spent]]:
-        """The verdicts by how many sub-steps were shown, or why there are none, each with what it took."""
+        """The verdicts by number of sub-steps shown, or the reason for having none, each with its cost."""
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Spent]] = {}
         answers: list[str] = []
@@ -186,7 +185,7 @@ class CriticClient:
         return found
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
-        """A request for one answer about so many steps."""
+        """A request for one answer about this many steps."""
         critic = self.settings
         body: dict[str, Any] = {
             "model": critic.address.model,
@@ -215,7 +214,7 @@ def _response_format(form: str, count: int) -> dict[str, Any]:
 
 
 def _reply(value: object) -> _Reply:
-    """What stands in an answer of OpenAI's shape; of any other, nothing."""
+    """The content of an answer in OpenAI's shape; empty for any other shape."""
     usage = value.get("usage") if isinstance(value, dict) else None
     spent = Spent(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
     choices = value.get("choices") if isinstance(value, dict) else None

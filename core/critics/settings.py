@@ -1,4 +1,4 @@
-"""What a critic is asked with, as its address has it.
+"""The settings of a critic, as given in its address.
 
     critic:http://HOST:8000/v1#MODEL
     critic:http://HOST:8000/v1#launch/ThinkPRM-7B,samples=4
@@ -21,7 +21,7 @@ _KEPT = ("preset", "samples", "temperature", "max_tokens")
 _OPTIONS = (*_KEPT, "schema", "requests", "timeout")
 
 SCHEMAS = ("auto", "yes", "no")
-"""Whether the server is asked to hold the critic to a JSON schema; auto tries it once."""
+"""Whether the server is asked to constrain the critic to a JSON schema; auto tries it once."""
 
 # That of a critic without one of its own that is asked more than once: at 0 all samples would be the same.
 _WARM = 0.7
@@ -33,8 +33,8 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Settings:
-    """`samples` answers to each question are drawn at the `temperature`, of `max_tokens` each at most; at most
-    `requests` are asked for at once, and each may take `timeout` seconds."""
+    """`samples` answers to each question are drawn at `temperature`, of at most `max_tokens` each; at most
+    `requests` are in flight at once, each with a limit of `timeout` seconds."""
 
     address: Address
     preset_name: str
@@ -51,7 +51,7 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """The address with the options in one order, so that two who are the same have one name."""
+        """The address with its options in a fixed order, so that equal settings have equal names."""
         options = {name: self.address.options[name] for name in _KEPT if name in self.address.options}
         if self.preset_name == preset_of(self.address.model):
             options.pop("preset", None)
@@ -64,14 +64,14 @@ class Settings:
 
     @property
     def fingerprint(self) -> str:
-        """Of the server, the model, every word that it is asked, and how it answers."""
+        """A hash of the server, the model, every word of the questions, and the way of answering."""
         parts = [_VERSION, self.address.url, self.address.model, self.preset.digest]
         parts += [self.samples, self.temperature, self.max_tokens]
         return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
 
 
 def read_settings(address: Address) -> Settings:
-    """What the options of an address say. Raises `UserError` where one is none, or its value cannot be."""
+    """The settings from the options of an address. Raises `UserError` on an unknown option or an invalid value."""
     address.check_options(_OPTIONS)
     options = address.options
     name = options.get("preset") or preset_of(address.model)
@@ -102,7 +102,8 @@ def read_settings(address: Address) -> Settings:
 
 
 def with_options(spec: str, options: dict[str, object]) -> str:
-    """The address with more options, which win over its own; None is none. Raises as `parse_address` does."""
+    """The address with further options, which override its own; those that are None are ignored. Raises as
+    `parse_address` does."""
     address = parse_address(spec)
     given = {name: f"{value}" for name, value in options.items() if value is not None}
     return str(replace(address, options=dict(address.options) | given))

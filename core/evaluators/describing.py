@@ -1,4 +1,4 @@
-"""Describing a fetched evaluator by loading it once, as pages and lists show it while it is not in memory."""
+"""Describing a fetched evaluator by loading it once, for pages and lists that show it while it is not in memory."""
 
 import time
 
@@ -12,7 +12,8 @@ from stepsight.core.models.placement import Placement
 
 
 def describe_fetched(fetched: Fetched, place: Placement) -> Description:
-    """What it is with its weights at `place`; kept beside it. Raises `UserError` where it cannot be loaded."""
+    """The description of an evaluator with its weights at `place`, stored beside it. Raises `UserError` if it
+    cannot be loaded."""
     place = resolved(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)
     if kept is not None:

@@ -35,16 +35,15 @@ def load_evaluator(
     dtype: torch.dtype | str | None = None,
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
-    """Load a shipped evaluator by name, a folder in any of the formats, or a model from a hub by its id;
-    `equations` is the one that has no folder, and an address (see `core.servers.address`) leads to one behind a
-    server, where `device`, `dtype` and `device_map` are the server's.
+    """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
+    `equations` needs no folder. An address (see `core.servers.address`) leads to an evaluator behind a server,
+    where `device`, `dtype` and `device_map` are the server's.
 
-    `dtype` is the type of the weights in memory; None is the one in which they are stored where the device computes
-    it well, else float32 (see `core.models.dtypes`). Where it is not float32 it is part of the name and of the
-    fingerprint, since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and wins
-    over `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` where there is
-    no such evaluator or device, its format is not known, or a file, tensor or token is missing, damaged or
-    misshapen.
+    `dtype` is the type of the weights in memory; None keeps the stored one if the device computes it well, else
+    takes float32 (see `core.models.dtypes`). A type other than float32 is part of the name and of the fingerprint,
+    since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and overrides `device`
+    (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` if there is no such evaluator
+    or device, its format is unknown, or a file, tensor or token is missing, damaged or misshapen.
     """
     if str(spec) == EQUATIONS:
         # It brings SymPy.
@@ -86,8 +85,8 @@ def load_evaluator(
 def _identity(
     checkpoint: Checkpoint, kind: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: str
 ) -> Callable[[], str]:
-    """What gives the fingerprint of an evaluator that was loaded: of a small one at once, of a large one when it is
-    first asked for, and then only of the files that it was loaded from."""
+    """The function that gives a loaded evaluator's fingerprint: computed at once for a small one, on first request
+    for a large one, and only while its files are the ones it was loaded from."""
     attention = str(checkpoint.card.get("attention"))
     # Weights that others wrote can be read in more than one way.
     more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
@@ -108,7 +107,7 @@ def _identity(
 
 
 def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
-    """What tells whether the files of a checkpoint are still the same."""
+    """A value that changes whenever the files of a checkpoint do."""
     files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
     found = [path.stat() for path in files if path.exists()]
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]

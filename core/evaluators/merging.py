@@ -1,4 +1,4 @@
-"""Writing an adapter of ours and its base as one evaluator, which needs neither."""
+"""Writing an adapter and its base as one evaluator, which needs neither."""
 
 import os
 import shutil
@@ -17,10 +17,10 @@ from stepsight.core.models.location import evaluator_folder
 
 
 def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
-    """Write the evaluator of an adapter to `output`, with weights of that type; returns it.
+    """Write the evaluator of an adapter to `output`, with weights of the given type, and return it.
 
-    In float32 its scores are the adapter's. Raises `UserError` where it is no adapter of ours, the folder holds
-    something, or it cannot be written; then nothing is left.
+    In float32 its scores equal the adapter's. Raises `UserError` if it is not an adapter of ours, the folder is not
+    empty, or it cannot be written; nothing is left behind then.
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)

@@ -3,13 +3,14 @@
     vllm:http://HOST:8000/v1#MODEL
     vllm:http://HOST:8000/v1#MODEL,tokenizer=FOLDER,requests=64
 
-What describes the model, its config, tokenizer and stepsight.json, is read from the `tokenizer` that the address
-names, else from the folder or the hub's repository that MODEL names, else from the one that the server says it was
-loaded from. Token ids are sent, never text.
+The model's description, its config, tokenizer and stepsight.json, is read from the `tokenizer` in the address, else
+from the folder or hub repository called MODEL, else from the path that the server says it loaded. Token ids are
+sent, never text.
 
-A server that classifies tokens is asked once for each input, as a local model is; a language model that answers
-with one of two tokens, once for each step, whose prefixes the server keeps in its cache. Which of the two a server
-does, whether its numbers are logits, and whether it lets tokens see later ones, is tried out when it is opened.
+A server that classifies tokens gets one request per input, as a local model would. A language model that answers
+with one of two tokens gets one per step, and the server keeps their shared prefixes in its cache. Opening an
+evaluator probes which of the two a server does, whether its numbers are logits, and whether its attention sees
+later tokens.
 """
 
 import hashlib
@@ -67,15 +68,15 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
 @dataclass(frozen=True)
 class _Classes:
-    """A server that gives logits of `columns` classes, of which `rows` stand for neg, neu and pos; or, where it
-    cannot do otherwise, their probabilities."""
+    """A server that returns logits of `columns` classes, of which `rows` stand for neg, neu and pos, or their
+    probabilities if it can return nothing else."""
 
     columns: int
     rows: Rows
     logits: bool = True
 
     def probabilities(self, values: Floats32) -> Floats32:
-        """Of neg, neu and pos, shape (n, 3), for what the server gave, shape (n, columns)."""
+        """Probabilities of neg, neu and pos, shape (n, 3), from the server's numbers, shape (n, columns)."""
         absent = -np.inf if self.logits else 0.0
         numbers = np.full((len(values), len(Label)), absent)
         for label, column in enumerate(self.rows):
@@ -88,14 +89,14 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _Answers:
-    """A server of a language model, asked for the `tokens` wrong and right; over the `whole` vocabulary, the
-    probability of the latter is the validity."""
+    """A server of a language model, asked for the `tokens` wrong and right; with `whole`, the probability of the
+    latter over the whole vocabulary is the validity."""
 
     tokens: tuple[int, int]
     whole: bool
 
     def probabilities(self, likely: list[float]) -> Floats32:
-        """Of neg, neu and pos, shape (1, 3), by how likely both tokens are, as logarithms."""
+        """Probabilities of neg, neu and pos, shape (1, 3), from the log-probabilities of both tokens."""
         wrong, right = likely
         if self.whole:
             valid = float(np.exp(right))
@@ -105,8 +106,8 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VllmEvaluator(ServedEvaluator):
-    """Asks a vLLM server what it makes of the tokens of a trace. `identity` is its fingerprint: of the model's
-    name, format, template and tokenizer, since the weights cannot be seen."""
+    """Asks a vLLM server to judge the tokens of a trace. `identity` is a fingerprint of the model's name, format,
+    template and tokenizer, since the weights cannot be seen."""
 
     server: Server
     model: ServedModel
@@ -138,7 +139,7 @@ class VllmEvaluator(ServedEvaluator):
         )
 
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of the whole trace. Raises `UserError` where it is longer than the server reads."""
+        """Token ids of the whole trace. Raises `UserError` if it is longer than the server accepts."""
         encoded = self.encoder.encode(trace)
         if self.longest is not None and len(encoded) > self.longest:
             raise UserError(
@@ -163,7 +164,7 @@ class VllmEvaluator(ServedEvaluator):
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        """As `mode_inputs`; of a language model, whose answer comes after an input, one for each sub-step."""
+        """As `mode_inputs`; for a language model, whose answer follows its input, one input per sub-step."""
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
@@ -179,10 +180,10 @@ class VllmEvaluator(ServedEvaluator):
 
 
 def open_served(address: Address) -> VllmEvaluator:
-    """The evaluator of an address. Asks the server what it serves and tries it with a short trace.
+    """The evaluator at an address. Asks the server for its models and tries the one meant with a short trace.
 
-    Raises `UserError` where the server is not there, has no such model, or does not serve it in a way that its
-    format can be read from; and where its tokenizer is not to be had, or another one.
+    Raises `UserError` if the server does not respond, lacks the model, or does not serve it in a way that its
+    format can use, and if its tokenizer is missing or another one.
     """
     address.check_options({TOKENIZER_OPTION, REQUESTS_OPTION})
     server = Server(address.url, at_once=_requests(address))
@@ -227,7 +228,7 @@ def _requests(address: Address) -> int:
 
 
 def _describing(address: Address, model: ServedModel) -> Checkpoint:
-    """What describes the model, without weights. Raises `UserError` where it is not to be had."""
+    """The model's description, without weights. Raises `UserError` if it cannot be obtained."""
     named_here = address.options.get(TOKENIZER_OPTION)
     reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
     for spec in [named_here] if named_here else [address.model, model.root]:
@@ -250,8 +251,8 @@ def _describing(address: Address, model: ServedModel) -> Checkpoint:
 
 
 def _check_tokenizer(server: Server, address: Address, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raises `UserError` where the server knows tokens by other ids than we do. How it cuts a text into tokens does
-    not matter: it gets none."""
+    """Raises `UserError` if the server's token ids differ from ours. Its way of tokenizing text does not matter,
+    since it gets none."""
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
     if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
         raise UserError(
@@ -277,7 +278,8 @@ def _identity(
     *,
     causal: bool,
 ) -> str:
-    """What is known of it. A language model served as a classifier is the same one."""
+    """The description by which the evaluator is identified. A language model served as a classifier is the same
+    one."""
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
     tokenizer = hashlib.sha256((checkpoint.folder / TOKENIZER).read_bytes()).hexdigest()
@@ -301,7 +303,7 @@ _CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
     token_classification.NAME: token_classification.classes,
     stepsight.NAME: _own_rows,
 }
-"""Formats whose heads have classes: how many, and which stand for neg, neu and pos."""
+"""Formats whose heads have classes: their number, and the ones that stand for neg, neu and pos."""
 
 _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
     math_shepherd.NAME: lambda checkpoint: math_shepherd.answers(checkpoint, checkpoint.size("vocab_size")),
@@ -314,7 +316,7 @@ _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
 def _tried(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
-    """How the server's answers are read, and whether it is causal."""
+    """The way of reading the server's answers, and whether it is causal."""
     if kind.NAME not in (*_CLASSES, *_ANSWERS):
         readable = ", ".join([*_CLASSES, *_ANSWERS])
         raise UserError(
@@ -351,7 +353,7 @@ def _tried(
 
 
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
-    """The classes of the server's model. Raises `ServerError` where it has another number of them."""
+    """The number of classes of the server's model. Raises `ServerError` if it is not the expected one."""
     found = values.shape[1]
     if kind.NAME in _ANSWERS:
         if softmax_of(checkpoint) == Softmax.VOCABULARY:
@@ -369,8 +371,8 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
 
 
 def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
-    """The rows at the positions `reads` of an input, of what the server gave: a row for each token, or for each
-    that ends a step. Raises `ServerError` where it is neither."""
+    """The rows at the positions `reads` of an input, from the server's rows: one per token, or one per token that
+    ends a step. Raises `ServerError` if they are neither."""
     if len(rows) == len(ids):
         return rows[reads]
     ends = np.zeros(0, np.int64)
@@ -387,8 +389,8 @@ def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> F
 def _is_causal(
     server: Server, model: ServedModel, checkpoint: Checkpoint, encoded: Encoded, whole: Floats32
 ) -> bool:
-    """Whether later tokens leave what the server says of earlier ones as it is. Where it gives no row for each
-    token, the format is one of causal models. Raises `ServerError` where stepsight.json says otherwise."""
+    """True if later tokens do not change the server's numbers for earlier ones. If it returns no row per token, the
+    format is one of causal models. Raises `ServerError` if stepsight.json says otherwise."""
     if len(whole) != len(encoded.ids):
         return True
     start = encoded.ids[: int(encoded.ends[0]) + 1].tolist()
@@ -408,13 +410,13 @@ def _is_causal(
 
 
 def _are_probabilities(values: Floats32) -> bool:
-    """Whether the numbers of each token are shares of one, or its only one is a share."""
+    """True if the numbers of each token sum to one, or its only number lies between 0 and 1."""
     shares = bool(((values >= 0) & (values <= 1)).all())
     return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
 
 
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:
-    """Along the last axis; in double precision until the end."""
+    """Softmax along the last axis, in double precision until the end."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     shares: Floats32 = (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
     return shares

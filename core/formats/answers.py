@@ -1,4 +1,4 @@
-"""Answer tokens: heads made of the rows that a language model's head has for its words for right and wrong."""
+"""Answer tokens: heads made of a language model's output rows for its words for right and wrong."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,7 +20,8 @@ _HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 class Softmax(StrEnum):
-    """What the probability of the token for right is taken over: the two answers, or the whole vocabulary."""
+    """The set over which the probability of the token for right is normalised: the two answers, or the whole
+    vocabulary."""
 
     ANSWERS = "answers"
     VOCABULARY = "vocabulary"
@@ -31,7 +32,7 @@ def has_language_head(checkpoint: Checkpoint) -> bool:
 
 
 def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
-    """Raises `UserError` where the config is not a language model's; `kind` is the format's name in words."""
+    """Raises `UserError` if the config is not a language model's; `kind` names the format in words."""
     if not has_language_head(checkpoint):
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
@@ -41,7 +42,7 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
-    """Rows of the language model's head, or of the embedding where it is that. Raises `UserError`."""
+    """Rows of the language model's head, or of the embedding if the two are tied. Raises `UserError`."""
     return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
 
 
@@ -51,9 +52,8 @@ def head_name(checkpoint: Checkpoint) -> str:
 
 
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
-    """The ids of the tokens for wrong and right that the card names, or that are meant where it does not: by their
-    number, or as texts, of which the last token counts. Raises `UserError` where nothing names them, or the weights
-    do not know them."""
+    """The ids of the tokens for wrong and right, from the card or else the format's default: given as numbers, or
+    as texts whose last token counts. Raises `UserError` if nothing names them, or the weights lack them."""
     tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
         raise UserError(

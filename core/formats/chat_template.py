@@ -1,7 +1,7 @@
-"""A stranger's chat template, rendered in a process of its own: `python -m stepsight.core.formats.chat_template`.
+"""A third party's chat template, rendered in a separate process: `python -m stepsight.core.formats.chat_template`.
 
-Transformers' sandbox keeps a template from files and from Python's insides, but not from calculating for ever or
-asking for all the memory there is. A process can be given bounds, and ended.
+Transformers' sandbox keeps a template away from files and Python's internals, but does not keep it from computing
+for ever or requesting all memory. A process can be limited, and ended.
 """
 
 import json
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 5
-"""Of processor time, after Transformers is loaded; the templates of public models take a hundredth."""
+"""Processor time after Transformers is loaded; the templates of public models take a hundredth of it."""
 MEMORY = 500_000_000
-"""Bytes that a template may need beside what Transformers takes."""
+"""Bytes that a template may use beyond those of Transformers itself."""
 
 LONGEST = 1_000_000
-"""Characters of a chat."""
+"""The longest chat, in characters."""
 
 # Loading Transformers takes seconds, on a busy machine many.
 _PATIENCE = 120
@@ -28,11 +28,11 @@ _KEPT = 64
 
 
 class TemplateError(ValueError):
-    """What a template does instead of rendering a chat, in words."""
+    """Raised if a template does not render a chat; the message says what it did instead."""
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """The text of a chat by a template, which finds `names` beside the messages. Raises `TemplateError`."""
+    """The text of a chat by a template, which sees `names` beside the messages. Raises `TemplateError`."""
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 
@@ -69,8 +69,7 @@ def _render(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bound(seconds: int, memory: int) -> None:
-    """Bound what this process may still take, where the system can; elsewhere whoever asks waits no longer than
-    `_PATIENCE`."""
+    """Limit the resources of this process, if the system can; elsewhere the caller waits at most `_PATIENCE`."""
     try:
         import resource
     except ImportError:

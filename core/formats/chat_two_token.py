@@ -36,7 +36,7 @@ _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: nothing in its config tells it from a language model that judges nothing."""
+    """Never: its config does not tell it from that of an ordinary language model."""
     return False
 
 
@@ -65,7 +65,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def answers(checkpoint: Checkpoint) -> list[int]:
-    """`answer_ids`, which are those of + and - unless stepsight.json names others."""
+    """`answer_ids`, by default those of + and -."""
     return answer_ids(checkpoint, _ANSWERS)
 
 

@@ -71,8 +71,8 @@ class EnsembleHead(Ensemble):
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
 
     def spread(self, hidden: Tensor) -> Tensor:
-        """As ActPRM's training measures it: the standard deviation with one less than the number of heads; 0 of a
-        single head."""
+        """The standard deviation over heads as ActPRM's training measures it, with one less than their number in
+        the denominator; 0 for a single head."""
         values = torch.sigmoid(self.values(hidden))
         return values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 
@@ -113,7 +113,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _inner_width(checkpoint: Checkpoint) -> int:
-    """The width of the layers between, which no config names; 128 where the weights do not tell either."""
+    """The width of the inner layers, which no config names; 128 if the weights do not tell it either."""
     name = f"score.model.{_LAYERS[0]}.bias"
     shape = checkpoint.shape(name)
     return shape[-1] if shape else 128

@@ -1,4 +1,4 @@
-"""The protocol of a checkpoint format: recognising a folder in it, its prompt template, and loading it."""
+"""The protocol of a checkpoint format: recognising a folder, its prompt template, and loading it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A backbone with the head that makes three logits of its hidden states, or of a `mixture` of its layers'.
+    """A backbone with the head that turns its hidden states, or a `mixture` of its layers', into three logits.
 
-    `rows` are the checkpoint's classes that they stand for, `reading` what else the scores depend on and neither
-    weights nor template tell.
+    `rows` are the checkpoint's classes in the order neg, neu, pos. `reading` names whatever else the scores depend
+    on besides weights and template.
     """
 
     backbone: "PreTrainedModel"
@@ -30,20 +30,20 @@ class Loaded:
 
 
 class CheckpointFormat(Protocol):
-    """A module of this package. One whose inputs are more than a template can say has a kind of `Encoder` of
-    its own, as `ENCODER`."""
+    """A module of this package. If a template cannot express its inputs, it has its own kind of `Encoder` as
+    `ENCODER`."""
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
-        """Whether the folder is in this format, by its config alone."""
+        """True if the config alone shows that the folder is in this format."""
         ...
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        """The values of a `PromptTemplate` that hold where stepsight.json names no others. Raises `UserError`."""
+        """The values of a `PromptTemplate` that apply unless stepsight.json overrides them. Raises `UserError`."""
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        """Raises `UserError` naming what is missing, misshapen or of another format."""
+        """Load the folder. Raises `UserError` naming a part that is missing, misshapen or of another format."""
         ...

@@ -73,14 +73,14 @@ class LogRatioEncoder(Encoder):
         return Encoded(np.asarray(ids, dtype=np.int64), reads, reads)
 
     def opening(self) -> tuple[int, int]:
-        """The last added token of the prompt, and how many tokens there are from it to the solution."""
+        """The last added token of the prompt, and the number of tokens from it to the solution."""
         last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
         texts = [part for part in self._prompt[last + 1 :] if isinstance(part, str)]
         tokens = self._pieces.encode(texts, [False] * len(texts))
         return cast(int, self._prompt[last]), 1 + sum(map(len, tokens))
 
     def _ids(self, trace: Trace, solution: str) -> list[int]:
-        """The tokens of prompt and solution, as of one text."""
+        """The tokens of prompt and solution as one text."""
         problem = self.template.problem_text(trace.problem)
         parts = [part.replace("{problem}", problem) if isinstance(part, str) else part for part in self._prompt]
         if isinstance(parts[-1], str):
@@ -93,7 +93,7 @@ class LogRatioEncoder(Encoder):
 
 
 class LogRatio(nn.Module):
-    """A language model and its reference, seen as a backbone of one hidden number: the sum of the differences of
+    """A language model and its reference as a backbone with one hidden number: the cumulative difference of
     log-probabilities from the solution's first token on, in float32."""
 
     _no_split_modules: ClassVar[list[str]] = []
@@ -136,7 +136,7 @@ ENCODER = LogRatioEncoder
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: nothing in its config tells it from a language model that judges nothing."""
+    """Never: its config does not tell it from that of an ordinary language model."""
     return False
 
 
@@ -190,7 +190,7 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
-    """Raises `UserError` where a token has another number in the reference, or none: both read the same numbers."""
+    """Raises `UserError` if a token's id differs in the reference or is missing there: both read the same ids."""
     own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
     others = reference.tokenizer.get_vocab() if there else {}
@@ -203,7 +203,7 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
-    """The first token in a text that was added to the tokenizer."""
+    """The first token of a text that was added to the tokenizer's vocabulary."""
     added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

@@ -68,7 +68,7 @@ ENCODER = MaskedTokensEncoder
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: nothing in its config tells it from a language model that judges nothing."""
+    """Never: its config does not tell it from that of an ordinary language model."""
     return False
 
 

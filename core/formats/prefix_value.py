@@ -49,7 +49,7 @@ ENCODER = PrefixEncoder
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is not known."""
+    """Never: its config is unknown."""
     return False
 
 

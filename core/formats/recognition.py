@@ -1,4 +1,4 @@
-"""The checkpoint formats there are, and which of them a folder is in."""
+"""The list of checkpoint formats, and the recognition of a folder's format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ FORMATS = cast(
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     """The format that stepsight.json names, else the one that the config shows.
 
-    Raises `UserError` where there is none of that name, or the config shows none.
+    Raises `UserError` if the name is unknown, or the config shows none.
     """
     named = checkpoint.card.get("format")
     names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
@@ -77,13 +77,13 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
 
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
-    """The name of the format; LLaDA's backbones with a head of ours have their own."""
+    """The name of the format; a LLaDA backbone with a head of ours has its own."""
     return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
 
 
 @dataclass(frozen=True)
 class Card:
-    """What stepsight.json says over its format's own words, and the encoder of both."""
+    """The values of stepsight.json that override the format's own, and the encoder that results."""
 
     template: PromptTemplate
     thresholds: Thresholds
@@ -92,8 +92,8 @@ class Card:
 
 
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """The card of a checkpoint in a format. Raises `UserError`, which names the folder, where it says what cannot
-    be, or the tokenizer is not to be had."""
+    """The card of a checkpoint in a format. Raises `UserError` naming the folder if a value is invalid or the
+    tokenizer is missing."""
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
@@ -106,7 +106,8 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
 
 
 def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The object of a key of stepsight.json, empty where it has none. Raises `UserError` where it is no object."""
+    """The object under a key of stepsight.json, empty if it has none. Raises `UserError` if the value is not an
+    object."""
     value = card.get(key, {})
     if not isinstance(value, dict):
         raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")

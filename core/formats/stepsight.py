@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "stepsight"
 
 HEADS = ("score.weight", "score_head.weight", "model.score.weight")
-"""Names that a score head goes by."""
+"""Tensor names of a score head."""
 _MIXTURE = "mixture.weight"
 
 
@@ -51,7 +51,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def read_layers(checkpoint: Checkpoint) -> Layers:
-    """What the head reads, by stepsight.json. Raises `UserError` where that makes no sense."""
+    """The layers that the head reads, from stepsight.json. Raises `UserError` if the value makes no sense."""
     head = checkpoint.card.get("head", {})
     layers = head.get("layers", LAST) if isinstance(head, dict) else head
     if layers in (LAST, MIXTURE) or (isinstance(layers, int) and not isinstance(layers, bool) and layers > 0):

@@ -94,7 +94,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    """How many classes there are, and which stand for neg, neu and pos. Raises `UserError` where that is not
+    """The number of classes, and the ones that stand for neg, neu and pos. Raises `UserError` if that is not
     clear."""
     try:
         words = class_words(checkpoint.config)
@@ -104,7 +104,7 @@ def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
-    """The one linear layer that Transformers' decoders have after their backbone; None where the weights have
+    """The single linear layer that Transformers' decoders have after their backbone; None if the weights have
     another head."""
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
@@ -113,7 +113,7 @@ def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear |
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
-    """The words of stepsight.json for the classes, else those of the config."""
+    """The names of the classes in stepsight.json, else in the config."""
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
         raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
@@ -137,7 +137,7 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
 
 
 def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
-    """The layers after the model's backbone, with the rows of the last as neg, neu and pos."""
+    """The layers after the model's backbone, with the rows of the last in the order neg, neu, pos."""
     parts = [
         (name, part)
         for name, part in model.named_children()
@@ -156,8 +156,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
 
 
 def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
-    """Set the mask that the backbone has in its config. Raises `UserError` where stepsight.json asks for
-    another."""
+    """Set the backbone's attention mask from its config. Raises `UserError` if stepsight.json asks for another."""
     attention = checkpoint.card.get("attention")
     try:
         causal = not looks_ahead(backbone)
@@ -171,7 +170,7 @@ def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Non
 
 @torch.inference_mode()
 def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded) -> None:
-    """Raises `UserError` where backbone and head together do not compute what the model does."""
+    """Raises `UserError` if backbone and head together do not compute what the model does."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
@@ -193,9 +192,9 @@ def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
 
 
 def class_words(config: Mapping[str, Any]) -> list[str]:
-    """The words of a config.json for its classes, by number: `id2label`, else `label2id`, else LABEL_0, LABEL_1, …
+    """The names of the classes in a config.json, by number: `id2label`, else `label2id`, else LABEL_0, LABEL_1, …
 
-    Raises `UserError` where they are not numbered from 0.
+    Raises `UserError` if they are not numbered from 0.
     """
     names, numbers = config.get("id2label"), config.get("label2id")
     try:
@@ -216,8 +215,8 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 def class_rows(words: Sequence[object]) -> Rows:
     """The class of each of neg, neu and pos.
 
-    `words` are one per class: LABEL_0, neg, wrong, 0, -, good and the like; a single one is right, whatever its
-    word. Raises `UserError` where they leave open which class is which, or are more than three.
+    `words` has one name per class: LABEL_0, neg, wrong, 0, -, good and the like; a single class is right, whatever
+    its name. Raises `UserError` if the names leave open which class is which, or there are more than three.
     """
     listed = ", ".join(repr(word) for word in words)
     if len(words) not in (1, 2, 3):

@@ -35,7 +35,7 @@ NAME = "two-token"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: nothing in its config tells it from a language model that judges nothing."""
+    """Never: its config does not tell it from that of an ordinary language model."""
     return False
 
 

@@ -1,9 +1,9 @@
-"""A copy of a whole store as one file, made while the store is in use.
+"""Copying a whole store into one file while the store is in use.
 
 A backup is a SQLite file with the tables of a store, whichever database the store is on, so that it can be restored
-to either and looked into without us. From SQLite it is made by SQLite's own online copying, from PostgreSQL row by
-row within one snapshot; `pg_dump` is not always there, and what it writes only another PostgreSQL can read. Logins
-are in it as well as digests of passwords, so that only its owner can read it.
+to either and inspected without StepSight. From SQLite it is made by SQLite's online backup, from PostgreSQL row by
+row within one snapshot, since `pg_dump` is not always available and only another PostgreSQL can read its output. It
+holds logins and password digests, so only its owner can read it.
 """
 
 import hashlib
@@ -36,17 +36,17 @@ _ONE_STATEMENT = {"render_nulls": True}
 
 
 def tables() -> list[Table]:
-    """The tables of a store, each after those that it refers to."""
+    """The tables of a store, each after those it refers to."""
     return list(Base.metadata.sorted_tables)
 
 
 def count_rows(session: Session) -> dict[str, int]:
-    """How many rows each table has."""
+    """The number of rows of each table."""
     return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables()}
 
 
 def copy_rows(source: Session, target: Session) -> None:
-    """Copy every row into a store that has none, within the transactions of both."""
+    """Copy every row into an empty store, within the transactions of both."""
     for table in tables():
         rows = source.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": _BATCH})
         for part in rows.mappings().partitions():
@@ -56,17 +56,17 @@ def copy_rows(source: Session, target: Session) -> None:
 
 
 def remove_rows(session: Session) -> None:
-    """Remove every row of a store on PostgreSQL, logs that refuse deletion included."""
+    """Remove every row of a store on PostgreSQL, including logs that refuse deletion."""
     session.execute(text(f"TRUNCATE {', '.join(table.name for table in tables())} RESTART IDENTITY"))
 
 
 def differences(counts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
-    """The tables that do not have as many rows in both."""
+    """The tables with different numbers of rows."""
     return sorted(name for name in {*counts, *others} if counts.get(name) != others.get(name))
 
 
 def _set_counters(session: Session) -> None:
-    """Have PostgreSQL give new rows ids above those that were copied; SQLite does so by itself."""
+    """Have PostgreSQL number new rows after the copied ones; SQLite does so by itself."""
     if session.get_bind().dialect.name != "postgresql":
         return
     for table in tables():
@@ -86,7 +86,7 @@ _DAMAGED = "Use another backup; this file is not what was written."
 
 @dataclass(frozen=True)
 class Content:
-    """`rows` of a table, and the SHA-256 of them in the order of their key."""
+    """The number of `rows` of a table, and their SHA-256 in the order of their key."""
 
     rows: int
     sha256: str
@@ -94,7 +94,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Manifest:
-    """`source` is what kind of database the store was on, `revision` that of its schema."""
+    """`source` is the kind of database that the store was on, `revision` that of its schema."""
 
     made: str
     source: str
@@ -107,7 +107,7 @@ class Manifest:
 
 
 def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
-    """Note in a database what it holds."""
+    """Write the manifest of a database into it."""
     made = datetime.now(UTC).replace(microsecond=0).isoformat()
     manifest = Manifest(made, source, _revision(database), read_contents(database))
     text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
@@ -118,7 +118,8 @@ def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
 
 
 def check_backup(path: Path) -> Manifest:
-    """Read a backup from end to end against its manifest. Raises `UserError` where it is none, or is damaged."""
+    """Read a backup from end to end and compare it with its manifest. Raises `UserError` if it is not a backup or
+    is damaged."""
     try:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
@@ -136,7 +137,7 @@ def check_backup(path: Path) -> Manifest:
 
 
 def check_database(database: sqlite3.Connection) -> None:
-    """Raises `sqlite3.DatabaseError` where the file's structure is broken or a row refers to none."""
+    """Raises `sqlite3.DatabaseError` if the file's structure is broken or a row refers to a missing one."""
     (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
@@ -145,7 +146,7 @@ def check_database(database: sqlite3.Connection) -> None:
 
 
 def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
-    """What each table of a store holds; the search index is made of the others."""
+    """The content of each table of a store; the search index is left out, since it derives from the others."""
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     tables = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
     return {name: _content(database, name) for name in tables}
@@ -193,10 +194,10 @@ class Backup:
 
 
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
-    """Write a backup and check it: that it is sound, and has as many rows as the store had at that moment.
+    """Write a backup, then check that it is sound and has as many rows as the store had at that moment.
 
-    Others may read and write meanwhile; what they write after the start is not in it. Raises `UserError` where the
-    file is there already unless `force` is given, or cannot be written.
+    Others may read and write meanwhile; writes after the start are not included. Raises `UserError` if the file
+    exists and `force` is not given, or if it cannot be written.
     """
     path = Path(path)
     _refuse_itself(store, path)
@@ -225,7 +226,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def raw(session: Session) -> sqlite3.Connection:
-    """The driver's own connection of a session on SQLite."""
+    """The driver's own connection behind a session on SQLite."""
     connection: Any = session.connection().connection.driver_connection
     assert isinstance(connection, sqlite3.Connection)
     return connection

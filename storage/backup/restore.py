@@ -1,7 +1,7 @@
-"""Putting a backup in the place of a store's content.
+"""Replacing a store's content with a backup.
 
-A store on SQLite gets the pages of the backup in one transaction of SQLite's own, and its file stays the same one:
-a server that has it open goes on with what was restored, or, if the power goes, with what was there before.
+A store on SQLite receives the backup's pages in a single SQLite transaction and stays the same file: a server that
+has it open continues with the restored content or, after a power cut, with the previous one.
 """
 
 import shutil
@@ -34,7 +34,7 @@ _BUSY_SECONDS = 60
 
 @dataclass(frozen=True)
 class Restored:
-    """`aside` is a backup of what the store held before, None where it was empty."""
+    """`aside` is a backup of the store's previous content, None if it was empty."""
 
     store: str
     manifest: Manifest
@@ -48,9 +48,9 @@ class Restored:
 def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
     """Put a backup into the store at an address, as `open_store` takes it, and check it before and after.
 
-    The store is made where there is none. A store that holds anything is only replaced with `force`, and kept as a
-    backup, beside its file or, on PostgreSQL, beside `path`. What others write while it is replaced is lost.
-    Raises `UserError` where the backup is none, or damaged, or of a newer version; the store is then as it was.
+    The store is created if missing. A store with content is replaced only with `force`, and its content is backed
+    up beside its file or, on PostgreSQL, beside `path`. Writes by others during the replacement are lost. Raises
+    `UserError` if the backup is not one, is damaged, or is of a newer version; the store then stays as it was.
     """
     path = Path(path)
     if not path.is_file():
@@ -67,7 +67,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
 
 
 def _prepare(path: Path, copy: Path) -> Path:
-    """A copy of the backup as it is to be restored, with the schema of this version."""
+    """A copy of the backup ready to be restored, with the schema of this version."""
     try:
         shutil.copyfile(path, copy)
     except OSError as error:
@@ -118,5 +118,5 @@ def _replace_rows(fresh: Path, store: Store) -> None:
 
 
 def _scratch(store: Store) -> Path | None:
-    """Where a copy of the backup finds room: beside the store's file."""
+    """The place for a temporary copy of the backup: beside the store's file."""
     return Path(store.name).parent if store.engine.dialect.name == "sqlite" else None

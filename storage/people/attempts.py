@@ -1,4 +1,5 @@
-"""Attempts to log in: those that failed lately, by name and by network address, and who is at home where."""
+"""Login attempts: recent failures by name and by network address, and the addresses each person usually logs in
+from."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,26 +17,26 @@ from stepsight.storage.database.store import Store
 
 FREE_BY_NAME = 5
 FREE_BY_ADDRESS = 20
-"""So many attempts may fail before there is a pause, which every further one doubles."""
+"""The number of failures before a pause begins, which each further failure doubles."""
 
 FIRST_PAUSE = timedelta(seconds=5)
 
 LONGEST_BY_NAME = timedelta(minutes=15)
 LONGEST_BY_ADDRESS = timedelta(minutes=1)
-"""No pause is longer. Behind one address there may be many people."""
+"""The longest pause; many people may share one address."""
 
 WINDOW = timedelta(hours=1)
 """The time for which a failure counts."""
 
 AT_HOME = timedelta(days=90)
-"""The time for which a person is at home where they last logged in."""
+"""The time for which an address counts as a person's home after a login from it."""
 
 # What somebody who gets an IPv6 address at all has to choose from.
 _NETWORK = 64
 
 
 class LimitError(UserError):
-    """Too many attempts failed; after `seconds` there may be another."""
+    """Raised after too many failed attempts; the next is allowed after `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         wait = f"{seconds} s" if seconds < 60 else f"{ceil(seconds / 60)} min"
@@ -45,7 +46,7 @@ class LimitError(UserError):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt that counts as failed until `forgive`: the keys and the rows of what it counts for."""
+    """An attempt that counts as failed until `forgive`: the keys and rows under which it counts."""
 
     name: str
     home: str
@@ -54,14 +55,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class _Limit:
-    """Failures of a key that are free, and the longest pause after more of them."""
+    """The number of failures of a key without a pause, and the longest pause after more."""
 
     key: str
     free: int
     longest: timedelta
 
     def pause(self, failures: int) -> timedelta:
-        """After so many failures."""
+        """The pause after this many failures."""
         if failures < self.free:
             return timedelta(0)
         # No pause is doubled so often.
@@ -70,11 +71,11 @@ class _Limit:
 
 
 def begin_attempt(store: Store, name: str, address: str) -> Attempt:
-    """Let somebody try. Raises `LimitError` during the pause that follows failed attempts: at that name or from
-    that address; where that name has logged in from that address before, only those at that name from there. So
-    nobody is shut out at home by what others try elsewhere, or from behind the same address.
+    """Begin an attempt. Raises `LimitError` during the pause that follows failed attempts at that name or from that
+    address. If the name has recently logged in from that address, only failures of that name from there count, so
+    that others' attempts elsewhere, or from the same address, lock nobody out at home.
 
-    It counts from here on: of many attempts at the same time no more get through than one after the other.
+    The attempt counts from here on, so that parallel attempts get no more tries than sequential ones.
     """
     by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
@@ -104,8 +105,8 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
 
 
 def forgive(session: Session, attempt: Attempt) -> None:
-    """The attempt went well: the name has no failures any more, the address those of its other attempts, and the
-    person is at home there."""
+    """Record a success: the name's failures are cleared, the address keeps only those of other attempts, and the
+    address becomes a home of the person."""
     of_name = FailedLoginRow.key.in_([attempt.name, attempt.home])
     session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
     session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
@@ -113,8 +114,8 @@ def forgive(session: Session, attempt: Attempt) -> None:
 
 
 def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """What is left of the pause that all failures but this one brought, those of attempts that began at the same
-    time too. It is at most the whole pause: the clock may have been set back since."""
+    """The remaining pause caused by all failures but this one, simultaneous attempts included. It never exceeds the
+    whole pause, in case the clock was set back."""
     rows = select(FailedLoginRow.moment).where(
         FailedLoginRow.key == limit.key,
         FailedLoginRow.id.not_in(attempt.rows),

@@ -1,8 +1,8 @@
-"""Exposures: what people have seen of texts whose labels they may still give or change, and what they may see.
+"""Exposures: the texts whose scores, gold or labels a person has seen, and what each person may see.
 
-In a blind campaign the scores of evaluators, marks on equations that fail, the gold and the labels of others are
-hidden from annotators until they have submitted a trace. Whoever sees any of it elsewhere is exposed, which is
-noted for good: of the text, problem and steps, since it is the same in another dataset, or entered by hand.
+In a blind campaign, evaluators' scores, marks on failing equations, gold and others' labels are hidden from
+annotators until they have submitted a trace. Seeing any of it elsewhere is an exposure, which is recorded for good,
+by text (problem and steps), since the same text may be in another dataset or be entered by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,48 +20,48 @@ from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.users import LOCAL, User
 
 SCORES, GOLD, LABELS, EQUATIONS = WHAT = ("scores", "gold", "labels", "equations")
-"""What can be seen: of evaluators, of the benchmark, of other people; and which equations fail, on a labelling page
-that marks them. On other pages they stand beside scores."""
+"""The kinds of exposure: to evaluators' scores, to gold, to other people's labels, and to failing equations on a
+labelling page that marks them. On other pages these stand beside scores."""
 
 OWN = "own"
-"""What an annotation event tells beside that: that the person had labelled the same text before, as another trace
-or in another campaign. It was blind all the same."""
+"""A further mark in annotation events: the person had labelled the same text before, as another trace or in another
+campaign. The label was blind all the same."""
 
 # PostgreSQL and SQLite both take some tens of thousands of values in a statement.
 _MOST = 5_000
 
 
 def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: str) -> None:
-    """Note that a person is about to see `what` of these traces: for good, and before it is shown.
+    """Record, before it is shown, that a person is about to see `what` of these traces.
 
-    Texts of open campaigns are noted in any case, also those that the person has submitted: an annotation can be
-    taken back and changed. A later campaign may have any other text, so those are noted too; but a store that
-    cannot be written to keeps nobody from looking at them. Of the local user, who is alone, only texts of open
-    campaigns are noted: where there is none, that costs one short query.
+    Texts of open campaigns are always recorded, including submitted ones: an annotation can be withdrawn and
+    changed. Other texts are recorded for the sake of later campaigns, but a store that cannot be written to does
+    not keep anybody from seeing them. For the local user, who is alone, only texts of open campaigns are recorded,
+    which costs one short query if there is none.
     """
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     _note(store, user, TraceRow.id, ids, what)
 
 
 def note_texts(store: Store, user: User, traces: Collection[Trace], *what: str) -> None:
-    """`note_exposure` for texts that somebody entered, of which those are noted that the store has."""
+    """`note_exposure` for texts that somebody entered, as far as the store has them."""
     _note(store, user, TraceRow.text_digest, sorted({trace.text_digest for trace in traces}), what)
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
-    """`note_exposure` of a trace, also where no open campaign has its text: a later one may."""
+    """`note_exposure` of a trace even if no open campaign has its text, since a later one may."""
     _keep(store, user_id, {trace.text_digest}, what)
 
 
 def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str]:
-    """What a person has seen of the text of a trace on other pages than the labelling page."""
+    """A person's exposures to the text of a trace on pages other than the labelling page."""
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
     seen = select(ExposureRow.what).where(ExposureRow.user_id == user_id, ExposureRow.text_digest == text)
     return frozenset(session.scalars(seen))
 
 
 def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
-    """Whether a person has labelled the text of an item as another item: in another campaign, or twice in one."""
+    """True if a person has labelled the text of an item as another item: in another campaign, or twice in one."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
@@ -73,21 +73,20 @@ def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
 
 
 def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
-    """A condition on campaigns: that nothing is seen beside the text before submission."""
+    """A condition on campaigns: only the text is visible before submission."""
     return (campaign.shows == "nothing") & campaign.shows_equations.is_(False)
 
 
 def is_something_hidden(store: Store) -> bool:
-    """Whether an open campaign is blind: scores, gold and others' labels are to be kept from its annotators."""
+    """True if an open campaign is blind, so that scores, gold and others' labels are hidden from its annotators."""
     blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     with store.read() as session:
         return session.scalar(blind.limit(1)) is not None
 
 
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """A condition on a column of traces: that the person has submitted the trace, has its text ahead in no open
-    blind campaign, and no open campaign hides it after submission too. They may then see its gold and the labels of
-    others."""
+    """A condition on a column of traces: the person has submitted the trace, has its text ahead in no open blind
+    campaign, and no open campaign hides it after submission. Gold and others' labels may then be shown."""
     # The column may be one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
 
@@ -104,7 +103,7 @@ def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnEleme
 
 
 def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
-    """Whether `unblinded` holds for a trace."""
+    """True if `unblinded` holds for a trace."""
     items = select(ItemRow.id).where(ItemRow.trace_id == trace_id, unblinded(ItemRow.trace_id, user_id))
     with store.read() as session:
         return session.scalar(items.limit(1)) is not None
@@ -113,7 +112,7 @@ def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
 def _note(
     store: Store, user: User, column: InstrumentedAttribute[Any], values: Sequence[Any], what: Collection[str]
 ) -> None:
-    """Note `what` of the texts of the traces that have one of the `values` in a column."""
+    """Record `what` for the texts of traces with one of the `values` in a column."""
     if not values or not what:
         return
     ever, open_now = user.name != LOCAL, _is_any_open(store)
@@ -139,7 +138,7 @@ def _is_any_open(store: Store) -> bool:
 
 
 def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """A condition on a column of texts: that an open campaign has the text."""
+    """A condition on a column of texts: an open campaign has the text."""
     # The column may be one of these tables itself.
     item, campaign = aliased(ItemRow), aliased(CampaignRow)
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
@@ -148,7 +147,7 @@ def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
 def _keep(
     store: Store, user_id: int, texts: Collection[str], what: Collection[str], *, brief: bool = False
 ) -> None:
-    """Keep what of the texts was not seen before, in parts: who labels meanwhile does not wait for all of them."""
+    """Store the exposures that are new, in parts, so that annotators need not wait for all of them."""
     every = sorted(texts)
     seen = select(ExposureRow.text_digest, ExposureRow.what).where(ExposureRow.user_id == user_id)
     for start in range(0, len(every), _MOST):

@@ -1,4 +1,4 @@
-"""Invitations: links with which somebody becomes a user, or a user chooses a new password. Nothing is sent."""
+"""Invitations: links for becoming a user, or for choosing a new password. Nothing is sent."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ from stepsight.storage.people.passwords import hash_password
 from stepsight.storage.people.users import LOCAL, Role, User, user_of_row
 
 LASTS = timedelta(days=7)
-"""How long an invitation can be used."""
+"""The lifetime of an invitation."""
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """An invitation that can be used: as `name`, None: as whom the person likes. `resets`: the user is there
-    already, and chooses a new password. `campaigns` are those whose annotator they become."""
+    """A valid invitation, for `name`, or for a name of the person's choice if that is None. With `resets`, the user
+    exists and chooses a new password. `campaigns` are those that the person will annotate."""
 
     id: int
     name: str | None
@@ -37,10 +37,11 @@ class Invitation:
 
 
 def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
-    """The token of a new invitation; whoever accepts it is an annotator of the campaign then, where one is given.
+    """Create an invitation and return its token; whoever accepts it becomes an annotator of the campaign, if one is
+    given.
 
-    Raises `UserError` where the name is none or in use, or the role cannot label in the campaign, and
-    `NotFoundError` where no such campaign is open.
+    Raises `UserError` if the name is invalid or taken, or the role cannot label in the campaign, and
+    `NotFoundError` if there is no such open campaign.
     """
     with store.read() as session:
         if name is not None:
@@ -51,8 +52,8 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
-    """The token of a new invitation to choose a new password. Raises `NotFoundError` where there is no such user
-    who is not shut out."""
+    """Create an invitation to choose a new password and return its token. Raises `NotFoundError` if there is no
+    such active user."""
     active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
     with store.read() as session:
         row = session.scalars(active).one_or_none()
@@ -63,14 +64,14 @@ def invite_to_reset(store: Store, name: str, by: User) -> str:
 
 
 def list_invitations(store: Store) -> list[Invitation]:
-    """Those that can be used, the newest first."""
+    """The valid invitations, newest first."""
     with store.read() as session:
         rows = session.execute(_usable().order_by(InvitationRow.id.desc())).all()
         return [_invitation(session, row) for row in rows]
 
 
 def find_invitation(store: Store, token: str) -> Invitation:
-    """The invitation of a token. Raises `NotFoundError` where it cannot be used, or not any more."""
+    """The invitation of a token. Raises `NotFoundError` if it is unknown, used or expired."""
     with store.read() as session:
         row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
         if row is not None:
@@ -79,7 +80,7 @@ def find_invitation(store: Store, token: str) -> Invitation:
 
 
 def revoke(store: Store, invitation_id: int) -> None:
-    """Let nobody use an invitation. Raises `NotFoundError` where there is none that can be used."""
+    """Revoke an invitation. Raises `NotFoundError` if there is no such valid one."""
     unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
     with store.write() as session:
         if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
@@ -87,10 +88,11 @@ def revoke(store: Store, invitation_id: int) -> None:
 
 
 def accept(store: Store, token: str, name: str, password: str) -> User:
-    """Become a user, or have a new password: once. `name` counts where the invitation leaves it open.
+    """Accept an invitation, once: become a user, or set a new password. `name` is used if the invitation leaves it
+    open.
 
-    Raises `NotFoundError` where the invitation cannot be used, and `UserError` where the name is none or in use, or
-    the password is too short; the invitation can then still be used.
+    Raises `NotFoundError` if the invitation is not valid, and `UserError` if the name is invalid or taken or the
+    password too short; the invitation stays valid then.
     """
     invitation = find_invitation(store, token)
     hashed = hash_password(password)
@@ -141,7 +143,7 @@ def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:
 
 
 def _assign(session: Session, invitation_id: int, user_id: int) -> None:
-    """Make a new user an annotator of the campaigns of the invitation."""
+    """Make a new user an annotator of the invitation's campaigns."""
     invited_to = select(InvitationCampaignRow.campaign_id, InvitationRow.created_by)
     invited_to = invited_to.join(InvitationRow, InvitationRow.id == InvitationCampaignRow.invitation_id)
     for campaign_id, by in session.execute(invited_to.where(InvitationRow.id == invitation_id)).all():
@@ -161,7 +163,7 @@ def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> st
 
 
 def _usable() -> Select[InvitationRow, str]:
-    """Invitations of admins who still are, to users who are not shut out."""
+    """Invitations made by current admins, not for deactivated users."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(InvitationRow, inviter.name)
@@ -173,7 +175,7 @@ def _usable() -> Select[InvitationRow, str]:
 
 
 def _inviter(invitation_id: int) -> Select[int]:
-    """The admin who made an invitation, if still one, and the user whom it is for is not shut out."""
+    """The admin who made an invitation, if still an admin and the invited user is not deactivated."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(inviter.id)

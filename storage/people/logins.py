@@ -1,4 +1,4 @@
-"""Logins: who is behind a token, and until when."""
+"""Logins: the person behind a token, and its expiry."""
 
 import hashlib
 import secrets
@@ -17,14 +17,14 @@ from stepsight.storage.people.passwords import is_outdated, is_password, rehash_
 from stepsight.storage.people.users import User, user_of_row
 
 LASTS = timedelta(days=14)
-"""How long a login lasts after its last use, give or take the hour in which it is renewed once."""
+"""The lifetime of a login after its last use, which is renewed at most once an hour."""
 
 _RENEWED = timedelta(hours=1)
 _TOKEN_BYTES = 32
 
 
 class WrongLoginError(UserError):
-    """The name or the password is wrong; which of them is not told."""
+    """The name or the password is wrong; the message does not say which."""
 
     def __init__(self) -> None:
         super().__init__("The name or the password is wrong.", "Try again, or ask who runs this server.")
@@ -32,19 +32,19 @@ class WrongLoginError(UserError):
 
 @dataclass(frozen=True)
 class Login:
-    """Who is logged in, and until when if nothing more is asked for."""
+    """A logged-in person, and the expiry without further requests."""
 
     user: User
     expires: datetime
 
     @property
     def is_due(self) -> bool:
-        """Whether the login is to be renewed."""
+        """True if the login should be renewed."""
         return self.expires < now() + LASTS - _RENEWED
 
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
-    """The token of a new login. `address` is where in the network the person is, as far as the server knows.
+    """Log in and return the token. `address` is the person's network address, as far as the server knows.
 
     Raises `WrongLoginError`, and `storage.people.attempts.LimitError` after too many of those. An unknown name
     takes as long as a wrong password.
@@ -66,13 +66,13 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
 
 
 def open_login(store: Store, user: User) -> str:
-    """The token of a new login of somebody who need not be asked for a password."""
+    """Log in a person without a password, and return the token."""
     with store.write() as session:
         return _open(session, user.id)
 
 
 def find_login(store: Store, token: str) -> Login | None:
-    """The login of a token; None where there is none, it has expired, or its person was shut out."""
+    """The login of a token; None if it is unknown or expired, or its person is deactivated."""
     logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
     logins = logins.where(LoginRow.digest == digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
@@ -81,13 +81,13 @@ def find_login(store: Store, token: str) -> Login | None:
 
 
 def user_of(store: Store, token: str) -> User | None:
-    """Who is behind a token, None where nobody is."""
+    """The user behind a token, None if there is none."""
     login = find_login(store, token)
     return None if login is None else login.user
 
 
 def renew(store: Store, token: str) -> None:
-    """Have a login that has not expired last from now on."""
+    """Extend a login that has not expired to its full lifetime."""
     held = update(LoginRow).where(LoginRow.digest == digest(token), LoginRow.expires > now())
     with store.write() as session:
         session.execute(held.values(expires=now() + LASTS).execution_options(synchronize_session=False))
@@ -100,7 +100,7 @@ def log_out(store: Store, token: str) -> None:
 
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
-    """The user of a name and the hash of the password; 0 and None where nobody of that name can log in."""
+    """The id of the named user and the hash of their password; 0 and None if nobody of that name can log in."""
     # PostgreSQL cannot look for what nobody can be called.
     if not name.isprintable():
         return 0, None
@@ -119,10 +119,10 @@ def _open(session: Session, user_id: int) -> str:
 
 
 def new_token() -> str:
-    """A secret that nobody can guess."""
+    """An unguessable secret."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 def digest(token: str) -> str:
-    """What is stored of a token."""
+    """The form in which a token is stored."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

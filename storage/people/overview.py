@@ -1,4 +1,4 @@
-"""An overview of the people: each with the last login and how much they labelled."""
+"""An overview of the people: each with the last login and the number of labels."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from stepsight.storage.people.users import User, user_of_row
 
 @dataclass(frozen=True)
 class Person:
-    """`last_login` is None where there was none, `submitted` how many annotations stand submitted; `can_log_in`
-    tells that there is a password. `campaigns` are the open ones that are for chosen annotators, the person among
-    them."""
+    """A person with their activity. `last_login` is None if there was none; `submitted` counts submitted
+    annotations; `can_log_in` is True if there is a password. `campaigns` are the open ones that name their
+    annotators, this person among them."""
 
     user: User
     last_login: datetime | None
@@ -27,7 +27,7 @@ class Person:
 
 
 def list_people(store: Store) -> list[Person]:
-    """Everybody, by name, also who was shut out."""
+    """Everybody by name, including deactivated users."""
     submitted = select(func.count()).where(SlotRow.user_id == UserRow.id, SlotRow.state == "submitted")
     rows = select(UserRow, submitted.scalar_subquery()).order_by(UserRow.name)
     with store.read() as session:
@@ -39,7 +39,7 @@ def list_people(store: Store) -> list[Person]:
 
 
 def _campaigns(session: Session) -> defaultdict[int, list[str]]:
-    """By user the names of the campaigns."""
+    """The names of the campaigns by user."""
     assigned = select(CampaignAnnotatorRow.user_id, CampaignRow.name)
     assigned = assigned.join(CampaignRow, CampaignRow.id == CampaignAnnotatorRow.campaign_id)
     assigned = assigned.where(CampaignRow.restricted, CampaignRow.closed.is_(None)).order_by(CampaignRow.name)

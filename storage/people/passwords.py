@@ -1,4 +1,4 @@
-"""Passwords, kept only as Argon2id hashes."""
+"""Passwords, stored only as Argon2id hashes."""
 
 import unicodedata
 from functools import cache
@@ -11,7 +11,7 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 from stepsight.core.errors import UserError
 
 SHORTEST = 10
-"""Characters that a password has at least. There is no other rule."""
+"""The minimum length of a password in characters. There is no other rule."""
 
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 # Each takes 64 MiB and all cores; many at once would leave none to anybody else.
@@ -19,7 +19,7 @@ _AT_ONCE = Semaphore(2)
 
 
 def hash_password(password: str) -> str:
-    """The hash to be stored, with its salt and parameters. Raises `UserError` where the password is too short."""
+    """The hash to store, with its salt and parameters. Raises `UserError` if the password is too short."""
     if len(password) < SHORTEST:
         raise UserError(
             f"The password has {len(password)} characters, expected at least {SHORTEST}.",
@@ -29,13 +29,13 @@ def hash_password(password: str) -> str:
 
 
 def rehash_password(password: str) -> str:
-    """The same for a password that was taken before, however short."""
+    """The hash of a password accepted earlier, however short."""
     with _AT_ONCE:
         return _HASHER.hash(_bytes(password))
 
 
 def is_password(hashed: str | None, password: str) -> bool:
-    """Whether `hashed` is of this password. Where there is no hash, the answer takes as long, and is no."""
+    """True if `hashed` is of this password. Without a hash the check takes as long, and gives False."""
     # Made at the first call, whomever that asks for: it takes as long as a check.
     nobodys = _nobodys()
     with _AT_ONCE:
@@ -47,7 +47,7 @@ def is_password(hashed: str | None, password: str) -> bool:
 
 
 def is_outdated(hashed: str) -> bool:
-    """Whether new hashes are made with other parameters than this one."""
+    """True if new hashes are made with other parameters than this one."""
     return _HASHER.check_needs_rehash(hashed)
 
 

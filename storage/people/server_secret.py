@@ -1,6 +1,6 @@
-"""A secret of the server: what rests on it nobody can work out who knows every id, name and seed.
+"""The server's secret, which keeps derived values unpredictable even to somebody who knows every id, name and seed.
 
-It is made when it is first asked for, kept in the store and in its backups, and never shown.
+It is created on first use, kept in the store and in its backups, and never shown.
 """
 
 import hmac
@@ -21,7 +21,7 @@ _WANTED = select(ServerSecretRow.secret).where(ServerSecretRow.name == _NAME)
 
 
 def read_secret(store: Store) -> bytes:
-    """The secret, made where there is none yet."""
+    """The secret, created if there is none yet."""
     with store.read() as session:
         secret = session.scalar(_WANTED)
     if secret is not None:
@@ -31,7 +31,7 @@ def read_secret(store: Store) -> bytes:
 
 
 def load_secret(session: Session) -> bytes:
-    """`read_secret` within a session that writes."""
+    """`read_secret` within a writing session."""
     secret = session.scalar(_WANTED)
     if secret is None:
         # Somebody else may be making one: what is stored first holds.
@@ -41,12 +41,12 @@ def load_secret(session: Session) -> bytes:
 
 
 def keyed_digest(secret: bytes, *about: object) -> bytes:
-    """What `about` comes to under the secret: always the same, and telling nothing of it."""
+    """A digest of `about` keyed with the secret: stable, and revealing nothing about it."""
     return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
 
 
 def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
-    """The people in an order that is always the same for the same `about`, such as a campaign and an item, and has
-    nothing to do with that for another one, nor with who they are."""
+    """The people in an order that is stable for the same `about`, such as a campaign and an item, and unrelated to
+    the order for any other and to who they are."""
     secret = read_secret(store)
     return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

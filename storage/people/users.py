@@ -1,4 +1,4 @@
-"""The people who use a store, and in which role."""
+"""The people who use a store, and their roles."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,11 +14,11 @@ from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.people.passwords import hash_password
 
 LOCAL = "local"
-"""The name of who acts where nobody can log in."""
+"""The name of the user who acts if nobody can log in."""
 
 
 class Role(StrEnum):
-    """What a person may do: `app.access.rights` says it."""
+    """A person's role, whose rights are in `app.access.rights`."""
 
     VIEWER = "viewer"
     ANNOTATOR = "annotator"
@@ -28,7 +28,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class User:
-    """A person. One who is not `active` was shut out and cannot log in; what the person did stays."""
+    """A person. A deactivated one, who is not `active`, cannot log in; their work stays."""
 
     id: int
     name: str
@@ -39,7 +39,7 @@ class User:
 def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
     """Add a person; without a password, one who cannot log in until `set_password`.
 
-    Raises `UserError` where the name is none or in use, or the password is too short.
+    Raises `UserError` if the name is invalid or taken, or the password too short.
     """
     check_name(name, "the name of the user")
     if name == LOCAL:
@@ -62,14 +62,15 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
 
 
 def find_user(store: Store, name: str) -> User:
-    """The person of that name. Raises `NotFoundError`, and `UserError` where it is no name."""
+    """The person of that name. Raises `NotFoundError` if there is none, and `UserError` if it is not a valid
+    name."""
     check_name(name, "the name of the user")
     with store.read() as session:
         return user_of_row(_existing(session, name))
 
 
 def list_users(store: Store) -> list[User]:
-    """Everybody, by name, also who was shut out or never had a password."""
+    """Everybody by name, including deactivated users and those who never had a password."""
     with store.read() as session:
         return [user_of_row(row) for row in session.scalars(select(UserRow).order_by(UserRow.name))]
 
@@ -77,7 +78,7 @@ def list_users(store: Store) -> list[User]:
 def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
     """Give a person another role, from the next request on.
 
-    Raises `NotFoundError`, and with `keep_admin` `ConflictError` where no admin would be left.
+    Raises `NotFoundError`, and with `keep_admin` `ConflictError` if no admin would be left.
     """
     with store.write() as session:
         row = _changeable(session, name)
@@ -89,10 +90,9 @@ def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -
 
 
 def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
-    """Give a person another password, which ends the person's logins and, with `lets_in`, lets in again who was
-    ended.
+    """Set a person's password, which ends their logins and, with `lets_in`, reactivates a deactivated user.
 
-    Raises `NotFoundError`, and `UserError` where the password is too short or the person is not let in.
+    Raises `NotFoundError`, and `UserError` if the password is too short or the person stays deactivated.
     """
     hashed = hash_password(password)
     with store.write() as session:
@@ -105,9 +105,9 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
 
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
-    """Shut a person out, at once. What the person did stays.
+    """Deactivate a person at once. Their work stays.
 
-    Raises `NotFoundError`, and with `keep_admin` `ConflictError` where no admin would be left.
+    Raises `NotFoundError`, and with `keep_admin` `ConflictError` if no admin would be left.
     """
     with store.write() as session:
         row = _changeable(session, name)
@@ -119,7 +119,7 @@ def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
 
 
 def reactivate_user(store: Store, name: str) -> User:
-    """Let somebody in again who was shut out, with the password of before. Raises `NotFoundError`."""
+    """Reactivate a deactivated person, with the previous password. Raises `NotFoundError`."""
     with store.write() as session:
         row = _changeable(session, name)
         row.ended = None
@@ -128,7 +128,7 @@ def reactivate_user(store: Store, name: str) -> User:
 
 
 def has_users(store: Store) -> bool:
-    """Whether there is somebody who can log in; from then on everybody has to."""
+    """True if somebody can log in; everybody then has to."""
     with store.read() as session:
         return can_anybody_log_in(session)
 
@@ -139,7 +139,7 @@ def can_anybody_log_in(session: Session) -> bool:
 
 
 def local_user(store: Store) -> User:
-    """Who acts where nobody can log in: an admin without a password, made at the first call."""
+    """The user who acts if nobody can log in: an admin without a password, created on first use."""
     with store.read() as session:
         row = _row(session, LOCAL)
         if row is not None:

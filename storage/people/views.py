@@ -1,6 +1,6 @@
-"""Views: addresses of Browse that people keep under names, each for themselves.
+"""Saved views: addresses of Browse that people keep under names, each for themselves.
 
-Those that were kept while nobody could log in are everybody's: all see them, and admins may change them.
+Views saved while nobody could log in belong to everybody: all see them, and admins may change them.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.people.users import LOCAL, Role, User
 
 MOST_VIEWS = 100
-"""Views of a person."""
+"""The number of views that a person can have."""
 
 LONGEST_QUERY = 10_000
 
 
 @dataclass(frozen=True)
 class SavedView:
-    """A view of a `dataset`, whose `query` is what follows the `?` of its address. `is_gone` tells that there is no
-    such dataset any more, `may_change` whether who asked may rename and delete it."""
+    """A view of a `dataset`; `query` is the part of its address after the `?`. `is_gone` is True if the dataset no
+    longer exists, `may_change` if the person asking may rename and delete the view."""
 
     id: int
     name: str
@@ -36,7 +36,7 @@ class SavedView:
 
 
 def list_views(store: Store, user: User | None) -> list[SavedView]:
-    """The views that a person sees, None for somebody who is not logged in, by name."""
+    """The views visible to a person, or to nobody in particular if None, by name."""
     with store.read() as session:
         rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
     return [
@@ -46,8 +46,8 @@ def list_views(store: Store, user: User | None) -> list[SavedView]:
 
 
 def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> None:
-    """Keep a view under a name. Raises `UserError` on what is no name and on too long a query, and `ConflictError`
-    where the person has a view of that name, or too many."""
+    """Save a view under a name. Raises `UserError` on an invalid name or too long a query, and `ConflictError` if
+    the person has a view of that name, or too many."""
     check_name(name, "the name of the view")
     if len(query) > LONGEST_QUERY:
         raise UserError(f"The address has {len(query):,} characters.", "Take fewer conditions.")
@@ -62,7 +62,7 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
 
 
 def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
-    """Give a view another name; returns its query. Raises as `save_view`, and `NotFoundError`."""
+    """Rename a view and return its query. Raises as `save_view`, and `NotFoundError`."""
     check_name(name, "the name of the view")
     try:
         with store.write() as session:
@@ -76,7 +76,7 @@ def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
 
 
 def delete_view(store: Store, user: User, view_id: int) -> None:
-    """Forget a view. Raises `NotFoundError`."""
+    """Delete a view. Raises `NotFoundError`."""
     with store.write() as session:
         session.delete(_own(session, user, view_id))
 
