@@ -1,8 +1,9 @@
-"""Annotation events, and the annotation that follows from them.
+"""Annotation events, and the annotation derived from them.
 
-An annotation event is one thing that a person did with a trace of a campaign: a label, a comment, a step revealed.
-The log of events is append-only. `fold` derives the annotation, what the person says of the trace, from the log;
-`assets/web/js/annotation.js` is its copy in the browser, and both are tested against the same sequences of events.
+An annotation event is one action of a person on a trace of a campaign: a label, a comment, a step revealed. The log
+of events is append-only. `fold` derives the annotation, the state of the person's labels and notes, from the log.
+`assets/web/js/annotation.js` is its counterpart in the browser; both are tested against the same sequences of
+events.
 """
 
 import re
@@ -26,20 +27,20 @@ from stepsight.storage.labelling.error_kinds import Kind
 
 UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
-"""What a person can say of a step."""
+"""The labels that a person can give a step."""
 
 ON_STEPS = ("label", "comment", "correction", "error")
 UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
-"""The kind of the event with which a trace comes to a person labelled by an evaluator; `new` holds a label, or
-None, per step. Nobody sends one: see `storage.labelling.suggestions`."""
+"""The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step. No
+client sends one: see `storage.labelling.suggestions`."""
 DECIDE = "decide"
-"""The kind of a decision, which is in nobody's slot: see `storage.labelling.results.decisions`."""
+"""The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
-"""What a person can do in a slot. `new` holds, for `label`, one of `LABELS` or None; for `comment`, `correction`
-and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, how many steps
-are seen then; for `skip`, the reason; for the others, nothing. Outside of slots there are also events of the kind
-`decide`."""
+"""The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
+and `flag`, a text or None; for `error`, one of the campaign's kinds of error or None; for `reveal`, the number of
+steps then visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside
+slots."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -47,7 +48,8 @@ _KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
 def check_key(key: str) -> str:
-    """A key of a request that is stored once, however often it is sent. Raises `UserError`."""
+    """Return the key of a request, which is stored only once however often it is sent. Raises `UserError` if it is
+    not a valid key."""
     if not _KEY.fullmatch(key):
         raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
     return key
@@ -59,7 +61,7 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 _COLUMNS = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
             "seconds", "guideline", "view", "revealed", "visible")  # fmt: skip
 StepTexts = tuple[str | None, ...]
-"""A label, comment or the like per step, None where there is none."""
+"""A label, comment or the like per step, None for a step without one."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class AnnotationEvent:
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
     """A person's events on a trace of a campaign, in order.
 
-    Those of an earlier slot that somebody else took over count too: the person did that work and saw the trace.
+    Events in an earlier slot that somebody else took over are included: the person did that work and saw the trace.
     """
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
     return [_event(row) for row in session.execute(statement).mappings()]
@@ -105,7 +107,7 @@ def read_events_of_items(
 
 
 def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
-    """The event that a person's client sent under that key, also a decision."""
+    """The event, or decision, that a person's client sent under that key."""
     columns = [getattr(EventRow, name) for name in _COLUMNS]
     statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(statement).mappings().one_or_none()
@@ -119,14 +121,14 @@ def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
 
 
 def check_said(event_id: int, kind: str, old: Any, new: Any) -> None:
-    """Raises `DamagedError` where what the log holds as said is not what an event of that kind says."""
+    """Raises `DamagedError` if the values in the log are not those that an event of that kind can have."""
     for name, value in (("old", old), ("new", new)):
         if value is not None and not _says(kind, value):
             raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
 
 
 def _says(kind: str, value: Any) -> bool:
-    """Whether an event of that kind can say it; plain comparisons, for logs are long."""
+    """True if an event of that kind can have the value; written as plain comparisons, since logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):
@@ -152,12 +154,13 @@ def _events() -> Select[Any]:
 
 
 class NewEvent(Model):
-    """An event to be recorded. `step` is 0-based. `key` is the client's own: sent again, the event is stored once.
+    """An event to be recorded. `step` is 0-based. `key` is chosen by the client: sent again, the event is stored
+    once.
 
-    With `cause` `undo` or `redo` the newest event is undone or redone, that with the key `of` where it is given;
-    `kind`, `step` and `new` follow from it. `seconds` is how long the person took, as the page measured it,
-    `revealed` how many steps the page showed, `guideline` the version it showed; each is checked where it is given.
-    Raises `UserError` where no trace could take the event.
+    With `cause` `undo` or `redo`, the newest event is undone or redone, or the one with the key `of` if it is
+    given; `kind`, `step` and `new` follow from it. `seconds` is the time the person took, as measured by the page,
+    `revealed` the number of steps it showed, `guideline` the version it showed; each is checked if given. Raises
+    `UserError` if no trace could take the event.
     """
 
     key: Key
@@ -210,12 +213,12 @@ _VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """What one person says of one trace, as it follows from their events. The tuples hold an entry per step.
+    """One person's labels and notes on one trace, derived from their events. The tuples hold an entry per step.
 
-    `revealed` is how many steps the person has seen, `submitted` whether the annotation stands submitted. `undo`
-    and `redo` hold the keys of events, the last one the next to be undone or redone. `first` are the labels as they
-    were when the next step was revealed; for steps after which nothing was revealed, as first submitted.
-    `suggested` are the labels that an evaluator suggested and that the person has left alone.
+    `revealed` is the number of steps the person has seen; `submitted` is True while the annotation stands
+    submitted. `undo` and `redo` hold keys of events, the last being the next to be undone or redone. `first` holds
+    each label as it was when the next step was revealed or, if none was, when first submitted. `suggested` are an
+    evaluator's suggested labels that the person has left alone.
     """
 
     labels: StepTexts
@@ -231,29 +234,30 @@ class Annotation:
     suggested: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
-        """What an undoable event of that kind would replace."""
+        """The value that an undoable event of that kind would replace."""
         if step is None:
             return self.flag
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
     def as_json(self) -> dict[str, Any]:
-        """What the labelling page is told of it."""
+        """The annotation as the labelling page receives it."""
         return {name: value for name, value in asdict(self).items() if name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
-    """How many steps have to be labelled: all, or those up to the first `neg` where labelling ends there."""
+    """The number of steps to be labelled: all, or those up to the first `neg` if labelling ends there."""
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
 def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
-    """The annotation that follows from a person's events, in order, on a trace of so many steps."""
+    """The annotation derived from a person's events, in order, on a trace with this many steps."""
     return Fold(events, n_steps, stepwise).annotation()
 
 
 class Fold:
-    """The fold of a log that events can be added to. A trace that lost steps since is as long as its events say."""
+    """The fold of a log, to which events can be added. If the trace has lost steps since, it is as long as its
+    events require."""
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
@@ -313,7 +317,7 @@ class Fold:
             self._first.setdefault(step, self._values["label"][step])
 
     def annotation(self) -> Annotation:
-        """What follows from the events so far."""
+        """The annotation derived from the events so far."""
         labels = tuple(self._values["label"])
         return Annotation(
             labels=labels,
@@ -334,8 +338,8 @@ LONGEST = 4000
 
 
 def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
-    """The text without outer white space. Raises `UserError` with `missing` where there is none, or it is too long
-    or cannot be stored."""
+    """The text without surrounding white space. Raises `UserError` with the message `missing` if it is empty, and
+    if it is too long or cannot be stored."""
     if not isinstance(text, str) or not text.strip():
         raise UserError(missing, hint)
     check_text(text, "the text")

@@ -1,6 +1,6 @@
-"""Annotators of a campaign: everybody who may label, or only those who were assigned to it.
+"""Annotators of a campaign: everybody who may label, or only the people assigned to it.
 
-Whoever is taken out gets no further trace; the one that they hold they may finish, and what they did stays.
+A person who is removed gets no further trace, may finish the one they hold, and keeps the work they did.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from stepsight.storage.people.users import User, user_of_row
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
-    """Who is assigned to a campaign, by name, also while it is for everybody."""
+    """The people assigned to a campaign, by name, even while it is open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
     mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:
@@ -27,10 +27,10 @@ def list_annotators(store: Store, campaign_id: int) -> list[User]:
 
 
 def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | None, by: User) -> None:
-    """Let only these people label in a campaign; None: everybody who may label.
+    """Restrict a campaign to these people; with None, everybody who may label can.
 
-    Raises `NotFoundError` where there is no such campaign or person, `ConflictError` where it is closed, and
-    `UserError` where nobody is named.
+    Raises `NotFoundError` if there is no such campaign or person, `ConflictError` if the campaign is closed, and
+    `UserError` if the list is empty.
     """
     if user_ids is not None and not user_ids:
         raise UserError("Nobody is chosen.", "Choose at least one person, or let everybody label.")
@@ -49,13 +49,13 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
 
 
 def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int], by: int) -> None:
-    """Assign further people to a campaign; who is assigned already stays so."""
+    """Assign further people to a campaign; existing assignments stay."""
     rows = [{"campaign_id": campaign_id, "user_id": id, "added": now(), "added_by": by} for id in sorted(user_ids)]
     insert_once(session, CampaignAnnotatorRow, rows, "campaign_id", "user_id")
 
 
 def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
-    """Raises `ForbiddenError` where a person is not among the annotators of a campaign."""
+    """Raises `ForbiddenError` if a person is not among the annotators of a campaign."""
     if campaign.restricted and not session.scalar(select(_is_assigned(campaign.id, user))):
         raise ForbiddenError(
             f"You are not among the annotators of {campaign.name!r}.", "Ask who runs the campaign to add you."
@@ -63,7 +63,7 @@ def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
 
 
 def may_label_in(store: Store, campaign: Campaign, user: User) -> bool:
-    """Whether a person is among the annotators of a campaign."""
+    """True if a person is among the annotators of a campaign."""
     with store.read() as session:
         return bool(session.scalar(select(_is_assigned(campaign.id, user)))) if campaign.restricted else True
 

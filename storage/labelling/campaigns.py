@@ -1,4 +1,4 @@
-"""Campaigns: traces to be labelled by people, frozen when the campaign is made, with their guideline."""
+"""Campaigns: traces to be labelled by people, fixed when the campaign is created, with their guideline."""
 
 import random
 from collections.abc import Sequence
@@ -44,11 +44,10 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign. `conditions` are those of the filter that are set, `guideline` is the version in force, `items`
-    how many traces there are to label, without the hidden gold items. `population` is how many met the conditions,
-    where a `sample` of them was drawn. `restricted`: only its annotators label in it.
-    Where it `suggests`, traces come with the labels of its evaluator, where it `shows_equations`, with marks on
-    those that fail."""
+    """A campaign. `conditions` are the filter's conditions that are set, `guideline` is the version in force,
+    `items` the number of traces to label, without the hidden gold items. `population` is the number that met the
+    conditions, if a `sample` of them was drawn. With `restricted`, only its annotators can label. If it `suggests`,
+    traces start with the labels of its evaluator; if it `shows_equations`, failing equations are marked."""
 
     id: int
     name: str
@@ -80,21 +79,22 @@ class Campaign:
 
     @property
     def shown(self) -> frozenset[str]:
-        """What of `storage.people.exposures.WHAT` is seen beside the text before submission."""
+        """The members of `storage.people.exposures.WHAT` that are visible beside the text before submission."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
     def blind(self) -> bool:
-        """Whether scores, gold and others' labels are hidden until submission; marks on equations are as scores."""
+        """True if scores, gold and others' labels are hidden until submission; marks on equations count as
+        scores."""
         return not self.shown
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
-    """Make a campaign of the traces that are in the plan's filter now; later ones do not come in.
+    """Create a campaign of the traces that match the plan's filter now; later ones are not added.
 
-    Raises `UserError` where the plan makes no sense, the filter has no trace or no gold item can be had,
-    `NotFoundError` where the dataset or an evaluator is not there, `ConflictError` where the name is in use; then
-    nothing is stored.
+    Raises `UserError` if the plan is inconsistent, no trace matches the filter or no gold item is available,
+    `NotFoundError` if the dataset or an evaluator does not exist, and `ConflictError` if the name is taken; nothing
+    is stored then.
     """
     check_plan(plan)
     dataset_id = find_dataset(store, plan.dataset).id
@@ -112,7 +112,7 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
 
 
 def list_campaigns(store: Store) -> list[Campaign]:
-    """Every campaign, open ones first, then the newest first."""
+    """Every campaign, open ones first, then by age, newest first."""
     with store.read() as session:
         order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
         return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
@@ -144,7 +144,7 @@ def load_campaign(session: Session, campaign_id: int) -> Campaign:
 
 
 def close_campaign(store: Store, campaign_id: int) -> Campaign:
-    """End a campaign: nothing is labelled any more, and what was stays. Closing it again changes nothing."""
+    """Close a campaign: no more labels are taken, and existing ones stay. Closing it again changes nothing."""
     with store.write() as session:
         row = _locked(session, campaign_id)
         row.closed = row.closed or now()
@@ -153,9 +153,10 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
-    """Put a new version of the guideline in force; returns its number. The text in force stays that version.
+    """Put a new version of the guideline in force and return its number. If the text is unchanged, the version
+    stays.
 
-    Raises `ConflictError` where the campaign is closed.
+    Raises `ConflictError` if the campaign is closed.
     """
     check_guideline(text)
     with store.write() as session:
@@ -170,7 +171,7 @@ def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
 
 
 def guideline_text(store: Store, campaign_id: int, version: int | None = None) -> str:
-    """The text of a version, by default of the one in force. Raises `NotFoundError`."""
+    """The text of a version, by default the one in force. Raises `NotFoundError`."""
     wanted = _guidelines(in_range(campaign_id))
     if version is not None:
         wanted = wanted.where(GuidelineRow.version == in_range(version))
@@ -182,7 +183,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
-    """The sample of the plan, in the order of the traces; all of them where it wants none."""
+    """The plan's sample in the order of the traces, or all of them if it asks for none."""
     if plan.sample is None:
         return ids
     if plan.sample > len(ids):
@@ -258,7 +259,7 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int,
 
 
 def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
-    """The slots of the queue. Those of hidden gold items are made when somebody gets one."""
+    """Insert the slots of the queue. A hidden gold item gets its slot when somebody is given it."""
     wanted = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
     items = session.scalars(wanted.order_by(ItemRow.place)).all()
     for start in range(0, len(items), _BATCH):
@@ -295,7 +296,7 @@ def _campaigns() -> Select[Any]:
 
 
 def _conditions(stored: dict[str, Any]) -> dict[str, Any]:
-    """The conditions as they are written now. Raises `DamagedError` where they are those of no filter."""
+    """The stored conditions in today's spelling. Raises `DamagedError` if they belong to no filter."""
     try:
         return validate(TraceFilter, stored, "the value").stored()
     except UserError as error:

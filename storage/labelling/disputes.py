@@ -1,7 +1,8 @@
-"""Disputes of a benchmark's gold at a step: filed, discussed and put into a state.
+"""Disputes of a benchmark's gold for a step: filed, discussed and decided.
 
-A dispute and its entries are only ever added. It is open until an adjudicator accepts or rejects it or its author
-withdraws it, each of which a further entry can take back. An accepted one goes into the dataset's label patch.
+Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it or its
+author withdraws it, each of which a further entry can reverse. An accepted dispute goes into the dataset's label
+patch.
 """
 
 import sys
@@ -50,7 +51,7 @@ _BY_ADJUDICATOR = {
 
 @dataclass(frozen=True)
 class DisputeEntry:
-    """A remark on a dispute, and the state that it was put in with it, if any."""
+    """A remark on a dispute, with the state that it set, if any."""
 
     user: str
     state: DisputeState | None
@@ -60,9 +61,9 @@ class DisputeEntry:
 
 @dataclass(frozen=True)
 class Dispute:
-    """`gold` and `proposed` are what the gold says of the step, 0-based, and should say
-    (`core.label_patch.GOLD_VALUES`). `changed`: the trace is no more the one that the dispute is about, which
-    `digest` tells."""
+    """`gold` is the gold of the step, 0-based, and `proposed` the value it should have
+    (`core.label_patch.GOLD_VALUES`). `changed` is True if the trace is no longer the disputed one, as its `digest`
+    shows."""
 
     id: int
     trace_id: int
@@ -81,7 +82,7 @@ class Dispute:
     entries: tuple[DisputeEntry, ...] = ()
 
     def possible(self, user: User) -> tuple[DisputeState, ...]:
-        """The states that a person may put it in."""
+        """The states that a person may set."""
         states: Sequence[DisputeState] = ()
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
@@ -92,8 +93,8 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """Disputes of a dataset, of a trace, in a state; None and "" are any. `unblinded_for` narrows them to traces to
-    which this person, an annotator, is `unblinded`."""
+    """Disputes of a dataset, of a trace, in a state; None and "" match any. `unblinded_for` narrows them to traces
+    to which this annotator is `unblinded`."""
 
     dataset: str = ""
     state: DisputeState | None = None
@@ -107,11 +108,11 @@ ANY_DISPUTE = DisputeFilter()
 def open_dispute(
     store: Store, trace_id: int, step: int, proposed: str | None, reason: str, user: User, digest: str | None = None
 ) -> Dispute:
-    """File a dispute. `digest` is that of the trace which the person saw.
+    """File a dispute. `digest` is that of the trace as the person saw it.
 
-    Raises `NotFoundError` where there is no such trace, `ConflictError` where it is another by now or the person
-    has an open dispute of the same, and `UserError` on a step that it does not have, a proposal that the gold
-    cannot say or says already, or no reason.
+    Raises `NotFoundError` if there is no such trace, `ConflictError` if it has changed since or the person has the
+    same dispute open, and `UserError` if the trace has no such step, the proposal is not a possible gold value or
+    is already the gold, or no reason is given.
     """
     reason = check_reason(reason, "The dispute has no reason.")
     trace = get_trace(store, trace_id)
@@ -139,11 +140,11 @@ def open_dispute(
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
-    """Add a remark to a dispute, put it into a state, or both. The last remark of a person is not added twice.
+    """Add a remark to a dispute, set its state, or both. A person's last remark is not added twice.
 
-    Raises `NotFoundError`, `ForbiddenError` where the person may not do so, `ConflictError` where the dispute is
-    not in a state for it, the trace has changed, or another label is accepted for the step, and `UserError` where
-    neither is given.
+    Raises `NotFoundError`, `ForbiddenError` if the person may not do so, `ConflictError` if the dispute's state
+    does not allow it, the trace has changed, or another label is accepted for the step, and `UserError` if neither
+    is given.
     """
     remark = text.strip()
     if state is None or remark:
@@ -172,7 +173,7 @@ def get_dispute(store: Store, dispute_id: int) -> Dispute:
 def list_disputes(
     store: Store, which: DisputeFilter = ANY_DISPUTE, start: int = 0, limit: int | None = None
 ) -> list[Dispute]:
-    """Disputes with their entries, the newest first."""
+    """Disputes with their entries, newest first."""
     chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
     ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
     with store.read() as session:
@@ -180,7 +181,7 @@ def list_disputes(
 
 
 def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[DisputeState, int]:
-    """How many there are in each state, whatever the state in `which`."""
+    """The number of disputes in each state, regardless of the state in `which`."""
     of_any = _conditions(replace(which, state=None))
     states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
     grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
@@ -198,12 +199,12 @@ def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[st
 
 
 def gold_values(store: Store, dataset_id: int) -> GoldValues:
-    """What can be proposed as gold of a step.
+    """The values that can be proposed as the gold of a step.
 
-    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) tells of a step that it is wrong or
-    valid. One step of it that is neu or pos would be the only one that the three classes, or redundant errors, are
-    measured on; so neither can be proposed there. Where steps are rated (PRM800K, MR-MATH-redundant), or no step
-    has gold yet, the three labels can.
+    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) marks a step as wrong or valid. A
+    single step that is neu or pos would be the only one on which the three classes, or redundant errors, are
+    measured, so neither can be proposed there. If steps are rated (PRM800K, MR-MATH-redundant), or no step has gold
+    yet, all three labels can.
     """
     with store.read() as session:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
@@ -218,7 +219,7 @@ def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:
 
 
 def _has_step(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
-    """Whether a step of the dataset meets a condition."""
+    """True if a step of the dataset meets a condition."""
     steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
     with store.read() as session:
         return session.scalar(steps.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
@@ -235,7 +236,7 @@ _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), D
 
 
 def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
-    """Of the rows of `_TABLES`."""
+    """The filter's conditions on the rows of `_TABLES`."""
     conditions: list[ColumnElement[bool]] = []
     if which.dataset:
         conditions.append(DatasetRow.name == which.dataset)
@@ -317,8 +318,8 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
 
 
 def _hold(session: Session, dispute_id: int) -> Sequence[int]:
-    """The disputes of the same step, by id, held until the transaction ends: what is done with them comes one after
-    the other, and always in this order, so that nobody waits for each other."""
+    """Lock the disputes of the same step, by id, until the transaction ends: changes to them are serial, and always
+    in this order, so that they cannot deadlock."""
     row = session.get(DisputeRow, in_range(dispute_id))
     if row is None:
         raise _missing(dispute_id)
@@ -342,7 +343,7 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
 
 
 def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
-    """No two labels of a step are accepted, and none of a trace that is another one by now."""
+    """Raises `ConflictError` if another label of the step is accepted, or the trace has changed."""
     if dispute.changed:
         raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
     for other in same_step:

@@ -1,4 +1,4 @@
-"""Kinds of error that annotators of a campaign choose from: a short list of its own, the same until its end."""
+"""Kinds of error that a campaign's annotators choose from: a short list, fixed for the campaign."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -28,7 +28,7 @@ LONGEST_KIND = 40
 
 
 def check_kind(kind: str) -> str:
-    """Return a kind of error. Raises `UserError` where it is no short text in one line."""
+    """Return a kind of error. Raises `UserError` unless it is a short text on one line."""
     check_text(kind, "the kind of error")
     if not kind.strip() or kind != kind.strip() or not kind.isprintable() or len(kind) > LONGEST_KIND:
         raise UserError(
@@ -41,7 +41,7 @@ Kind = Annotated[str, checked(check_kind)]
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
-    """Raises `UserError` where there is no kind, there are too many, or two that differ at most in case."""
+    """Raises `UserError` if there is no kind, there are too many, or two differ only in case."""
     if not 1 <= len(kinds) <= MOST_KINDS:
         raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
     met: set[str] = set()

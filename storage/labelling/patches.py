@@ -30,9 +30,9 @@ from stepsight.storage.traces.queries import Dataset
 def make_patch(
     store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
 ) -> tuple[Patch, list[Dispute]]:
-    """The patch of a dataset's disputes in a state, and those left out because their trace has changed since.
+    """The patch from a dataset's disputes in a state, with those left out because their trace has changed since.
 
-    Disputes that propose the same for a step are one change, the oldest. Raises `UserError` where two propose
+    Disputes that propose the same value for a step are one change, the oldest. Raises `UserError` if two propose
     different labels, or there is none.
     """
     disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
@@ -69,13 +69,13 @@ def _change(dispute: Dispute) -> LabelChange:
 
 
 def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
-    """Raises `UserError` where the patch does not fit the dataset, as `apply_patch` does."""
+    """Raises `UserError` if the patch does not fit the dataset, as `apply_patch` does."""
     apply_patch(read_gold(store, dataset), patch)
 
 
 def apply_patch(gold: Gold, patch: Patch) -> Gold:
-    """The gold with the patch's labels. Raises `UserError`, naming the entry, on a trace that the dataset does not
-    have, one with another digest, a step past its end, and where the gold does not say what is to be changed."""
+    """The gold with the patch's labels. Raises `UserError`, naming the entry, on a trace that the dataset lacks or
+    has with another digest, a step past its end, and a gold value other than the one to be changed."""
     places = {id: place for place, id in enumerate(gold.ids)}
     starts = np.cumsum(gold.counts) - gold.counts
     label, valid = gold.label.copy(), gold.valid.copy()
@@ -107,7 +107,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """As `core.label_patch.gold_of` of a step."""
+    """The gold of a step, as in `core.label_patch.gold_of`."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

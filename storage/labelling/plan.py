@@ -1,4 +1,4 @@
-"""The plan of a campaign, and the checks that one can be made of it."""
+"""The plan of a campaign, and its checks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,21 +18,21 @@ _SEEDS = 2**31
 
 
 class CampaignView(StrEnum):
-    """How much of a trace is seen while it is labelled: all of it, or one more step after each label."""
+    """The part of a trace that is visible during labelling: all of it, or one more step after each label."""
 
     WHOLE = "whole"
     STEPWISE = "stepwise"
 
 
 class Shows(StrEnum):
-    """What is seen beside the text before submission."""
+    """The information shown beside the text before submission."""
 
     NOTHING = "nothing"
     SCORES = "scores"
 
 
 class AfterSubmission(StrEnum):
-    """What a person sees of a trace beside their own labels, once they have submitted it."""
+    """The information shown beside a person's own labels after they have submitted a trace."""
 
     NOTHING = "nothing"
     GOLD = "gold"
@@ -40,7 +40,7 @@ class AfterSubmission(StrEnum):
 
 
 class Ordering(StrEnum):
-    """What the queue goes by: see `storage.labelling.ordering`."""
+    """The order of the queue: see `storage.labelling.ordering`."""
 
     FILE = "file"
     RANDOM = "random"
@@ -58,19 +58,20 @@ _WORDS: dict[str, type[StrEnum]] = {
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """A campaign to be made, of the traces of `dataset` that are in `where`.
+    """A campaign to be created from the traces of `dataset` that match `where`.
 
-    `overlap` people label each trace; with `after_error` also the steps after the first `neg`. `evaluator`, a
-    database id, is whose scores are shown and whose changes the queue goes by. Of the places of the queue,
-    `random_share` are filled by chance where it goes by disagreement or change. Of the traces that a person gets,
-    `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset, and where that
-    has none, the gallery. `lease` is for how many seconds a trace is held for a person without an event of theirs.
+    `overlap` people label each trace; with `after_error` they also label the steps after the first `neg`. The
+    scores of `evaluator`, a database id, are shown, and its changes order the queue. If the queue is ordered by
+    disagreement or change, `random_share` of its places are filled at random. Of the traces that a person gets,
+    `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset or, if that has
+    none, the gallery. `lease` is the time in seconds for which a trace is held for a person without an event of
+    theirs.
 
-    With `sample`, so many of the traces in `where` are taken, drawn by chance. `error_kinds` is what can be wrong
-    with a step, `shows_answer` says that the reference answer stands below the problem, where the source has one,
-    and `after_submission` what is seen of a trace then. `seed` is that of all that is drawn. Where the campaign
-    `suggests`, a trace comes with the labels of the evaluator whose scores are shown. Where it `shows_equations`,
-    those that fail are marked in the steps; as with scores, its labels are then not blind.
+    With `sample`, this many of the matching traces are drawn at random. `error_kinds` are the possible faults of a
+    step. With `shows_answer`, the reference answer stands below the problem, if the source has one.
+    `after_submission` says what is visible then. `seed` governs everything that is drawn. If the campaign
+    `suggests`, a trace starts with the labels of the evaluator whose scores are shown. If it `shows_equations`,
+    failing ones are marked in the steps; as with scores, its labels are then not blind.
     """
 
     name: str
@@ -97,7 +98,7 @@ class CampaignPlan:
 
 
 def check_plan(plan: CampaignPlan) -> None:
-    """Raises `UserError` where a word or number makes no sense, or an evaluator is needed and not given."""
+    """Raises `UserError` if a value is invalid, or a required evaluator is missing."""
     check_name(plan.name, "the name of the campaign")
     check_guideline(plan.guideline)
     check_kinds(plan.error_kinds)
@@ -120,13 +121,13 @@ def check_plan(plan: CampaignPlan) -> None:
 
 
 def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """What of `storage.people.exposures.WHAT` annotators see beside the text before they submit."""
+    """The members of `storage.people.exposures.WHAT` that annotators see beside the text before they submit."""
     shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
     return frozenset(what for what, is_shown in shown.items() if is_shown)
 
 
 def check_guideline(text: str) -> str:
-    """Return the text of a guideline. Raises `UserError` where it cannot be one."""
+    """Return the text of a guideline. Raises `UserError` if it is not valid."""
     check_text(text, "the guideline")
     if len(text) > LONGEST_GUIDELINE:
         raise UserError(

@@ -15,8 +15,9 @@ from stepsight.storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """`submitted` of the `slots` that are to be filled, and `items_done` of `items` of which all are, both without
-    hidden gold items. `mine` is how many a person has submitted, with them: who labels must not notice any."""
+    """The number of `submitted` among the `slots` to be filled, and of complete `items_done` among `items`, all
+    without hidden gold items. `mine` is the number that a person has submitted, hidden ones included, so that
+    annotators do not notice any."""
 
     submitted: int
     slots: int
@@ -27,7 +28,8 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """What became of the traces that an annotator got, hidden gold items too. `leased` ones they hold now."""
+    """The state of the traces that an annotator was given, hidden gold items included. The `leased` ones are theirs
+    now."""
 
     user: str
     submitted: int
@@ -54,7 +56,7 @@ def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None
 
 
 def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress]:
-    """The progress of everybody who got a trace of a campaign, by name."""
+    """The progress of everybody who was given a trace of a campaign, by name."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
     rows = (
         select(UserRow.name, *states)
@@ -68,7 +70,7 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
-    """How many slots of the queue are in each state."""
+    """The number of slots of the queue in each state."""
     counts = (
         select(SlotRow.state, func.count())
         .join(ItemRow, ItemRow.id == SlotRow.item_id)

@@ -1,8 +1,8 @@
-"""The queue of a campaign: who labels which trace next, and until when.
+"""The queue of a campaign: the next trace for each person, and the time for which it is held.
 
-A trace is held for a person by a lease, which every event of theirs renews. Once it ran out the trace goes to
-whoever asks next; until then its person, however late, goes on where they were. The queue is gone through by place,
-so that traces that others have begun come before those that nobody has, and get finished.
+A person holds a trace by a lease, which each of their events renews. After it has expired, the trace goes to the
+next person who asks; until then the holder, however late, can continue. The queue is ordered by place, so that
+traces that others have begun come before untouched ones, and get finished.
 """
 
 import random
@@ -40,15 +40,15 @@ from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 Availability = Literal["held", "new", "nothing"]
-"""Whether the next trace of a person is one that they hold already, a new one, or nothing is left for them now."""
+"""The next trace of a person: one they already hold, a new one, or none for now."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A slot held by a person, with the trace to label. The trace comes without gold, and without its id and what
-    else the source says of it, by which a hidden gold item could be told; who labels knows the slot by its
-    `public_id`. `answer` is the reference answer, where the campaign shows it and the source has one. `expires` is
-    None where it has ended. `guideline` is the version in force."""
+    """A slot held by a person, with the trace to label. The trace comes without gold, id and metadata, which could
+    reveal a hidden gold item; the annotator knows the slot by its `public_id`. `answer` is the reference answer, if
+    the campaign shows it and the source has one. `expires` is None if the slot has ended. `guideline` is the
+    version in force."""
 
     slot_id: int
     public_id: str
@@ -61,11 +61,11 @@ class Assignment:
 
 
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
-    """The trace that a person labels next: the one they hold, else the next of the queue, sometimes a hidden gold
-    item instead. None where nothing is left for them now; traces that others hold may come back.
+    """The next trace for a person to label: the one they hold, else the next of the queue, sometimes a hidden gold
+    item instead. None if nothing is left for now; traces that others hold may become free.
 
-    Raises `NotFoundError`, `ForbiddenError` where the person is not among its annotators, and `ConflictError` where
-    the campaign is closed.
+    Raises `NotFoundError`, `ForbiddenError` if the person is not among the annotators, and `ConflictError` if the
+    campaign is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None:
@@ -96,7 +96,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
-    """What `assign_next` would give a person now, without taking it."""
+    """The result of `assign_next` for a person now, without taking the trace."""
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
@@ -106,7 +106,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
-    """The public id of the slot that a person submitted last in a campaign; None where they have submitted none."""
+    """The public id of the slot that a person submitted last in a campaign; None if they have submitted none."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
     # By the log, whose order is that of its ids, whatever the clock said; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
@@ -117,10 +117,10 @@ def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
-    """An assignment that a person has or had; one that has not ended is held for them from now on.
+    """An assignment that a person has or had; if it has not ended, it is held for them from now on.
 
-    Raises `NotFoundError`, `ConflictError` where it went to somebody else or, not having ended, cannot go on, and
-    `ForbiddenError` where it is nobody's.
+    Raises `NotFoundError`, `ConflictError` if it went to somebody else or, not having ended, cannot continue, and
+    `ForbiddenError` if it is nobody's.
     """
     with store.write() as session:
         slot = load_slot(session, slot_id, lock=True)
@@ -135,7 +135,8 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
 
 
 def _note(store: Store, assignment: Assignment, user: User) -> None:
-    """Another campaign, even a later one, may hide of the trace what this one shows beside it."""
+    """Record the exposure, since another campaign, even a later one, may hide what this one shows beside the
+    trace."""
     if assignment.campaign.shown:
         note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
 
@@ -154,7 +155,7 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The slot that a person holds, also where its lease ran out and nobody took it."""
+    """The slot that a person holds, even if its lease has expired, as long as nobody has taken it."""
     return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
 
 
@@ -165,8 +166,8 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The first slot by place that anybody may take, of a trace that the person has not had. One whose text they
-    have had in the campaign, as another trace, comes when nothing else is left."""
+    """The first free slot, by place, of a trace that the person has not had. A trace whose text they have had in
+    the campaign, as another trace, comes only when nothing else is left."""
     free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
     slot_id = session.scalar(free.where(~_had_text(campaign, user)))
     return session.scalar(free) if slot_id is None else slot_id
@@ -186,15 +187,16 @@ def _free(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
-    """A condition on items of a campaign: that the person had their text in it."""
+    """A condition on items of a campaign: the person has had their text in it."""
     mine, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
     return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """A new slot of a hidden gold item whose text the person has not had, as often as the campaign says; when one
-    comes depends on the person and how many traces they had, and on a secret: or they could work it out."""
+    """A new slot of a hidden gold item whose text the person has not had, as often as the campaign asks for. Its
+    timing depends on the person, the number of traces they have had, and a secret, so that they cannot predict it.
+    """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
     rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
@@ -207,5 +209,6 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
 
 
 def _unchanged() -> ColumnElement[bool]:
-    """The trace is what it was when the campaign was made; another one cannot be labelled any more."""
+    """A condition: the trace is the one for which the campaign was created. A changed trace can no longer be
+    labelled."""
     return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

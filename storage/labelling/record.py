@@ -1,4 +1,4 @@
-"""Recording annotation events: each is stored once, however often it is sent."""
+"""Recording annotation events, each stored once however often it is sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from stepsight.storage.people.users import User
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """An event of the log, and the person's annotation of the trace with it. `repeated`: it was stored before."""
+    """An event of the log, with the person's annotation after it. `repeated` is True if it was stored before."""
 
     event_id: int
     moment: datetime
@@ -51,13 +51,13 @@ class RecordedEvent:
 def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
     """Store an event of a person in a slot, which is held for them from now on.
 
-    The same key and content again gives the event that was stored first, whatever has happened since.
+    The same key and content again gives the event stored first, whatever has happened since.
 
-    Raises `NotFoundError` where there is no such slot; `ConflictError` where it is not the person's any more, the
-    annotation is submitted or skipped (or, for `reopen`, is not), the campaign is closed, another guideline is in
-    force, the trace has changed, or the key was used with other content; `ForbiddenError` where nobody took it;
+    Raises `NotFoundError` if there is no such slot; `ConflictError` if it is no longer the person's, the annotation
+    is submitted or skipped (or, for `reopen`, is not), the campaign is closed, another guideline is in force, the
+    trace has changed, or the key was used with other content; `ForbiddenError` if nobody has taken the slot; and
     `UserError` on a step that the trace does not have or that is not revealed yet, a value that the kind does not
-    take, nothing to undo, and an annotation that is submitted before it is complete. Nothing is stored then.
+    take, nothing to undo, and the submission of an incomplete annotation. Nothing is stored then.
     """
     with store.write(durable=True) as session:
         lock_person(session, user)
@@ -83,7 +83,7 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
 
 
 def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
-    """A person's annotation of the trace of a slot, by default of who has the slot; nobody's is empty.
+    """A person's annotation of a slot's trace, by default that of the slot's holder, and empty without one.
 
     Raises `NotFoundError`.
     """
@@ -98,7 +98,7 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
-    """The event that was stored under the same key. The person may have lost the slot since."""
+    """The event stored under the same key. The person may have lost the slot since."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
@@ -112,7 +112,7 @@ def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: New
 
 
 def _check_slot(slot: Slot, event: NewEvent) -> None:
-    """Whether the state of the slot allows the event."""
+    """Raises `ConflictError` if the state of the slot does not allow the event."""
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
         if slot.state == SKIPPED:
@@ -135,7 +135,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
 
 
 def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
-    """The event that an undo or redo is of."""
+    """The event that an undo or redo refers to."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
@@ -145,7 +145,7 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEv
 
 
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
-    """Whether the trace and the annotation so far allow the event."""
+    """Raises an error if the trace and the annotation so far do not allow the event."""
     if event.step is not None:
         _check_step(slot, annotation, event.step)
     if event.revealed is not None and event.revealed > annotation.revealed:

@@ -1,7 +1,7 @@
-"""Slots: places for one annotation of a trace each, taken, held, ended, and given to somebody else.
+"""Slots: places for one annotation of a trace each, taken, held, ended, and reassigned.
 
-Whoever changes a slot or what belongs to one holds the person's row and then the slot's until the transaction ends,
-so that nothing of one person runs beside itself. On SQLite there is one writer anyway.
+A change to a slot, or to what belongs to one, locks the person's row and then the slot's until the transaction
+ends, so that nothing one person does runs in parallel. On SQLite there is one writer anyway.
 """
 
 from dataclasses import dataclass, fields
@@ -25,8 +25,8 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot with what of its item, trace and campaign decides over an event. `digest` is of the trace as it is to
-    be labelled, `current_digest` as it is now; `guideline` is the version in force."""
+    """A slot with the parts of its item, trace and campaign that decide about an event. `digest` is of the trace as
+    it is to be labelled, `current_digest` as it is now; `guideline` is the version in force."""
 
     id: int
     public_id: str
@@ -61,17 +61,17 @@ class Slot:
 
     @property
     def shown(self) -> frozenset[str]:
-        """What of `storage.people.exposures.WHAT` is seen beside the text before submission."""
+        """The members of `storage.people.exposures.WHAT` that are visible beside the text before submission."""
         return shown_beside(self.shows, self.shows_equations)
 
     @property
     def ended(self) -> bool:
-        """Whether the annotation was submitted, or is not to come."""
+        """True if the annotation was submitted, or will never be."""
         return self.state in (SUBMITTED, SKIPPED)
 
 
 def lock_person(session: Session, user: User) -> None:
-    """Let nothing else that this person does go on until the transaction ends."""
+    """Block everything else that this person does until the transaction ends."""
     session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
 
 
@@ -87,7 +87,7 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
 
 
 def find_slot(store: Store, public_id: str) -> int:
-    """The database id of the slot with that public one. Raises `NotFoundError`."""
+    """The database id of the slot with that public id. Raises `NotFoundError`."""
     with store.read() as session:
         # PostgreSQL cannot look for what none is called.
         known = SlotRow.public_id == (public_id if public_id.isprintable() else "")
@@ -101,15 +101,15 @@ def find_slot(store: Store, public_id: str) -> int:
 
 
 def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
-    """What of the trace of a slot a person has seen beside the text, for the log; and whether they had labelled the
+    """The annotator's exposures to the slot's trace, as logged with each event, and True if they had labelled the
     same text before."""
     seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
 
 
 def check_owner(slot: Slot, user: User) -> None:
-    """Raises `ForbiddenError` where nobody has the slot, `ConflictError` where it is not this person's any more,
-    or never was: only the log could tell."""
+    """Raises `ForbiddenError` if nobody has the slot, and `ConflictError` if it is not this person's any more, or
+    never was: only the log could tell."""
     if slot.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
     if slot.user_id != user.id:
@@ -120,7 +120,7 @@ def check_owner(slot: Slot, user: User) -> None:
 
 
 def check_open(slot: Slot) -> None:
-    """Raises `ConflictError` where the campaign is closed, or the trace is not what it was."""
+    """Raises `ConflictError` if the campaign is closed, or the trace has changed."""
     if slot.closed is not None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
     if slot.current_digest != slot.digest:
@@ -130,33 +130,33 @@ def check_open(slot: Slot) -> None:
 
 
 def take(session: Session, slot_id: int, user: User, lease: int) -> None:
-    """Give a free slot, or one whose lease ran out, to a person."""
+    """Give a person a slot that is free or whose lease has expired."""
     moment = now()
     _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=_end(moment, lease), ended=None)
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
-    """Begin the lease anew, for the person who holds the slot or takes it up again."""
+    """Restart the lease for the person who holds the slot or resumes it."""
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
-    """Have no lease of a campaign last longer from now on than a new one: the clock was set back since it began,
-    and who has gone would keep the trace for as long."""
+    """Shorten the leases of a campaign to at most the length of a new one. If the clock was set back since one
+    began, a person who has left would otherwise keep the trace for that long."""
     latest = _end(now(), lease)
     too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)
     session.execute(update(SlotRow).where(*too_late).values(expires=latest))
 
 
 def end(session: Session, slot: Slot, state: str) -> None:
-    """Put a slot down as submitted or skipped. Where it is skipped, somebody else gets another one."""
+    """Mark a slot as submitted or skipped. A skipped one is replaced by a new slot for somebody else."""
     _set(session, slot.id, state=state, expires=None, ended=now())
     if state == SKIPPED and slot.chosen != GOLD:
         add_slot(session, slot.campaign_id, slot.item_id)
 
 
 def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
-    """A further free slot of an item; returns its id."""
+    """Add another free slot of an item and return its id."""
     # Two that add one at a time would give both the same number.
     session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
     last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))

@@ -53,7 +53,7 @@ Row = dict[str, Any]
 
 
 def write_events(store: Store, campaign: Campaign, path: Path) -> int:
-    """Fill a file; returns the number of events."""
+    """Write the file and return the number of events."""
     events = 0
     with open(path, "w", encoding="utf-8") as file, snapshot(store) as session:
         for row in iterate_rows(session, campaign.id):
@@ -63,7 +63,7 @@ def write_events(store: Store, campaign: Campaign, path: Path) -> int:
 
 
 def iterate_rows(session: Session, campaign_id: int) -> Iterator[Row]:
-    """The rows of the file, some in memory at a time."""
+    """The rows of the file, a few in memory at a time."""
     yield {"format": FORMAT, "version": VERSION, "campaign": _campaign(session, campaign_id)}
     yield from _guidelines(session, campaign_id)
     yield from _items(session, campaign_id)

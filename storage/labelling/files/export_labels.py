@@ -18,7 +18,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTraces
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
-"""The formats of one file."""
+"""The formats that are a single file."""
 
 _COLUMNS: dict[str, type] = {
     "id": str, "problem": str, "steps": list, "labels": list, "how": list, "annotators": int, "annotator": str,
@@ -37,7 +37,8 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class LabelExport:
-    """What was written: so many `rows` of `what`; `left_out` counts, by the reason, what is not in the file."""
+    """The result of an export: the number of `rows`, each a `what`; `left_out` counts the omitted ones by
+    reason."""
 
     path: str
     rows: int
@@ -59,14 +60,14 @@ def export_labels(
     exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
-    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder of the format `FOLDER`, a
-    few traces in memory at a time.
+    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder of the format `FOLDER`, with
+    a few traces in memory at a time.
 
-    The labels are those that the annotators agree on (`storage.labelling.results.consensus`), or each one's own
-    with `per_annotator`. Annotations by people who had seen what a blind campaign hides, or the scores that another
-    one shows, count only with `exposed`. The format `events` is the whole log whichever of these is given. The file
-    appears whole or not at all. Raises `NotFoundError` where there is no such campaign, and `UserError` on another
-    format and where the file cannot be written, or is there already unless `force` is given.
+    The labels are the annotators' consensus (`storage.labelling.results.consensus`), or each one's own with
+    `per_annotator`. Annotations by people who had seen what a blind campaign hides, or the scores that another one
+    shows, count only with `exposed`. The format `events` is always the whole log. The file appears whole or not at
+    all. Raises `NotFoundError` if there is no such campaign, and `UserError` on an unknown format, and if the file
+    cannot be written or exists and `force` is not given.
     """
     stored = find_campaign(store, campaign)
     if format == FOLDER:

@@ -1,4 +1,4 @@
-"""Importing annotations of a file into a campaign, which is created where there is none."""
+"""Importing annotations from a file into a campaign, which is created if it does not exist."""
 
 import json
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ EventValues = dict[str, Any]
 
 
 def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
-    """Events from which the annotation is derived again, all at the moment of its submission.
+    """Events from which the annotation can be derived again, all with the moment of its submission.
 
-    What was labelled before the next step was seen comes first, then what else became of it; the time that it took
-    stands at the submission. `about` is the campaign and the trace: it makes the keys others than those of the
-    same annotation of another trace.
+    The labels given before the next step was seen come first, then the later ones; the time taken is at the
+    submission. `about`, the campaign and the trace, keeps the keys apart from those of the same annotation of
+    another trace.
     """
     key = digest(about.encode() + annotation.content)[:32]
     visible = {what: what in annotation.exposed for what in WHAT} | {OWN: annotation.labelled_before}
@@ -109,15 +109,15 @@ def _event(kind: str, step: int | None, new: Any, revealed: int) -> EventValues:
 
 
 class PersonLookup:
-    """Finds people by name within a transaction. One who is missing is made, without a password: an annotator who
-    cannot log in until somebody gives them one."""
+    """Finds people by name within a transaction. A missing one is created as an annotator without a password, who
+    cannot log in until given one."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ids: dict[str, int] = {}
 
     def id(self, name: str) -> int:
-        """The database id of the person of that name. Raises `UserError` where it cannot be one."""
+        """The database id of the person of that name. Raises `UserError` if it is not a valid name."""
         if name not in self._ids:
             check_name(name, "the name of a person")
             ids = select(UserRow.id).where(UserRow.name == name)
@@ -136,9 +136,9 @@ _GUIDELINE = "The guideline stands in the store that these labels were exported 
 class AnnotationImporter:
     """Adds annotations and decisions to one campaign within a transaction.
 
-    Counts the `annotations` and `decisions` that are new, and the `repeated` ones, which the campaign holds. A
-    campaign that is created here is closed: nothing is left to be labelled in it. Raises `UserError` where the
-    trace is not the one that was labelled, or the person has labelled it differently there.
+    Counts new `annotations` and `decisions`, and `repeated` ones, which the campaign already has. A campaign
+    created here is closed, since nothing remains to be labelled in it. Raises `UserError` if the trace is not the
+    one that was labelled, or the person has labelled it differently there.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
@@ -173,7 +173,7 @@ class AnnotationImporter:
             self._add_decision(item, decision, about)
 
     def finish(self) -> None:
-        """Complete a campaign that was created: its overlap and guidelines are known only now."""
+        """Complete a campaign that was created, whose overlap and guidelines are known only at the end."""
         if self._row is None or not self._made:
             return
         self._session.execute(

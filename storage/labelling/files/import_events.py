@@ -193,7 +193,7 @@ class EventImporter:
         }
 
     def _earlier(self, user_id: int, key: str) -> int:
-        """The event that an undo or redo is of."""
+        """The event that an undo or redo refers to."""
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*mine))
         if event_id is None:
@@ -245,7 +245,7 @@ def _completed(head: Row) -> Row:
 
 
 def _check_event(line: EventLine, steps: int) -> None:
-    """Raises `UserError` where no person could have done it."""
+    """Raises `UserError` if no person could have caused the event."""
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
     if line.event == SUGGEST:

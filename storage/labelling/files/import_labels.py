@@ -1,4 +1,4 @@
-"""Importing labels by people from a file: all of it or nothing."""
+"""Importing people's labels from a file, all or nothing."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """What an import did to a campaign: so many events, annotations or decisions `added`, and `repeated`, which
-    were stored before."""
+    """The result of an import: the number of events, annotations or decisions `added`, and of `repeated` ones,
+    which were stored before."""
 
     campaign: str
     what: str
@@ -53,16 +53,16 @@ def import_labels(
     dataset: str | None = None,
     annotator: str | None = None,
 ) -> LabelImport:
-    """Store the labels of a file: one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K as labels
-    of one annotator, or tasks of Label Studio or records of Argilla. Importing it again adds nothing.
+    """Store the labels of a file: one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K as one
+    annotator's labels, tasks of Label Studio, or records of Argilla. Importing it again adds nothing.
 
-    The traces must be in the store, with the text and gold that was labelled. `campaign` is created where there is
-    none, by `user`; without it the name is the file's. People who are missing are added without a password. Rows of
-    PRM800K and of the tools need a `campaign`; their traces are those of `dataset`, or of the campaign's, with that
-    problem and those steps, and their labels are `annotator`'s, or whose the row says.
+    The traces must be in the store with the text and gold that were labelled. `campaign` is created by `user` if it
+    does not exist; by default it has the file's name. Missing people are added without a password. Rows of PRM800K
+    and of the tools need a `campaign`; their traces are found by problem and steps in `dataset`, or in the
+    campaign's, and their labels belong to `annotator`, or to the person named in the row.
 
-    Raises `UserError` with the line, and nothing is stored, at what is no row of these kinds, a trace that is not
-    there or is another one, and labels that the campaign has otherwise.
+    Raises `UserError` with the line, and stores nothing, on a row of none of these kinds, a trace that is missing
+    or differs, and labels that contradict the campaign's.
     """
     if campaign is not None:
         check_name(campaign, "the name of the campaign")
@@ -115,7 +115,7 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 
 
 def _reader(row: Row) -> _Reader | None:
-    """How the rows of a file are read whose first is `row`; None where it is of none of these kinds."""
+    """The reader for a file whose first row is `row`; None if it is of none of these kinds."""
     if {"data", "annotations"} <= row.keys():
         return read_label_studio
     if {"fields", "metadata", "responses"} <= row.keys():
@@ -124,7 +124,7 @@ def _reader(row: Row) -> _Reader | None:
 
 
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
-    """The dataset that labels are of whose file does not name their traces."""
+    """The dataset of labels whose file does not identify their traces."""
     if campaign is None:
         raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:

@@ -1,4 +1,4 @@
-"""Importing rows of PRM800K as annotations of traces in the store: labels that were given elsewhere."""
+"""Importing rows of PRM800K as annotations of stored traces: labels given elsewhere."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,10 +20,10 @@ _BAD_PROBLEM = "bad_problem"
 def read_prm800k(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """The annotations of rows, of the traces of a dataset with the same problem and steps.
+    """The annotations in these rows, for the traces of a dataset with the same problem and steps.
 
-    Labels that end at an error leave the later steps unlabelled. Raises `UserError` where no trace fits a row, or
-    several do.
+    Labels that end at an error leave the later steps unlabelled. Raises `UserError` if no trace, or more than one,
+    fits a row.
     """
     index = TraceIndex(session, dataset)
     for where, row in rows:

@@ -1,7 +1,7 @@
-"""Importing tasks of Label Studio and records of Argilla as annotations of traces in the store.
+"""Importing tasks of Label Studio and records of Argilla as annotations of stored traces.
 
-A task or the records of a trace may be those that `formats.label_studio` and `formats.argilla` write, or of the
-same shape; who labelled stands in `completed_by` or `user_id`, or is named.
+They may be those that `formats.label_studio` and `formats.argilla` write, or of the same shape; the annotator is in
+`completed_by` or `user_id`, or given by name.
 """
 
 import re
@@ -30,8 +30,8 @@ _MOST_STEPS = 100_000
 def read_label_studio(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """The annotations of tasks, of the traces of a dataset with the same problem and steps. Skipped ones are passed
-    over. Raises `UserError` where no trace fits a task, or several do, and where a choice is no label."""
+    """The annotations in these tasks, for the traces of a dataset with the same problem and steps. Skipped tasks
+    are ignored. Raises `UserError` if no trace, or more than one, fits a task, and if a choice is not a label."""
     index = TraceIndex(session, dataset)
     for where, row in rows:
         with located(where):
@@ -56,9 +56,9 @@ def read_label_studio(
 def read_argilla(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """The responses of records, one for each step, to the question `label`; the records of a trace follow each
-    other or not. Raises `UserError` where no trace fits the steps of one, or several do, where a step is missing,
-    and where an answer is no label."""
+    """The responses in these records, one per step, to the question `label`; the records of a trace need not be
+    adjacent. Raises `UserError` if no trace, or more than one, fits the steps, if a step is missing, and if an
+    answer is not a label."""
     index = TraceIndex(session, dataset)
     places: dict[str, str] = {}
     steps: dict[str, dict[int, Row]] = {}
@@ -86,7 +86,7 @@ def read_argilla(
 
 
 def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]]:
-    """What each person said of all steps."""
+    """Each person's responses to all steps."""
     said: dict[str, list[str | None]] = {}
     for place, row in enumerate(records):
         names = _object(row, "metadata").get("annotators")
@@ -130,7 +130,7 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
 
 
 def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
-    """The label of each step, by the place at the end of the name of what was chosen."""
+    """The label of each step, by the index at the end of the control's name."""
     labels: list[str | None] = [None] * steps
     for one in _list(annotation, "result"):
         if not isinstance(one, dict) or one.get("type") != "choices":
@@ -154,7 +154,7 @@ def _label(value: object, step: int) -> str:
 
 
 def _completed_by(value: object) -> str | None:
-    """Whom Label Studio names: its number of a user, or what it knows of one."""
+    """The annotator as Label Studio names them: a user's number, or a record of the user."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,6 +1,6 @@
 """Rows of label files, checked by pydantic: a trace with its annotations, and the lines of a campaign's log.
 
-Fields that a row has beside these are passed over.
+Unknown fields are ignored.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class LabelRow(Model):
 
 
 class ImportedAnnotation(LabelRow):
-    """A submitted annotation as a file states it; lists have an entry per step."""
+    """A submitted annotation in a file; lists have an entry per step."""
 
     annotator: Name
     view: Literal["whole", "stepwise"]
@@ -67,12 +67,12 @@ class ImportedAnnotation(LabelRow):
 
     @property
     def content(self) -> bytes:
-        """All that it says, as canonical JSON."""
+        """The annotation as canonical JSON."""
         exact = {"exposed": sorted(self.exposed), "submitted": self.submitted.isoformat()}
         return canonical(self.model_dump() | exact)
 
     def check_steps(self, steps: int) -> None:
-        """Raises `UserError` where a list has not an entry per step."""
+        """Raises `UserError` unless each list has an entry per step."""
         for name in ("labels", "first", "errors", "comments", "corrections"):
             entries = len(getattr(self, name))
             if entries != steps:
@@ -81,7 +81,7 @@ class ImportedAnnotation(LabelRow):
 
 
 class ImportedDecision(LabelRow):
-    """A decision as a file states it; `step` counts from 0."""
+    """A decision in a file; `step` counts from 0."""
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
@@ -95,7 +95,7 @@ class ImportedDecision(LabelRow):
 
     @property
     def content(self) -> bytes:
-        """All that it says, as canonical JSON."""
+        """The decision as canonical JSON."""
         return canonical(self.model_dump() | {"moment": self.moment.isoformat()})
 
 
@@ -113,7 +113,7 @@ class ImportedTrace(LabelRow):
 
     @classmethod
     def of(cls, dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> "ImportedTrace":
-        """The annotations of a trace of the store in another tool's words, checked. Raises `UserError`."""
+        """The annotations of a stored trace in another tool's labels, checked. Raises `UserError`."""
         values = {
             "dataset": dataset,
             "id": trace.id,
@@ -135,7 +135,7 @@ class ImportedTrace(LabelRow):
 
 
 class CampaignLine(LabelRow):
-    """The campaign in the first line of its log; without what names other tables, its fields are those of
+    """The campaign in the first line of its log; apart from references to other tables, its fields are those of
     `CampaignRow`."""
 
     name: Text
@@ -189,7 +189,7 @@ class GuidelineLine(LabelRow):
 
 
 class SlotLine(LabelRow):
-    """A slot of an item; its fields are those of `SlotRow`, but for the annotator."""
+    """A slot of an item; its fields are those of `SlotRow` except the annotator."""
 
     number: Count
     state: Word
@@ -211,7 +211,7 @@ class ItemLine(LabelRow):
 
 
 class EventLine(LabelRow):
-    """An event; its fields are those of `EventRow`, but for the kind, the item, the slot and the annotator."""
+    """An event; its fields are those of `EventRow` except the kind, the item, the slot and the annotator."""
 
     event: Word
     item: Count

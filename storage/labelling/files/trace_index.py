@@ -1,4 +1,4 @@
-"""The traces of a dataset, found by what they say: for labels of files that know no ids."""
+"""The traces of a dataset, found by their text: for label files without ids."""
 
 import hashlib
 from collections import defaultdict

@@ -23,16 +23,16 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class SubmittedAnnotation:
-    """An annotation whose submission stands, with whose it is and of what.
+    """An annotation whose submission stands, with its annotator and trace.
 
-    `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; where the campaign does not label steps after
-    the first `neg`, those are None. `first`, in a stepwise campaign, are those given before the next step was seen,
-    else the same. `errors` has the kinds of error of steps that are `neg`, by 0-based step, as `comments` and
-    `corrections` have texts. `exposed` is what of `scores`, `gold`, `labels` of others and marked `equations` the
-    person had seen of the text when a label was given or the annotation first submitted; `labelled_before`: by then
-    they had labelled the same text in another campaign or as another trace. `digest` is of the trace as it was
-    labelled, `chosen` how it came to be in the campaign, as in `ItemRow`. `guideline` is the version at submission,
-    `seconds` what the page measured in all.
+    `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; if the campaign does not label steps after
+    the first `neg`, those are None. `first`, in a stepwise campaign, are the labels given before the next step was
+    seen, else the same. `errors` has the kinds of error of `neg` steps, by 0-based step, as `comments` and
+    `corrections` have texts. `exposed` lists which of `scores`, `gold`, others' `labels` and marked `equations` the
+    person had seen of the text when a label was given or the annotation first submitted; `labelled_before` is True
+    if they had by then labelled the same text in another campaign or as another trace. `digest` is of the trace as
+    labelled; `chosen` is how it came into the campaign, as in `ItemRow`. `guideline` is the version at submission,
+    `seconds` the total time measured by the page.
     """
 
     item_id: int
@@ -62,8 +62,8 @@ def iterate_annotations(
     store: Store, campaign_id: int, reader: Session | None = None
 ) -> Iterator[SubmittedAnnotation]:
     """The annotations of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
-    number, hidden gold items last. They are read by `reader` where it is given, else a batch at a time; what is
-    taken back meanwhile is then left out."""
+    number, hidden gold items last. They are read through `reader` if it is given, else in batches; annotations
+    withdrawn meanwhile are then left out."""
     if reader is not None:
         yield from _iterate(reader, campaign_id)
         return
@@ -87,7 +87,7 @@ def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation
 
 
 def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
-    """Of submitted slots, in order: all that is kept in memory of a large campaign."""
+    """The ids of submitted slots, in order, which is all that is kept in memory of a large campaign."""
     return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
 
 
@@ -160,8 +160,8 @@ def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
 
 
 def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
-    """What was seen at a label or the first submission: an annotation that is taken back after gold was shown, and
-    submitted again without another label, is still the one made before."""
+    """The exposures at a label or at the first submission: an annotation that is withdrawn after gold was shown,
+    and submitted again with the same labels, is still the one made before."""
     seen: set[str] = set()
     submitted = False
     for event in log:

@@ -1,4 +1,4 @@
-"""Consensus of the annotators of a campaign on each step; and traces labelled by one of them or by all."""
+"""Consensus of a campaign's annotators on each step, and traces as labelled by one or all of them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,17 +40,17 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class Consensus:
-    """What annotators say together of a trace. `labels`, one per step, are `neg`, `neu`, `pos` or None, and `how`
-    tells where each comes from:
+    """The annotators' joint labels of a trace. `labels`, one per step, are `neg`, `neu`, `pos` or None; `how` gives
+    the origin of each:
 
-    - `adjudicated`: somebody decided, maybe that the step stays unlabelled;
+    - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled;
     - `majority`: more annotators gave this label than any other;
-    - `tie`: as many gave another one, so that the step is unlabelled;
+    - `tie`: two labels have equally many votes, so that the step is unlabelled;
     - `unsure`: more were unsure than gave any one label, so that it is unlabelled;
-    - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it is after that
-      on which they agree, which some had not seen.
+    - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it lies behind the
+      error agreed upon, which some had not seen.
 
-    `chosen` is why the trace is in the campaign, as in `ItemRow`, and `digest` is of the trace as it was labelled.
+    `chosen` is how the trace came into the campaign, as in `ItemRow`; `digest` is of the trace as labelled.
     """
 
     trace_id: int
@@ -65,7 +65,7 @@ class Consensus:
 def iterate_annotated_items(
     store: Store, campaign_id: int
 ) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """The annotations of each trace of a campaign that has any, with the decisions by 0-based step."""
+    """The annotations of each annotated trace of a campaign, with the decisions by 0-based step."""
     decisions = read_decisions(store, campaign_id)
     annotations = iterate_annotations(store, campaign_id)
     for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
@@ -80,8 +80,8 @@ def find_consensus(
     decided: Mapping[int, Decision],
     after_error: bool,
 ) -> Consensus:
-    """The consensus of annotations of one trace, of which `about` is any, and of decisions by 0-based step;
-    `after_error`: whether the campaign labels steps after the first error."""
+    """The consensus of the annotations of one trace, of which `about` is any, and of decisions by 0-based step.
+    `after_error` is True if the campaign labels steps after the first error."""
     settled: list[tuple[str | None, str]] = []
     ended = False
     for step in range(len(about.labels)):
@@ -103,9 +103,9 @@ def find_consensus(
 
 @dataclass(frozen=True)
 class LabelledTrace:
-    """A trace with `labels` by people, one per step: `neg`, `neu`, `pos`, or None where unlabelled, unsure or not
-    agreed on. `how` is as in `Consensus`, None where one annotator's labels stand alone; these are then those of
-    the only one of the `annotations`."""
+    """A trace with people's `labels`, one per step: `neg`, `neu`, `pos`, or None for unlabelled, unsure or not
+    agreed on. `how` is as in `Consensus`, or None for one annotator's labels, which are then those of the only one
+    of the `annotations`."""
 
     trace: StoredTrace
     labels: tuple[str | None, ...]
@@ -125,11 +125,11 @@ class LabelledTrace:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What annotators flagged as bad about the problem."""
+        """The faults of the problem that annotators flagged."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
-        """The trace with these labels in the place of its gold."""
+        """The trace with these labels as its gold."""
         steps = (
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)
@@ -138,11 +138,11 @@ class LabelledTrace:
 
 
 class LabelledTraces:
-    """The labelled traces of a campaign, read anew each time it is iterated, a few at a time.
+    """The labelled traces of a campaign, read anew on each iteration, a few at a time.
 
-    All annotators together, or one by one with `per_annotator`. `exposed` annotations count only where asked for,
-    and hidden gold items are there only `with_gold`. `only` names traces by their database ids, None: all of them.
-    After an iteration `left_out` tells what of the campaign is not in it, and how often.
+    All annotators together, or one by one with `per_annotator`. `exposed` annotations count only if asked for, and
+    hidden gold items are included only `with_gold`. `only` names traces by their database ids; None means all.
+    After an iteration `left_out` counts the parts of the campaign that are missing, by reason.
     """
 
     def __init__(
@@ -206,8 +206,8 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """The consensus of a campaign on a trace, and every annotation of it. `ahead`: the person who looks still has
-    to label it, and is not to see that."""
+    """A campaign's consensus on a trace, and every annotation of it. `ahead` is True if the viewer still has to
+    label it, and must not see them."""
 
     campaign: Campaign
     consensus: Consensus
@@ -216,9 +216,9 @@ class TraceLabels:
 
 
 def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
-    """The labels of a trace in each campaign in which somebody labelled it, the newest first. Campaigns in which it
-    is a hidden gold item are not among them. Annotations by people who had seen what a campaign hides do not count
-    for the consensus."""
+    """The labels of a trace in each campaign in which somebody labelled it, newest first, except campaigns in which
+    it is a hidden gold item. Annotations by people who had seen what a campaign hides do not count for the
+    consensus."""
     of_trace = (
         select(ItemRow.id, ItemRow.campaign_id)
         .join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)
@@ -244,7 +244,7 @@ def _labels(
 
 
 def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
-    """Whether a person has begun with the text of a trace in an open blind campaign, and not submitted it."""
+    """True if a person has begun with the text of a trace in an open blind campaign and not submitted it."""
     if viewer is None:
         return False
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()

@@ -1,8 +1,8 @@
-"""Decisions of adjudicators on steps on which the annotators of a campaign disagree.
+"""Decisions of adjudicators on steps about which the annotators of a campaign disagree.
 
-A decision is an event of the log, of the kind `decide`, in nobody's slot: `new` holds its `label`, its `reason`,
-and whether who decided had labelled the trace (`own`); `old` holds the same of the decision before. The last one
-of a step is in force. The annotations stay as they are.
+A decision is an event of the log, of the kind `decide`, that belongs to no slot: `new` holds its `label`, its
+`reason`, and `own`, True if the adjudicator had labelled the trace; `old` holds the same of the previous decision.
+The last decision on a step is in force. The annotations stay as they are.
 """
 
 from collections.abc import Mapping
@@ -38,8 +38,9 @@ _NO_REASON = "The decision has no reason."
 
 @dataclass(frozen=True)
 class Decision:
-    """The `label` (None: the step is left unlabelled) of a step, 0-based, by `user`, with a `reason` ("" only for
-    what most said) and, where `own`, had labelled the trace too. `event_id` is its place in the log."""
+    """The `label` of a step, 0-based (None leaves it unlabelled), decided by `user` with a `reason` ("" only if it
+    is the majority's label); `own` is True if they had labelled the trace too. `event_id` is its place in the log.
+    """
 
     item_id: int
     step: int
@@ -63,12 +64,12 @@ def decide(
     after: int | None = None,
 ) -> Decision:
     """Record a decision; the same `key` and content again gives the first one. `after` is the `event_id` of the
-    decision that it is to replace, 0 where there is none; without it, it replaces any.
+    decision to be replaced, 0 for none; without it, any is replaced.
 
-    Raises `NotFoundError` where the campaign has no such item, `ConflictError` where the trace has changed since
-    it was labelled, another decision is in force than that of `after`, or the key is known with other content, and
-    `UserError` on a step that the trace does not have, a trace that nobody has submitted, another label, or no
-    reason where it is not the label that most annotators gave. A closed campaign can still be decided.
+    Raises `NotFoundError` if the campaign has no such item, `ConflictError` if the trace has changed since it was
+    labelled, another decision than `after` is in force, or the key was used with other content, and `UserError` on
+    a step that the trace does not have, a trace that nobody has submitted, an unknown label, or a missing reason
+    for a label other than the majority's. A closed campaign can still be decided.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, _NO_REASON) if reason else ""}
     check_key(key)
@@ -108,7 +109,7 @@ def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Deci
 
 
 def past_decisions(store: Store, item_id: int) -> list[Decision]:
-    """Every decision of an item, the oldest first."""
+    """Every decision on an item, oldest first."""
     return _read(store, EventRow.item_id == in_range(item_id))
 
 
@@ -146,7 +147,7 @@ def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user:
 
 
 def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
-    """The item, held until the transaction ends: two decisions of it come one after the other."""
+    """The item, locked until the transaction ends, so that its decisions are serial."""
     item = session.get(ItemRow, in_range(item_id), with_for_update=True)
     if item is None or item.campaign_id != campaign_id:
         raise NotFoundError(f"The campaign has no item {item_id}.")
@@ -154,7 +155,7 @@ def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
 
 
 def _check_item(session: Session, item: ItemRow, step: int) -> None:
-    """Its trace must be the one that was labelled, and have the step."""
+    """Raises an error unless its trace is the one that was labelled and has the step."""
     digest, n_steps = session.execute(
         select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
     ).one()
@@ -200,7 +201,7 @@ def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
 
 
 def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
-    """The labels are what a decision is about; the rest only where the person saw it elsewhere."""
+    """The exposures of the adjudicator: labels, which every decision is about, and whatever they saw elsewhere."""
     seen = exposures_of(session, user.id, trace_id)
     return {what: what in seen for what in WHAT} | {LABELS: True}
 

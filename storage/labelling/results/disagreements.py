@@ -1,8 +1,8 @@
-"""Disagreements: the steps on which a campaign's annotators did not agree, and that somebody has to decide.
+"""Disagreements: the steps on which a campaign's annotators differ, and an adjudicator has to decide.
 
-A step is disagreed upon where two people gave it different labels, or where somebody was unsure of it. Having left
-it unlabelled is no opinion: who stopped at an error that another did not see disagrees at that step, and not at
-those after it. Hidden gold items are there to measure annotators and are not decided.
+Annotators disagree on a step if two gave it different labels, or one was unsure of it. An unlabelled step is no
+opinion: a person who stopped at an error that another did not see disagrees at that step, not at later ones. Hidden
+gold items measure annotators and are not decided.
 """
 
 import sys
@@ -24,7 +24,7 @@ from stepsight.storage.labelling.results.decisions import Decision, read_decisio
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A trace of a campaign with steps, 0-based, that are disagreed upon, and its annotations."""
+    """A trace of a campaign with its disputed steps, 0-based, and its annotations."""
 
     item_id: int
     trace_id: int
@@ -33,14 +33,14 @@ class Disagreement:
     annotations: tuple[SubmittedAnnotation, ...]
 
     def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
-        """Its steps of which there is no decision."""
+        """The steps without a decision."""
         return tuple(step for step in self.steps if (self.item_id, step) not in decisions)
 
 
 @dataclass(frozen=True)
 class Adjudication:
-    """How far a campaign is decided: its disagreements in the order of the queue, and the last decision by item
-    and step."""
+    """The state of a campaign's adjudication: its disagreements in queue order, and the last decision by item and
+    step."""
 
     disagreements: tuple[Disagreement, ...]
     decisions: dict[tuple[int, int], Decision]
@@ -57,7 +57,7 @@ class Adjudication:
         return next((one for one in self.disagreements if one.item_id == item_id), None)
 
     def next_open(self, after: int | None = None) -> Disagreement | None:
-        """The first one behind the item `after`, then from the start, that has an undecided step."""
+        """The first disagreement after the item `after`, wrapping around, with an undecided step."""
         places = [one.item_id for one in self.disagreements]
         start = places.index(after) + 1 if after in places else 0
         turned = self.disagreements[start:] + self.disagreements[:start]
@@ -74,7 +74,7 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
 
 
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
-    """The state of a campaign. It is derived once for every event of its log."""
+    """The state of a campaign, derived anew only after an event was added to its log."""
     with store.read() as session:
         # Of two events the later number may be stored first, so that the largest alone tells too little.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
@@ -98,7 +98,7 @@ def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
 
 
 def _size(adjudication: Adjudication) -> int:
-    """About how many bytes it takes, by its texts and labels."""
+    """The approximate size in bytes, from its texts and labels."""
     annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
     texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
     reasons = [decision.reason for decision in adjudication.decisions.values()]

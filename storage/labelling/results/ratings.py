@@ -22,7 +22,7 @@ _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, na
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """A trace of a campaign that somebody has annotated. `digest` is of what they labelled."""
+    """An annotated trace of a campaign. `digest` is of the trace as labelled."""
 
     item_id: int
     trace_id: int
@@ -34,12 +34,12 @@ class RatedTrace:
 
 @dataclass(frozen=True, eq=False)
 class RatedTraces:
-    """Traces in the campaign's order with their ratings: `last`, which stand, and `first`, from before the next
-    step was seen. Where a campaign is not stepwise, the two are the same.
+    """Traces in the campaign's order with their ratings: `last`, the standing ones, and `first`, those given before
+    the next step was seen. In a campaign that is not stepwise, the two are the same.
 
-    `later`, shape (people, steps), is how many later steps were in view when a label that stands was given, NaN
-    where there is none. `gold` and `valid`, shape (steps,), are the benchmark's labels and validity, 1 or 0, NaN
-    where it has none: a benchmark that only names the first error labels no other step, but those before it are
+    `later`, shape (people, steps), is the number of later steps that were visible when a standing label was given,
+    NaN if there is none. `gold` and `valid`, shape (steps,), are the benchmark's labels and validity, 1 or 0, NaN
+    if it has none: a benchmark that only names the first error labels no other step, but the ones before it are
     valid.
     """
 
@@ -51,7 +51,7 @@ class RatedTraces:
     valid: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
-        """Some of the traces, by their places."""
+        """Some of the traces, by index."""
         starts = np.searchsorted(self.last.trace, np.arange(len(self.traces) + 1))
         steps = np.concatenate(
             [np.empty(0, np.int64), *(np.arange(starts[place], starts[place + 1]) for place in chosen)]
@@ -68,13 +68,13 @@ class RatedTraces:
 
 @dataclass(frozen=True, eq=False)
 class CampaignRatings:
-    """Ratings of the traces of the `queue`, and of the `hidden` gold items apart: everybody may get these, and they
-    were chosen to test people.
+    """Ratings of the traces of the `queue` and, separately, of the `hidden` gold items, which everybody may get and
+    which were chosen to test people.
 
-    Of `annotations`, `exposed` were given by people who had seen scores, marked equations, gold or others' labels;
-    these are in the arrays only where `with_exposed`. `labelled_before` were given by people who had labelled the
-    same text before; they are blind, and in the arrays. `changed` counts traces that are no longer what was
-    labelled: they have no gold here.
+    Of the `annotations`, `exposed` were given by people who had seen scores, marked equations, gold or others'
+    labels; these are in the arrays only `with_exposed`. `labelled_before` were given by people who had labelled the
+    same text before; they are blind, and in the arrays. `changed` counts traces that have changed since they were
+    labelled; they have no gold here.
     """
 
     campaign: Campaign
@@ -88,8 +88,8 @@ class CampaignRatings:
 
 
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
-    """The submitted annotations of a campaign; with `exposed` also by people who had seen what it hides. People who
-    are not to be `named` are annotator 1, 2 and so on, in an order that does not tell who is who."""
+    """The submitted annotations of a campaign; with `exposed`, also those by people who had seen what it hides.
+    Unless `named`, people are annotator 1, 2 and so on, in an order that does not reveal who is who."""
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
         collected.add(annotation, kept=exposed or not annotation.exposed)
@@ -111,7 +111,7 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
 
 
 class _Collected:
-    """Annotations as they come: of each kind of item, hidden gold or not, by item."""
+    """Annotations collected by item, with hidden gold items apart from the others."""
 
     def __init__(self) -> None:
         self.annotations = self.exposed = self.labelled_before = 0
@@ -149,7 +149,7 @@ def _arrays(
     later: Mapping[tuple[int, int, int], int],
     gold_of: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
-    """`annotated` holds the annotations of each trace, `rows` the place of each person among the `names`."""
+    """`annotated` holds the annotations of each trace, `rows` the index of each person among the `names`."""
     sizes = [trace.steps for trace in traces]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
@@ -171,7 +171,8 @@ def _arrays(
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
-    """For each item, person and step, how many later steps were in view at the last event about its label."""
+    """For each item, person and step, the number of later steps that were visible at the last event about its
+    label."""
     events = (
         select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.revealed)
         .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
@@ -186,8 +187,8 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
 
 
 def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
-    """By item, the gold's labels and what it says of validity, each of shape (steps,); and how many traces are no
-    longer what was labelled."""
+    """By item, the gold's labels and validity, each of shape (steps,); and the number of traces that have changed
+    since they were labelled."""
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
     for start in range(0, len(rated), BATCH):

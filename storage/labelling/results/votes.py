@@ -1,4 +1,4 @@
-"""What most annotators say of a step."""
+"""The majority vote of annotators on a step."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from stepsight.core.label import LABEL_NAMES
 
 MAJORITY, TIE, UNSURE, NONE = "majority", "tie", "unsure", "none"
-"""How the label of a step came about: see `storage.labelling.results.consensus.Consensus`."""
+"""The origin of a step's label: see `storage.labelling.results.consensus.Consensus`."""
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """The label of a step and how it came about, from the labels of its annotators; None takes no part."""
+    """The label of a step and its origin, from the labels of its annotators; None abstains."""
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return None, NONE

@@ -1,4 +1,4 @@
-"""The formats that labels are exported in, one module each, tables together. A new one is a line in `FORMATS`."""
+"""The formats in which labels are exported, one module each, tables together. A new one is a line in `FORMATS`."""
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import (

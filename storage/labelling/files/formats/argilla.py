@@ -23,7 +23,7 @@ QUESTION = "label"
 
 
 def user_id(name: str) -> str:
-    """What stands for a person of that name."""
+    """The UUID that stands for a person of that name."""
     return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
 
 

@@ -1,4 +1,4 @@
-"""Formats of label files: how labelled traces become a file."""
+"""Formats of label files: the way from labelled traces to a file."""
 
 import json
 from collections import Counter
@@ -14,14 +14,14 @@ Tally = Counter[str]
 
 
 class InexpressibleError(Exception):
-    """A format has no way to state the labels of a trace; the text tells what such traces are."""
+    """Raised if a format cannot express the labels of a trace; the text describes such traces."""
 
 
 @dataclass(frozen=True)
 class LabelFormat:
-    """A format of files. `write(traces, path, campaign, left_out)` fills the file and counts in `left_out`, by the
-    reason, the traces that it cannot state; it returns how many it wrote. `with_gold`: one annotator's rows include
-    those of hidden gold items."""
+    """A file format. `write(traces, path, campaign, left_out)` writes the file, counts in `left_out`, by reason,
+    the traces that the format cannot express, and returns the number written. With `with_gold`, one annotator's
+    rows include those of hidden gold items."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class LabelFormat:
 
 
 def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTrace], Path, str, Tally], int]:
-    """Writes one JSON object per trace."""
+    """A writer of one JSON object per trace."""
 
     def write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
         written = 0
@@ -47,5 +47,5 @@ def lines(row: Callable[[LabelledTrace], Row]) -> Callable[[Iterable[LabelledTra
 
 
 def line(row: Row) -> str:
-    """A row as a line of JSON, the same for the same row."""
+    """A row as a line of JSON, equal for equal rows."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)

@@ -31,7 +31,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def task(labelled: list[LabelledTrace]) -> Row:
-    """A trace with its annotations: one of all annotators together, or one of each."""
+    """A trace with its annotations: one for all annotators together, or one each."""
     trace = labelled[0].trace
     return {
         "data": {
@@ -68,7 +68,7 @@ def _annotation(labelled: LabelledTrace) -> Row:
 
 
 def by_trace(traces: Iterable[LabelledTrace]) -> Iterator[list[LabelledTrace]]:
-    """Labelled traces, those of several annotators of one trace together: they follow each other."""
+    """Labelled traces, with those of several annotators of the same trace, which are adjacent, grouped."""
     for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
         yield list(same)
 

@@ -23,7 +23,7 @@ _CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` on an unlabelled step and an error without a class."""
+    """A labelled trace as a row. Raises `InexpressibleError` on an unlabelled step or an error without a class."""
     if None in labelled.labels:
         raise InexpressibleError("traces with unlabelled steps")
     trace, steps = labelled.trace, [step.text for step in labelled.trace.steps]

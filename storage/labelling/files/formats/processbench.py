@@ -17,7 +17,7 @@ _MR_ANSWER = "model_output_answer_correctness"
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` where a step up to its first error is unlabelled."""
+    """A labelled trace as a row. Raises `InexpressibleError` if a step up to its first error is unlabelled."""
     trace, error = labelled.trace, labelled.first_error
     if None in labelled.labels[:error]:
         raise InexpressibleError("traces whose first error cannot be told")
@@ -32,7 +32,7 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Whether the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K."""
+    """True if the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct

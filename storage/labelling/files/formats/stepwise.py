@@ -11,7 +11,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` where no step has a label."""
+    """A labelled trace as a row. Raises `InexpressibleError` if no step has a label."""
     if set(labelled.labels) == {None}:
         raise InexpressibleError("traces without a label")
     return {

@@ -1,4 +1,4 @@
-"""Labels as CSV or Parquet, a row per step. Steps are counted from 1 there, as on the pages."""
+"""Labels as CSV or Parquet, a row per step, with steps counted from 1 as on the pages."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -35,8 +35,9 @@ COLUMNS: dict[str, type] = {
 
 
 def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]]:
-    """A row per step. Of all annotators together: `label`, `how` and `annotators`, how many labelled the trace. Of
-    one: what that `annotator` said of the step, also `unsure`, and, the same in each row, of the whole trace."""
+    """A row per step. For all annotators together: `label`, `how`, and `annotators`, the number who labelled the
+    trace. For one `annotator`: their label of the step, which may be `unsure`, and, repeated in each row, their
+    values for the whole trace."""
     trace = labelled.trace
     for place, step in enumerate(trace.steps):
         row = dict.fromkeys(COLUMNS) | {
