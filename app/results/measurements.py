@@ -3,7 +3,7 @@ changes."""
 
 import shlex
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from stepsight.app.web.computations import LARGEST, Computations, Newest, Pending
@@ -15,7 +15,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.judgments.metric_columns import read_data_version
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate
+from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate, with_thresholds
 from stepsight.training.report.dataset import Excerpt, excerpt
 from stepsight.training.report.report import with_distinct_names, write_up
 from stepsight.training.report.tables import Table
@@ -87,8 +87,10 @@ class Measurements:
 
         def make() -> MeasuredDataset:
             evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
-            evaluation = evaluate(self._store, dataset, evaluators, force=True, group=group)
-            return MeasuredDataset(subject, version, _worth_showing(evaluation), tuple(evaluators))
+            # Thresholds that were chosen on the dataset are marked on a page, not refused.
+            measured = [with_thresholds(self._store, dataset, one, force=True) for one in evaluators]
+            evaluation = evaluate(self._store, dataset, measured, group=group)
+            return MeasuredDataset(subject, version, evaluation, tuple(evaluators))
 
         return self._computations.newest(subject, version, make, _size, patience)
 
@@ -122,16 +124,6 @@ class Measurements:
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._computations.get(key, make, len, patience)
-
-
-def _worth_showing(evaluation: Evaluation) -> Evaluation:
-    """Without the offline figures of traces that stop at their first error. They are measured because thresholds
-    that were chosen on the dataset are to be marked here, not refused, and both are forced together."""
-    if not evaluation.warning:
-        return evaluation
-    rows = [row for row in evaluation.rows if row.mode == Mode.ONLINE]
-    published = tuple(row for row in evaluation.published if row.mode == Mode.ONLINE)
-    return replace(evaluation, rows=rows, published=published)
 
 
 def _minus(evaluation: Evaluation, reference: str) -> Differences:

@@ -1,6 +1,7 @@
 """A small store with two evaluators whose figures are worked out by hand in the tests."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,10 +9,10 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
-from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate
+from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
 from tests.storage.samples import add
 
 NAME = "three_way"
@@ -58,7 +59,15 @@ def hindsight(online: Sequence[Probs], offline: Sequence[Probs]) -> Hindsight:
 
 
 def measure(store: Store, dataset: Dataset, draws: int = 50) -> Evaluation:
-    return evaluate(store, dataset, evaluators_of(store, dataset.id), draws=draws)
+    return measure_stored(store, dataset, evaluators_of(store, dataset.id), draws=draws)
+
+
+def measure_stored(
+    store: Store, dataset: Dataset, evaluators: Sequence[StoredEvaluator], *, force: bool = False, **options: Any
+) -> Evaluation:
+    """`evaluate` of stored evaluators at the thresholds in force."""
+    measured = [with_thresholds(store, dataset, one, force) for one in evaluators]
+    return evaluate(store, dataset, measured, force=force, **options)
 
 
 def row_of(found: Evaluation, mode: Mode, errors: str = "invalid", evaluator: str = "one_mind") -> Row:

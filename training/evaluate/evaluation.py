@@ -61,8 +61,11 @@ class MeasuredEvaluator:
         return self.calibration.thresholds if self.calibration else self.own
 
 
-def with_thresholds(store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool) -> MeasuredEvaluator:
-    """The evaluator with its thresholds; refused where they were chosen on the dataset's traces, unless `force`."""
+def with_thresholds(
+    store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool = False
+) -> MeasuredEvaluator:
+    """The evaluator with its thresholds. Raises `UserError` if they were chosen on the dataset's traces; with
+    `force` its rows are marked instead."""
     calibration = find_calibration(store, evaluator.id)
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
     if problem and not force:
@@ -277,7 +280,7 @@ CUT_AT_ERROR = (
 def evaluate(
     store: Store,
     dataset: Dataset,
-    evaluators: Sequence[StoredEvaluator],
+    evaluators: Sequence[MeasuredEvaluator],
     modes: Iterable[Mode] = MODES,
     draws: int = DRAWS,
     force: bool = False,
@@ -285,13 +288,12 @@ def evaluate(
     patch: Patch | None = None,
     cut: int | None = None,
 ) -> Evaluation:
-    """Measure stored evaluators and every baseline on a dataset, or on one `group` of its traces. With `cut`, a
-    seed, each trace ends after a step drawn uniformly; evaluators need hindsight judgments for that.
+    """Measure evaluators and every baseline on a dataset, or on one `group` of its traces. With `cut`, a seed, each
+    trace ends after a step drawn uniformly; evaluators need hindsight judgments for that.
 
     Where its traces stop at their first error only online figures are given, unless `force`. An evaluator
-    without a judgment of the dataset in a mode has no row. Raises `UserError` where the dataset has no such group,
-    or thresholds were chosen on its traces, unless `force`: then their rows are marked. With a `patch` the gold
-    is what it says (see `storage.labelling.patches`); raises `UserError` where it does not fit.
+    without a judgment of the dataset in a mode has no row. With a `patch` the gold is as the patch has it (see
+    `storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
@@ -301,13 +303,12 @@ def evaluate(
     gold = apply_patch(gold, patch) if patch else gold
     gold = gold if cut is None else cut_at_random(gold, cut)
     chosen = [Mode.ONLINE] if warning and not force and cut is None else list(dict.fromkeys(modes))
-    measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in evaluators]
     weights = _weights(inside, draws)
     rows: list[Row] = []
     trivial = baseline_tables(store, gold, chosen)
     # A baseline's table may serve several modes.
     done: dict[int, list[Row]] = {}
-    for one, mode, table in read_tables(store, gold, measured, trivial):
+    for one, mode, table in read_tables(store, gold, evaluators, trivial):
         if id(table) in done:
             rows += [replace(row, mode=mode) for row in done[id(table)]]
             continue

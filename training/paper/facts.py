@@ -36,7 +36,7 @@ from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import Dataset, iterate_traces, list_datasets
 from stepsight.training.data.transforms import is_balanced
 from stepsight.training.evaluate.diagnostics import decide, shares
-from stepsight.training.evaluate.evaluation import evaluate
+from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.results import Result
 from stepsight.training.experiments.finetuning.study import read_study
@@ -296,7 +296,8 @@ def _benchmark_facts(
     facts: Facts = {f"dataset/{name}/traces": sum(inside)}
     if about["errors"] == Errors.INVALID.value:
         facts[f"dataset/{name}/errors"] = sum(place in wrong for place, there in enumerate(inside) if there)
-    for row in evaluate(store, dataset, evaluators_of(store, dataset.id), draws=1, group=about["group"]).rows:
+    evaluators = [with_thresholds(store, dataset, one) for one in evaluators_of(store, dataset.id)]
+    for row in evaluate(store, dataset, evaluators, draws=1, group=about["group"]).rows:
         if row.published is not None and row.errors.value == about["errors"]:
             values = {key: one.value.number for key, one in row.measured.items() if one.value.exists}
             measured[name, row.published.evaluator, row.mode.value] = values

@@ -16,6 +16,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row
 from stepsight.training.report.html import Content, Part, Section
+from stepsight.training.report.patched import Patched, change_tables, entries
 from stepsight.training.report.plots import (
     Plot,
     Styles,
@@ -79,6 +80,13 @@ def dataset_part(evaluation: Evaluation) -> Part:
         _neutral(evaluation, look),
     ]
     return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
+
+
+def patched_part(patched: Patched) -> Part:
+    """The part of the patched gold, with what the patch changes at its head."""
+    part = dataset_part(patched.after)
+    changed = Section("What the patch changes", [*change_tables(patched).values(), entries(patched)])
+    return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
 def lead(evaluation: Evaluation) -> str:

@@ -24,7 +24,7 @@ from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COL
 from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import Row, evaluate
+from stepsight.training.evaluate.evaluation import Row, evaluate, with_thresholds
 
 _TYPES: dict[type, str] = {str: "category", int: "Int32", float: "float64"}
 _MOMENT = "datetime64[us, UTC]"
@@ -163,7 +163,9 @@ def _result_rows(
     store: Store, dataset: str, evaluators: str | Sequence[str] | None, *, force: bool
 ) -> Iterator[dict[str, Any]]:
     found = find_dataset(store, dataset)
-    for row in evaluate(store, found, named_evaluators(store, found, evaluators), force=force).rows:
+    named = named_evaluators(store, found, evaluators)
+    measured = [with_thresholds(store, found, one, force) for one in named]
+    for row in evaluate(store, found, chosen, force=force).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
         about = {"dataset": found.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
         for name, measured in row.measured.items():

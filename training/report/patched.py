@@ -3,18 +3,17 @@
 Both are measured on the same resamples of the same traces, so that a change has the interval of paired draws.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import DRAWS, difference
+from stepsight.core.metrics.bootstrap import difference
+from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.value import Value
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row, evaluate
-from stepsight.training.report.results import PROTOCOL, ordered
+from stepsight.training.evaluate.evaluation import Evaluation, Row
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered, slug
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +63,59 @@ class Patched:
         }
 
 
-def evaluate_patched(
-    store: Store,
-    dataset: Dataset,
-    evaluators: Sequence[StoredEvaluator],
-    patch: Patch,
-    modes: Iterable[Mode] = MODES,
-    draws: int = DRAWS,
-    force: bool = False,
-    group: str = "",
-) -> Patched:
-    """Measure with the gold as it is and as the patch has it. Raises `UserError` as `evaluate` does."""
-    chosen = list(modes)
-    # First, since a patch that does not fit is told before anything is measured.
-    after = evaluate(store, dataset, evaluators, chosen, draws, force, group, patch)
-    return Patched(evaluate(store, dataset, evaluators, chosen, draws, force, group), after, patch)
-
-
-def counts(changes: Sequence[PatchEffect]) -> str:
+def _counts(changes: Sequence[PatchEffect]) -> str:
     """A sentence on how many solutions and steps count with either set of labels, from the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
         f" {after.n_solutions:,} and {after.n_steps:,} with the patch"
     )
+
+
+def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
+    """What the patch changes, by mode and kind of error; baselines alone only if no evaluator has judged."""
+    effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
+    for change in patched.changes():
+        effects.setdefault((change.before.mode, change.before.errors), []).append(change)
+    judged = {key: rows for key, rows in effects.items() if any(not row.before.is_baseline for row in rows)}
+    return {key: _change_table(patched, *key, rows) for key, rows in (judged or effects).items()}
+
+
+def _change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
+    """The protocol's four figures with the patch, and how much each grew by it."""
+    columns = [EVALUATOR]
+    for name, title in PROTOCOL.items():
+        columns += [
+            Column(name, f"{title}, patched"),
+            Column(f"{name}_change", f"{title}, change", CellKind.POINTS),
+        ]
+    cells = [(change.after, (change.after.evaluator, *_pairs(change))) for change in changes]
+    caption = (
+        f"what the patch ({patched.patch.size}) changes, {errors} errors, {mode}, in percent with 95 % intervals"
+    )
+    return make_table(patched.after, f"change-{errors}-{mode}", caption, columns, cells, [_counts(changes)])
+
+
+def _pairs(change: PatchEffect) -> Iterator[Cell]:
+    for name in PROTOCOL:
+        yield change.after.measured[name].value
+        yield change.of(name)
+
+
+def entries(patched: Patched) -> Table:
+    """The labels that the patch changes."""
+    keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
+    columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
+    rows = tuple(
+        (
+            one.trace,
+            str(one.step + 1),
+            one.old or "unlabelled",
+            one.new or "unlabelled",
+            " ".join(one.reason.split()),
+            one.by,
+        )
+        for one in patched.patch.changes
+    )
+    after = measured_on(patched.after)
+    return Table(f"{slug(after)}-patch", f"{after}: the labels that {patched.patch.name} changes", columns, rows)

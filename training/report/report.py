@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from stepsight.core.errors import UserError
@@ -13,12 +14,11 @@ from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import MODES, Evaluation, evaluate
-from stepsight.training.report.dataset import dataset_part, evaluators_part, plots_of, tables_of
+from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
+from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, plots_of, tables_of
 from stepsight.training.report.figures import write_pictures
 from stepsight.training.report.html import Part, page_html
 from stepsight.training.report.patched import Patched
-from stepsight.training.report.patched_part import patched_part
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
@@ -66,11 +66,11 @@ def make_report(
     evaluations: list[Evaluation | Patched] = []
     for dataset in datasets:
         chosen = [evaluators[one.id] for one in judging[dataset.id] if one.id in evaluators]
-        plain = evaluate(store, dataset, chosen, MODES, draws, force, group)
-        evaluations.append(plain)
+        measured = [with_thresholds(store, dataset, one, force) for one in chosen]
+        measure = partial(evaluate, store, dataset, measured, draws=draws, force=force, group=group)
+        evaluations.append(plain := measure())
         if patch := changed.get(dataset.name):
-            after = evaluate(store, dataset, chosen, MODES, draws, force, group, patch)
-            evaluations.append(Patched(plain, after, patch))
+            evaluations.append(Patched(plain, measure(patch=patch), patch))
     return write_up(evaluations, list(evaluators.values()), day)
 
 

@@ -9,6 +9,7 @@ from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
+from stepsight.core.metrics.published import published as published_rows
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.metrics.value import Value
@@ -24,7 +25,7 @@ from stepsight.training.evaluate.diagnostics import (
     pairs,
     thirds,
 )
-from stepsight.training.evaluate.evaluation import Evaluation, Row, compare
+from stepsight.training.evaluate.evaluation import RIVALRY, Evaluation, Row, compare
 from stepsight.training.evaluate.metrics import Subject
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
@@ -107,10 +108,16 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     ]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
     remarks += [
+        f"{row.evaluator}: compared with the best baseline in {PROTOCOL[row.beats_in]}"
+        for row in rows
+        if row.beats.exists and row.beats_in != RIVALRY[0]
+    ]
+    remarks += [
         f"{one.evaluator}: published in {one.table}, not measured here"
         for one in evaluation.published
         if (one.mode, one.benchmark.errors) == (mode, errors)
     ]
+    remarks += _other_traces(evaluation)
     caption = f"{errors} errors, {mode}, {evaluation.size}, in percent with 95 % intervals over traces"
     table = make_table(evaluation, f"{errors}-{mode}", caption, columns, cells, remarks)
     start = len(table.rows)
@@ -120,6 +127,17 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         rules=table.rules + ((start,) if printed else ()),
         faint=tuple(range(start, start + len(printed))),
     )
+
+
+def _other_traces(evaluation: Evaluation) -> list[str]:
+    """A remark if the paper's figures of this benchmark are of another number of traces."""
+    printed = published_rows(evaluation.dataset.kind, evaluation.group)[:1]
+    return [
+        f"published figures are of {one.benchmark.traces:,} traces of this benchmark, these are"
+        f" {evaluation.traces:,}, so none is shown"
+        for one in printed
+        if one.benchmark.traces != evaluation.traces
+    ]
 
 
 def _printed(one: Published) -> tuple[Value, ...]:

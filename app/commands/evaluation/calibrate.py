@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     mode, place = Mode(args.mode), read_placement(args)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        evaluators = find_evaluators(store, dataset, [args.evaluator], [mode], lambda stored: None, place)
+        evaluators = find_evaluators(store, dataset, [args.evaluator], [mode], lambda stored: stored, place)
         if not evaluators:
             raise UserError(f"{args.evaluator} is a baseline: its thresholds stay as they are.")
         calibrated = calibrate(store, dataset, evaluators[0], mode, Errors(args.errors), goal, recall)

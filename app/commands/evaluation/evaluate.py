@@ -12,7 +12,8 @@ stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda --
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
@@ -24,27 +25,21 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES, OF_SUBSTEPS, PREFIX
-from stepsight.core.metrics.published import Published, published
-from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import open_store
-from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.evaluation import (
     MODES,
     Comparison,
     Evaluation,
-    Row,
+    MeasuredEvaluator,
     compare,
     evaluate,
     with_thresholds,
 )
-from stepsight.training.report.patched import Patched, PatchEffect, counts, evaluate_patched
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, notes
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, to_text
-
-_ABOVE = Column("above", "Above the best baseline", CellKind.TEXT)
+from stepsight.training.report.patched import Patched, change_tables
+from stepsight.training.report.results import PROTOCOL, published, results
+from stepsight.training.report.tables import CellKind, Table, show, to_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +94,6 @@ def run(args: argparse.Namespace) -> None:
     # What was said offline of a beginning stands in the triangle of hindsight.
     judged = modes if args.cut is None else list(MODES)
     patch = read_patch(args.patch) if args.patch else None
-    patched = None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
         workers = read_workers(args, place, ours.count)
@@ -113,7 +107,7 @@ def run(args: argparse.Namespace) -> None:
             dataset,
             names,
             judged,
-            lambda one: with_thresholds(store, dataset, one, args.force),
+            partial(with_thresholds, store, dataset, force=args.force),
             place,
             ours,
             yes=args.yes,
@@ -122,10 +116,9 @@ def run(args: argparse.Namespace) -> None:
         ours.wait()
         if not ours.is_main:
             return
-        rest = (modes, args.draws, args.force, args.group)
-        if patch:
-            patched = evaluate_patched(store, dataset, evaluators, patch, *rest)
-        evaluation = patched.before if patched else evaluate(store, dataset, evaluators, *rest, cut=args.cut)
+        measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
+        evaluation = measure(cut=args.cut)
+        patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
     evaluations = [evaluation, patched.after] if patched else [evaluation]
     pair = _table_names(compared_names, names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
@@ -138,15 +131,16 @@ def run(args: argparse.Namespace) -> None:
         if not any(row.evaluator == name for row in evaluation.rows):
             print(f"{name} has not judged {dataset.name} in such a mode.", file=sys.stderr)
     if patched:
-        _print_patched(patched)
-    else:
-        _print_tables(evaluation)
+        print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
+    _print_tables(evaluation, patched)
     for one, comparisons in compared.items():
         for comparison in comparisons:
             _print_comparison(comparison, ", patched" if one.patch else "")
 
 
-def _table_names(names: Sequence[str], measured: Sequence[str], evaluators: Sequence[StoredEvaluator]) -> list[str]:
+def _table_names(
+    names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
+) -> list[str]:
     """The names that tables give to evaluators: one loaded from a folder, or with weights of another type, has
     another name there."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
@@ -190,90 +184,24 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Compar
     return [compare(one, other, evaluation.weights) for one, other in pairs]
 
 
-def _print_tables(evaluation: Evaluation) -> None:
-    """The protocol's four figures per mode and kind of error, with bootstrap intervals over traces, then notes."""
+def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
+    """The tables that a report has of the protocol's figures, and with a patch those of the patched gold."""
+    changes = change_tables(patched) if patched else {}
     for mode, errors in evaluation.judged:
-        rows = [row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors)]
-        printed = [row for row in evaluation.published if (row.mode, row.benchmark.errors) == (mode, errors)]
-        cells: list[tuple[Cell, ...]] = [(row.evaluator, *_figures(row), _above(row)) for row in rows]
-        cells += [
-            (row.evaluator, *(Value(row.values[name]) for name in PROTOCOL), "published, not measured here")
-            for row in printed
-        ]
-        remarks = notes(rows, PROTOCOL, evaluation.traces)
-        remarks += [f"{row.evaluator}: {_off(row, row.published)}" for row in rows if row.published is not None]
-        _print(evaluation, mode, errors, (), cells, remarks)
-    elsewhere = published(evaluation.dataset.kind, evaluation.group)
-    if elsewhere and elsewhere[0].benchmark.traces != evaluation.traces:
-        print(
-            f"  published figures are of {elsewhere[0].benchmark.traces:,} traces of this benchmark, these are"
-            f" {evaluation.traces:,}: none is shown"
-        )
-
-
-def _print(
-    evaluation: Evaluation,
-    mode: Mode,
-    errors: Errors,
-    more: Sequence[Column],
-    rows: Sequence[tuple[Cell, ...]],
-    remarks: Sequence[str],
-) -> None:
-    """Print a table of evaluators, of what `more` has, and of the protocol's figures."""
-    figures = [Column(name, title) for name, title in PROTOCOL.items()]
-    caption = f"{evaluation.dataset.name} ({evaluation.size}), {errors} errors, {mode}, percent with 95 % intervals"
-    table = Table("protocol", caption, (EVALUATOR, *more, *figures, _ABOVE), tuple(rows), tuple(remarks))
-    print(f"\n{to_text(table)}", end="")
-
-
-def _figures(row: Row) -> list[Value]:
-    return [row.measured[name].value for name in PROTOCOL]
-
-
-def _above(row: Row) -> str:
-    """The difference between an evaluator and the best baseline, "" for a baseline."""
-    if row.is_baseline or not row.beats.exists:
-        return ""
-    difference = str(show(row.beats, CellKind.POINTS))
-    if row.beats_in != "step_auc":
-        difference += f" in {PROTOCOL[row.beats_in]}"
-    return difference if row.above_baselines else f"{difference}, not above"
-
-
-def _off(row: Row, printed: Published) -> str:
-    """The published figures and differences, such as `Sol-F1 published 78.0, difference +0.0`."""
-    parts = []
-    for name, title in PROTOCOL.items():
-        value = row.measured[name].value
-        if value.exists:
-            difference = 100 * printed.difference(name, value.number)
-            parts.append(f"{title} published {100 * printed.values[name]:.1f}, difference {difference:+.1f}")
-    return f"{'; '.join(parts)} ({printed.evaluator} in {printed.table})"
-
-
-def _print_patched(patched: Patched) -> None:
-    """Each table with three rows per evaluator: with the benchmark's labels, with the patch's, and the change."""
-    patch, effects, before = patched.patch, list(patched.changes()), patched.before
-    print(f"\nLabel patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}")
-    for mode, errors in before.judged:
-        chosen = [one for one in effects if (one.before.mode, one.before.errors) == (mode, errors)]
-        if not chosen:
-            name = before.dataset.name
+        _print(results(evaluation, mode, errors))
+        if patched and (mode, errors) not in changes:
+            name = evaluation.dataset.name
             print(f"\n{name}, {errors} errors, {mode}: the patched gold has no such error, nothing is compared")
-            continue
-        remarks = notes([one.before for one in chosen], PROTOCOL, before.traces)
-        later = notes([one.after for one in chosen], PROTOCOL, patched.after.traces)
-        remarks += [f"patched, {note}" for note in later if note not in remarks]
-        rows = [row for effect in chosen for row in _rows(effect)]
-        labels = Column("labels", "Labels", CellKind.TEXT)
-        _print(before, mode, errors, [labels], rows, [counts(chosen), *remarks])
+        elif patched:
+            _print(results(patched.after, mode, errors))
+            _print(changes[mode, errors])
+    for errors in dict.fromkeys(errors for _, errors in evaluation.judged):
+        if (printed := published(evaluation, errors)) is not None:
+            _print(printed)
 
 
-def _rows(effect: PatchEffect) -> Iterator[tuple[Cell, ...]]:
-    before, after = effect.before, effect.after
-    yield before.evaluator, "benchmark", *_figures(before), _above(before)
-    yield "", "patched", *_figures(after), _above(after)
-    yield "", "change", *(str(show(effect.of(name), CellKind.POINTS)) for name in PROTOCOL), ""
+def _print(table: Table) -> None:
+    print(f"\n{to_text(table)}", end="")
 
 
 def _print_comparison(comparison: Comparison, qualified: str) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
@@ -18,37 +19,38 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset
 
+Checked = TypeVar("Checked")
+
 
 def find_evaluators(
     store: Store,
     dataset: Dataset,
     names: Sequence[str],
     modes: Sequence[Mode],
-    check: Callable[[StoredEvaluator], object],
+    check: Callable[[StoredEvaluator], Checked],
     place: Placement,
     ours: Processes | None = None,
     *,
     yes: bool = False,
     workers: int | None = None,
-) -> list[StoredEvaluator]:
+) -> list[Checked]:
     """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
 
     They run at `place`, by `ours` in shares, or by so many `workers` on Ray; one that can run is meant with its
     weights in the type that it has there. A baseline is measured with any of them and is not among them. `check`
-    is called with each that is stored before any is scored. What a critic's hindsight takes is asked for, unless
-    `yes`. Raises `UserError` where a name is neither that of a baseline, nor stored, nor shipped, nor a folder,
-    nor an address.
+    makes of each what is returned: once, and of those that are stored before any is scored. What a critic's
+    hindsight takes is asked for, unless `yes`. Raises `UserError` where a name is neither that of a baseline, nor
+    stored, nor shipped, nor a folder, nor an address.
     """
     run = _Run(
         store, dataset, Mode.HINDSIGHT if len(modes) > 1 else modes[0], place, ours or Processes(), yes, workers
     )
     if not names:
         evaluators = evaluators_of(store, dataset.id)
-        for evaluator in evaluators:
-            check(evaluator)
+        checked = [check(evaluator) for evaluator in evaluators]
         for evaluator in evaluators:
             run.go_on(evaluator)
-        return evaluators
+        return checked
     if workers is not None:
         from stepsight.training.runs.ray_scoring import check_for_workers
 
@@ -56,9 +58,7 @@ def find_evaluators(
             check_for_workers(name, place)
     stored = {evaluator.name: evaluator for evaluator in list_evaluators(store)}
     meant = {name: run.find(name, stored) for name in names}
-    for row in meant.values():
-        if row is not None:
-            check(row)
+    checked_rows = {row.id: check(row) for row in meant.values() if row is not None}
     chosen = []
     for name, row in meant.items():
         if name.startswith(PREFIX):
@@ -67,7 +67,7 @@ def find_evaluators(
         ran = run.complete(name, row.fingerprint if row else None) or row
         if ran is None:
             raise UserError(f"there is no evaluator {name!r}.", "Name a stored or shipped one, or a folder.")
-        chosen.append(ran)
+        chosen.append(checked_rows[ran.id] if ran.id in checked_rows else check(ran))
     return chosen
 
 

@@ -48,7 +48,7 @@ def test_commands_jobs_and_pages_take_weights_in_the_same_type(command, sqlite_s
     assert get_job(sqlite_store, job.id).state == State.DONE
     # By its folder, and as the one that has judged here.
     for names in ([str(folder)], []):
-        (found,) = find_evaluators(sqlite_store, dataset, names, [Mode.OFFLINE], lambda _: None, Placement())
+        (found,) = find_evaluators(sqlite_store, dataset, names, [Mode.OFFLINE], lambda one: one, Placement())
         assert found == stored
     assert count_missing(sqlite_store, dataset.id, stored.id, Mode.ONLINE) == 0
     # A type that is asked for is another evaluator.

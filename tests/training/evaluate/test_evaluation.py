@@ -32,12 +32,12 @@ from stepsight.training.evaluate.evaluation import (
     baseline_tables,
     compare,
     cut_at_random,
-    evaluate,
     read_tables,
     with_thresholds,
 )
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 from tests.training.hand import GOLDS, say, traces, valid
+from tests.training.judged import measure_stored
 
 NAMES = list(BASELINES)
 DRAWS = 100
@@ -64,7 +64,7 @@ def second(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
 
 
 def measure(store: Store, *evaluators: StoredEvaluator, dataset: str = "sums", **options: object) -> Evaluation:
-    return evaluate(store, find_dataset(store, dataset), evaluators, draws=DRAWS, **options)  # type: ignore[arg-type]
+    return measure_stored(store, find_dataset(store, dataset), evaluators, draws=DRAWS, **options)
 
 
 def row(found: Evaluation, name: str, errors: str = "invalid", mode: str = "offline") -> Row:
@@ -452,8 +452,8 @@ def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store: Store
         triangle = Hindsight(hindsight.result.rows[: len(trace.substeps)])
         rows.append(Judgment(trace, Mode.HINDSIGHT, triangle))
     save_judgments(sqlite_store, said.id, rows)
-    one = evaluate(sqlite_store, find_dataset(sqlite_store, "whole"), [said], draws=DRAWS, cut=3)
-    other = evaluate(sqlite_store, find_dataset(sqlite_store, "begun"), [said], draws=DRAWS)
+    one = measure_stored(sqlite_store, find_dataset(sqlite_store, "whole"), [said], draws=DRAWS, cut=3)
+    other = measure_stored(sqlite_store, find_dataset(sqlite_store, "begun"), [said], draws=DRAWS)
     told = [[row.as_json() for row in found.rows] for found in (one, other)]
     assert len(told[0]) == len(told[1]) > 8
     for first, second in zip(*told, strict=True):
@@ -476,13 +476,13 @@ def test_of_a_beginning_only_hindsight_tells_what_was_said_offline(sqlite_store:
     said = evaluator(sqlite_store)
     for mode, modes in ((Mode.OFFLINE, set()), (Mode.ONLINE, {Mode.ONLINE})):
         save_judgments(sqlite_store, said.id, [judge(trace, mode)])
-        found = evaluate(sqlite_store, find_dataset(sqlite_store, trace.dataset), [said], draws=DRAWS, cut=0)
+        found = measure_stored(sqlite_store, find_dataset(sqlite_store, trace.dataset), [said], draws=DRAWS, cut=0)
         assert {row.mode for row in found.rows if not row.is_baseline} == modes
 
 
 def test_cut_traces_that_stop_at_their_error_still_give_it_away(sqlite_store: Store) -> None:
     dataset = benchmark(sqlite_store, 40, "prm800k")[0].dataset
-    found = evaluate(sqlite_store, find_dataset(sqlite_store, dataset), [], draws=DRAWS, cut=0)
+    found = measure_stored(sqlite_store, find_dataset(sqlite_store, dataset), [], draws=DRAWS, cut=0)
     assert "a step with steps behind it is still never wrong" in found.warning
     # It is said, and offline figures are shown all the same.
     assert {row.mode for row in found.rows} == {Mode.OFFLINE, Mode.ONLINE}

@@ -12,10 +12,10 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.evaluate.standing import FEWEST, Standing, measure_standing, standing_of
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
+from tests.training.judged import measure_stored
 
 DRAWS = 200
 
@@ -59,7 +59,7 @@ def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_doe
 @pytest.mark.parametrize("right", [1.0, 0.6])
 def test_it_is_what_an_evaluation_says(sqlite_store: Store, right: float) -> None:
     row = judged(sqlite_store, "many", right=right)
-    found = evaluate(sqlite_store, find_dataset(sqlite_store, "many"), [row], draws=DRAWS, force=True)
+    found = measure_stored(sqlite_store, find_dataset(sqlite_store, "many"), [row], draws=DRAWS, force=True)
     (whole,) = [one for one in found.rows if not one.is_baseline]
     assert standing_of(whole) == standing(sqlite_store, "many", row)
     assert [standing_of(one) for one in found.rows if one.is_baseline] == [None] * (len(found.rows) - 1)

@@ -1,12 +1,11 @@
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report.dataset import dataset_part, evaluators_part, excerpt, plots_of, tables_of
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import Table
-from tests.training.judged import fill, measure
+from tests.training.judged import fill, measure, measure_stored
 
 TITLES = [
     "Solutions and steps",
@@ -50,7 +49,7 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
 def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
     dataset = fill(sqlite_store, [["neg", "neg", "neg"], [None] * 3, ["neg", "neg", None], [None] * 3])
     words = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
-    part = dataset_part(evaluate(sqlite_store, dataset, words, draws=20))
+    part = dataset_part(measure_stored(sqlite_store, dataset, words, draws=20))
     assert words_of(part, "Online and offline") == [
         "No evaluator has judged these traces both online and offline; hindsight judgments give both."
     ]

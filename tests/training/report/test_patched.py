@@ -10,14 +10,14 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
-from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report import patched
-from stepsight.training.report.patched import Patched, counts, evaluate_patched
-from stepsight.training.report.patched_part import patched_part
+from stepsight.training.report.dataset import patched_part
+from stepsight.training.report.patched import Patched
 from stepsight.training.report.report import make_report
 from stepsight.training.report.tables import Table, to_csv
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
+from tests.training.judged import measure_stored
 
 DRAWS = 100
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -42,7 +42,12 @@ def patch(*changes: tuple[str, int, str | None, str | None]) -> Patch:
 
 
 def measure(store: Store, first: StoredEvaluator, made: Patch) -> Patched:
-    return evaluate_patched(store, find_dataset(store, "sums"), [first], made, draws=DRAWS)
+    return measure_both(store, find_dataset(store, "sums"), [first], made)
+
+
+def measure_both(store: Store, dataset: Dataset, evaluators: list[StoredEvaluator], made: Patch) -> Patched:
+    after = measure_stored(store, dataset, evaluators, draws=DRAWS, patch=made)
+    return Patched(measure_stored(store, dataset, evaluators, draws=DRAWS), after, made)
 
 
 def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID) -> patched.PatchEffect:
@@ -77,7 +82,6 @@ def test_an_error_that_is_none(sqlite_store: Store, first: StoredEvaluator) -> N
     # Paired: the same resamples on both sides.
     low, high = found.of("sol_auc").low, found.of("sol_auc").high
     assert 0 <= low <= 1 / 4 <= high <= 1
-    assert counts([found]) == ("4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch")
 
 
 def test_an_error_of_which_nothing_is_known(sqlite_store: Store, first: StoredEvaluator) -> None:
@@ -88,7 +92,6 @@ def test_an_error_of_which_nothing_is_known(sqlite_store: Store, first: StoredEv
     # Solutions: B is called wrong, C right, D wrong. F1 = (2/3 + 2/3) / 2, and 0.40 and 0.70 are above 0.10.
     # Steps: 5 of 6 valid ones are called valid, B2 is not: F1 = (10/11 + 2/3) / 2.
     assert figures(found.after) == pytest.approx([2 / 3, 1.0, (10 / 11 + 2 / 3) / 2, 1.0])
-    assert counts([found]).endswith("3 and 7 with the patch")
 
 
 def test_redundancy(sqlite_store: Store, first: StoredEvaluator) -> None:
@@ -110,7 +113,7 @@ def test_a_kind_of_error_that_the_patch_takes_away(sqlite_store: Store, first: S
 
 def test_the_store_and_the_evaluation_without_stay_as_they_are(sqlite_store: Store, first: StoredEvaluator) -> None:
     found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
-    alone = evaluate(sqlite_store, find_dataset(sqlite_store, "sums"), [first], draws=DRAWS)
+    alone = measure_stored(sqlite_store, find_dataset(sqlite_store, "sums"), [first], draws=DRAWS)
     assert found.before.as_json() == alone.as_json()
     assert (alone.patch, found.after.patch) == (None, found.patch)
 
@@ -156,7 +159,7 @@ def dataset(sqlite_store: Store) -> Dataset:
 
 
 def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
-    found = evaluate_patched(sqlite_store, dataset, evaluators_of(sqlite_store, dataset.id), PATCH, draws=20)
+    found = measure_both(sqlite_store, dataset, evaluators_of(sqlite_store, dataset.id), PATCH)
     part = patched_part(found)
     assert part.title == "sums, patched"
     assert part.lead.endswith(

@@ -14,7 +14,6 @@ from stepsight.storage.judgments.evaluators import evaluators_of, register_evalu
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
-from stepsight.training.evaluate.evaluation import evaluate
 from stepsight.training.report.results import (
     CALIBRATION,
     FIRST_ERRORS,
@@ -44,7 +43,7 @@ from stepsight.training.report.results import (
 )
 from stepsight.training.report.tables import CellKind, to_csv
 from tests.storage.samples import add, evaluator, judge
-from tests.training.judged import NEG, NEU, POS, fill, measure, row_of
+from tests.training.judged import NEG, NEU, POS, fill, measure, measure_stored, row_of
 
 
 @pytest.fixture
@@ -288,7 +287,7 @@ def test_a_class_that_the_gold_lacks_is_told(sqlite_store):
 def offline_only(sqlite_store):
     dataset = fill(sqlite_store)
     words = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
-    return evaluate(sqlite_store, dataset, words, draws=20)
+    return measure_stored(sqlite_store, dataset, words, draws=20)
 
 
 def test_outcomes_are_counted_by_mode(evaluation):
