@@ -164,7 +164,7 @@ def _result_rows(
 ) -> Iterator[dict[str, Any]]:
     found = find_dataset(store, dataset)
     named = named_evaluators(store, found, evaluators)
-    measured = [with_thresholds(store, found, one, force) for one in named]
+    chosen = [with_thresholds(store, found, one, force) for one in named]
     for row in evaluate(store, found, chosen, force=force).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
         about = {"dataset": found.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
