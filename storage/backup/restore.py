@@ -25,6 +25,7 @@ from stepsight.storage.backup.backup import (
     remove_rows,
     sqlite_errors,
 )
+from stepsight.storage.database.migrate import check_revision
 from stepsight.storage.database.store import Store, open_store
 
 # Who is logged in is not restored: it may have been ended since.
@@ -56,6 +57,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
     if not path.is_file():
         raise UserError(f"{path}: there is no such file.", "Check the path.")
     manifest = check_backup(path)
+    check_revision(manifest.revision, str(path))
     with open_store(address) as store, tempfile.TemporaryDirectory(dir=_scratch(store)) as folder:
         fresh = _prepare(path, Path(folder) / "restored.db")
         aside = _keep_aside(store, path, force)
@@ -105,6 +107,11 @@ def _replace_pages(fresh: Path, name: str) -> None:
         closing(sqlite3.connect(fresh)) as source,
         closing(sqlite3.connect(name, timeout=_BUSY_SECONDS)) as target,
     ):
+        (size,) = target.execute("PRAGMA page_size").fetchone()
+        if source.execute("PRAGMA page_size").fetchone() != (size,):
+            # SQLite cannot change the size of the pages of a file that others have open.
+            source.execute(f"PRAGMA page_size = {size}")
+            source.execute("VACUUM")
         source.backup(target)
         check_database(target)
 

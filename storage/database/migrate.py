@@ -1,83 +1,95 @@
-"""Bringing a database to the schema that this version knows."""
+"""Which schema a database has, and bringing it to the one of this version."""
 
 from functools import cache
+from pkgutil import iter_modules
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 from stepsight.core.errors import UserError
+from stepsight.storage.database.stored_json import DamagedError
+from stepsight.storage.migrations import versions
 
+# The first migration makes the tables that the last schema of StepSight 0.1.0 has.
+_FIRST, _OF_0_1_0 = "0020_version_1", "0019_texts_found"
+_ALEMBIC = "alembic_version"
+# Every store has had these from the first version on.
+_TABLES = {"datasets", "traces", "judgments"}
 # Any number will do, as long as every process that upgrades a store asks for the same lock.
 _LOCK = 5_749_207_318
 
 
-def is_current(connection: Connection, name: str) -> bool:
-    """Whether the schema is the newest. False for an empty database or an older schema.
+def newest_revision() -> str:
+    """The schema of this version: the name of the last migration, which Alembic calls the head."""
+    return _revisions()[-1]
 
-    Raises `UserError` where the database belongs to something else or to a newer version.
+
+@cache
+def _revisions() -> list[str]:
+    return sorted(module.name for module in iter_modules(versions.__path__))
+
+
+def is_current(connection: Connection, name: str) -> bool:
+    """True if the database has the newest schema, False if it is empty or can be upgraded.
+
+    Raises `UserError` if it belongs to another program or to a version that this one cannot read, and
+    `DamagedError` if a store does not say which schema it has.
     """
-    heads = MigrationContext.configure(connection).get_current_heads()
-    if not heads:
-        _refuse_foreign(connection, name)
+    tables = set(inspect(connection).get_table_names())
+    if not tables - {_ALEMBIC}:
         return False
-    unknown = sorted(set(heads) - _known_revisions())
-    if unknown:
+    if not tables >= _TABLES | {_ALEMBIC}:
         raise UserError(
-            f"{name}: the schema is {unknown[0]!r}, this version knows up to {head()!r}.",
-            "Update StepSight, or name another store.",
+            f"{name}: a database of another program (it has a table {min(tables - {_ALEMBIC})!r}).",
+            "Name a store, or an empty database.",
         )
-    return heads == (head(),)
+    found = connection.scalars(text(f"SELECT version_num FROM {_ALEMBIC}")).all()
+    if len(found) != 1:
+        raise DamagedError(f"{_ALEMBIC} has {len(found)} rows, expected one.")
+    check_revision(found[0], name)
+    return found == [newest_revision()]
+
+
+def check_revision(revision: str, name: str) -> None:
+    """Raise `UserError` if this version cannot read stores and backups of the schema `revision`."""
+    if revision in (_OF_0_1_0, *_revisions()):
+        return
+    if revision < _FIRST:
+        raise UserError(
+            f"{name}: its schema, {revision!r}, is older than any that this version reads.",
+            "StepSight 0.1.0 is the last version that reads it. Keep a copy, open or restore it there once, which"
+            " upgrades it, then use the result here.",
+        )
+    raise UserError(
+        f"{name}: its schema, {revision!r}, is of a newer version; this one reads up to {newest_revision()!r}.",
+        "Update StepSight, or name another store.",
+    )
 
 
 def upgrade(connection: Connection, name: str) -> None:
     """Run the missing migrations within the transaction of `connection`: all of them or none.
 
-    Where two processes open a store at once, one waits and then finds nothing to do.
+    Of several processes that open a store at once, one does so, and the others wait and find nothing to do.
     """
+    # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
+    from alembic import command, config
+
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     if is_current(connection, name):
         return
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    _take_over(connection)
+    options = config.Config(attributes={"connection": connection})
+    options.set_main_option("script_location", "stepsight.storage:migrations")
+    options.set_main_option("path_separator", "os")
+    command.upgrade(options, "head")
     if connection.dialect.name == "sqlite":
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
             raise RuntimeError(f"a migration left {len(broken)} dangling rows in {broken[0][0]}")
 
 
-@cache
-def head() -> str:
-    """The newest revision that this version knows."""
-    revision = _scripts().get_current_head()
-    assert revision is not None
-    return revision
-
-
-@cache
-def _known_revisions() -> frozenset[str]:
-    return frozenset(script.revision for script in _scripts().walk_revisions())
-
-
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", "stepsight.storage:migrations")
-    config.set_main_option("path_separator", "os")
-    return config
-
-
-def _refuse_foreign(connection: Connection, name: str) -> None:
-    tables = inspect(connection).get_table_names()
-    if tables and tables != ["alembic_version"]:
-        raise UserError(
-            f"{name}: a database of something else (it has a table {min(tables)!r}).",
-            "Name a store, or an empty database.",
-        )
+def _take_over(connection: Connection) -> None:
+    """Have a store of StepSight 0.1.0 say that the first migration has run."""
+    if inspect(connection).has_table(_ALEMBIC):
+        stamp = text(f"UPDATE {_ALEMBIC} SET version_num = :first WHERE version_num = :last")
+        connection.execute(stamp, {"first": _FIRST, "last": _OF_0_1_0})

@@ -9,13 +9,14 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, inspect, select, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, select
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.location import describe, locate
+from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
 IN_PARTS = {"yield_per": 5000}
@@ -28,8 +29,6 @@ _DURABLE_SECONDS = 10
 # What may be left undone is worth no more than this of a page's time.
 _BRIEF_SECONDS = 1
 _CONNECT_SECONDS = 10
-# The last of `storage/migrations/versions`.
-NEWEST_REVISION = "0019_texts_found"
 # How SQLite begins a transaction; an option of the connection.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
@@ -165,25 +164,12 @@ def _prepare(url: URL, name: str) -> None:
     # Foreign keys stay off here: a migration that rebuilds a table drops it, its children would go along.
     engine = _engine(url, poolclass=NullPool, foreign_keys=False)
     with engine.connect() as connection:
-        if _has_newest_schema(connection):
+        if is_current(connection, name):
             return
-    # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
-    from stepsight.storage.database import migrate
-
-    with engine.connect() as connection:
-        current = migrate.is_current(connection, name)
-    if current:
-        return
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with engine.execution_options(**_WRITING).begin() as connection:
-        migrate.upgrade(connection, name)
-
-
-def _has_newest_schema(connection: Connection) -> bool:
-    if not inspect(connection).has_table("alembic_version"):
-        return False
-    return connection.scalars(text("SELECT version_num FROM alembic_version")).all() == [NEWEST_REVISION]
+        upgrade(connection, name)
 
 
 def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:

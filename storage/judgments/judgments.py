@@ -3,13 +3,13 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, update
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats32
@@ -27,7 +27,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.packed_judgments import profile_columns, read_gold_rows, refill, step_ends
+from stepsight.storage.judgments.packed_judgments import profile_columns
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 # What a crash may lose: judgments kept back at most, and for how long.
@@ -37,8 +37,6 @@ _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
 _KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
 _PROFILES = "profiles"
-# In place of a trace's digest, of a judgment by rules that hold no longer.
-_EARLIER = ""
 
 Values = dict[str, Any]
 
@@ -191,44 +189,6 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
         "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
         _PROFILES: profile_columns(judgment),
     }
-
-
-def judge_whole_steps(connection: Connection) -> None:
-    """Have judgments of traces with sub-steps follow the rule that a step is judged online when it is whole.
-
-    What migration 0015 runs. The triangles of hindsight hold the rows that it takes. An online judgment by a
-    bidirectional evaluator does not, and is stale from now on; one by any other saw no later sub-step anyway.
-    """
-    parted = select(TraceRow.id).where(TraceRow.n_substeps > TraceRow.n_steps)
-    bidirectional = select(EvaluatorRow.id).where(EvaluatorRow.attention == "bidirectional")
-    of_parted = JudgmentRow.trace_id.in_(parted)
-    earlier = of_parted & (JudgmentRow.mode == Mode.ONLINE.value) & JudgmentRow.evaluator_id.in_(bidirectional)
-    changed = list(connection.scalars(select(JudgmentRow.id).where(earlier)))
-    connection.execute(update(JudgmentRow).where(earlier).values(trace_digest=_EARLIER))
-    triangles = of_parted & (JudgmentRow.mode == Mode.HINDSIGHT.value)
-    ids = list(connection.scalars(select(JudgmentRow.id).where(triangles).order_by(JudgmentRow.id)))
-    for start in range(0, len(ids), _BATCH):
-        changed += _renew_online(connection, ids[start : start + _BATCH])
-    refill(connection, changed)
-    judged = select(JudgmentRow.dataset_id, JudgmentRow.evaluator_id).where(of_parted)
-    pair = tuple_(JudgedRow.dataset_id, JudgedRow.evaluator_id)
-    connection.execute(update(JudgedRow).where(pair.in_(judged)).values(revision=JudgedRow.revision + 1))
-
-
-def _renew_online(connection: Connection, ids: Sequence[int]) -> list[int]:
-    """Write what is online in these triangles anew; gives those that are of the steps that their traces have."""
-    columns = (JudgmentRow.id, JudgmentRow.trace_id, JudgmentRow.probabilities)
-    rows = connection.execute(select(*columns).where(JudgmentRow.id.in_(ids))).all()
-    gold = read_gold_rows(connection, sorted({row.trace_id for row in rows}))
-    changed = []
-    for row in rows:
-        result = Hindsight.from_packed(_floats(row.probabilities).reshape(-1, 3))
-        ends = step_ends(gold[row.trace_id])
-        if len(result) == len(ends):
-            values = _summary(replace(result, ends=ends))
-            connection.execute(update(JudgmentRow).where(JudgmentRow.id == row.id).values(values))
-            changed.append(row.id)
-    return changed
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:

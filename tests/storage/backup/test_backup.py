@@ -6,22 +6,28 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from alembic import command
-from sqlalchemy import NullPool, create_engine, func, select
+from sqlalchemy import func, select
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.backup.backup import check_backup, count_rows, make_backup, tables, write_manifest
+from stepsight.storage.backup.backup import (
+    check_backup,
+    count_rows,
+    make_backup,
+    read_contents,
+    tables,
+    write_manifest,
+)
 from stepsight.storage.backup.restore import restore_backup
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database import migrate as revisions
-from stepsight.storage.database.location import locate
 from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.compatibility.stores import load_store
+from tests.conftest import ROOT
 from tests.storage import samples
 
 
@@ -196,23 +202,28 @@ def test_rows_that_refer_to_none_are_found(sqlite_store, tmp_path):
     assert not (tmp_path / "one.backup").exists()
 
 
-def test_a_backup_of_an_older_version_is_brought_up_to_date(tmp_path):
+def test_a_backup_of_0_1_0_is_restored_with_every_row(tmp_path):
     path = tmp_path / "old.backup"
-    engine = create_engine(locate(str(path)), poolclass=NullPool)
-    with engine.begin() as connection:
-        config = revisions._config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0004_jobs")
-        connection.exec_driver_sql(
-            "INSERT INTO datasets (id, name, kind, source, sha256, created)"
-            " VALUES (1, 'old', 'plain', 'a.jsonl', '', '2026-01-01 00:00:00')"
-        )
+    load_store(ROOT / "tests" / "compatibility" / "0.1.0", str(path))
     with closing(sqlite3.connect(path)) as database:
-        assert "users" not in write_manifest(database, "sqlite").tables
+        written = write_manifest(database, "sqlite")
     restored = restore_backup(path, str(tmp_path / "new.db"))
-    assert restored.manifest.revision == "0004_jobs"
-    with open_store(str(tmp_path / "new.db")) as store:
-        assert [dataset.name for dataset in list_datasets(store)] == ["old"]
-        assert rows(store)["users"] == []
+    assert restored.manifest.revision == "0019_texts_found"
+    with closing(sqlite3.connect(tmp_path / "new.db")) as database:
+        kept = read_contents(database)
+    changed = {name for name, content in written.tables.items() if kept[name] != content}
+    assert changed == {"alembic_version", "logins", "failed_logins"}
     # The file is as it was.
-    assert check_backup(path).revision == "0004_jobs"
+    assert check_backup(path) == written
+
+
+@pytest.mark.parametrize(("revision", "message"), [("0018_spent", "older than"), ("9999_x", "of a newer version")])
+def test_a_backup_of_another_schema_is_refused_and_the_store_stays(tmp_path, revision, message):
+    path = tmp_path / "old.backup"
+    load_store(ROOT / "tests" / "compatibility" / "0.1.0", str(path))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE alembic_version SET version_num = ?", [revision])
+        write_manifest(database, "sqlite")
+    with pytest.raises(UserError, match=rf"old\.backup: its schema, '{revision}', is {message}"):
+        restore_backup(path, str(tmp_path / "new.db"))
+    assert not (tmp_path / "new.db").exists()

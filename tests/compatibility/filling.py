@@ -1,0 +1,196 @@
+"""A small store with rows in every table."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select, text
+
+from stepsight.core.hubs.remote import Remote, RemoteFile
+from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.storage.backup.backup import tables
+from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import Store
+from stepsight.storage.jobs.fetches import start_fetch
+from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
+from stepsight.storage.jobs.jobs import start_job
+from stepsight.storage.jobs.uploads import add_part, begin_upload
+from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.judgments.verifications import Verification, save_verification
+from stepsight.storage.labelling.annotators import set_annotators
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, create_campaign
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
+from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.record import record
+from stepsight.storage.labelling.results.decisions import decide
+from stepsight.storage.people.exposures import note_exposure
+from stepsight.storage.people.invitations import accept, invite
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.server_secret import read_secret
+from stepsight.storage.people.users import Role, User, add_user, end_user
+from stepsight.storage.people.views import save_view
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from tests.storage.labelling.samples import act
+from tests.storage.samples import scores, triangle, write_lines
+
+ROWS = [
+    {"id": "error", "problem": "What is $1 + 1$?", "steps": ["A sum.", ["So 1 + 1 = 3.", "Done."]],
+     "labels": ["pos", "neg"], "meta": {"level": 2, "generator": "hand", "answer": "2"}},
+    {"id": "clean", "problem": "Was ist 2 + 2 = ∑?", "steps": ["It is 4.", "Nice.", "So 4."],
+     "labels": ["pos", "neu", "pos"]},
+    {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."]},
+    {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None]},
+    {"id": "bad", "problem": "No steps.", "steps": []},
+]  # fmt: skip
+CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["It is 10."], "labels": ["pos"]}
+SENTENCE = "a good long sentence"
+
+
+def fill(store: Store, folder: Path) -> None:
+    """Put rows into every table of an empty store; `folder` is for files on the way. Raises `AssertionError` if a
+    table stays empty."""
+    ada = add_user(store, "ada", Role.ADMIN, SENTENCE)
+    people = [add_user(store, name, Role.ANNOTATOR, None) for name in ("ben", "cleo")]
+    add_user(store, "gone", Role.VIEWER, None)
+    end_user(store, "gone")
+    folder.mkdir(exist_ok=True)
+    import_file(store, "plain", write_lines(folder / "sums.jsonl", ROWS), "sums", skipped=folder / "skipped.jsonl")
+    import_file(store, "plain", write_lines(folder / "control.jsonl", [CONTROL]), "control")
+    traces = list(iterate_traces(store, find_dataset(store, "sums").id))
+    mini = _judge(store, traces)
+    _label(store, ada, people, mini)
+    _dispute(store, ada, people[0], traces[0])
+    _log_in(store, ada)
+    save_view(store, ada, "wrong ones", "sums", f"dataset=1&evaluator={mini}&verdict=invalid")
+    note_exposure(store, people[0], [traces[1].trace_id], "scores", "gold")
+    _queue_jobs(store, ada, traces[0].dataset_id)
+    with store.read() as session:
+        empty = [one.name for one in tables() if not session.scalar(select(func.count()).select_from(one))]
+    assert empty == []
+
+
+def _judge(store: Store, traces: list[StoredTrace]) -> int:
+    """Judgments of each mode and of each kind of evaluator, one of them of an earlier trace; returns the id of an
+    evaluator."""
+    info = {"thresholds": {"validity": 0.4, "redundancy": 0.2}, "parameters": 1234, "files": {"a": "b"}}
+    made = [
+        register_evaluator(
+            store, name=name, fingerprint=f"of {name}", format=format, attention=attention, info=more
+        )
+        for name, format, attention, more in (
+            ("mini", "stepsight", "bidirectional", info),
+            ("causal", "stepsight", "causal", {}),
+            ("binary", "imported", "unknown", {"outputs": Outputs.VALIDITY.value}),
+            ("verdicts", "imported", "unknown", {"outputs": Outputs.VERDICT.value}),
+        )
+    ]
+    mini, causal, binary, verdicts = (one.id for one in made)
+    sizes = {trace.id: len(trace.substeps) for trace in traces}
+    save_judgments(store, mini, [Judgment(one, Mode.HINDSIGHT, triangle(sizes[one.id])) for one in traces])
+    save_judgments(store, mini, [Judgment(traces[0], Mode.OFFLINE, scores(sizes["error"], 5))])
+    spread = np.full(sizes["clean"], 0.125, np.float32)
+    ensemble = StepScores(scores(sizes["clean"], 7).probs, spread)
+    save_judgments(store, causal, [Judgment(traces[1], Mode.ONLINE, ensemble, solution=0.25)])
+    valid = np.linspace(0.1, 0.9, sizes["error"], dtype=np.float32)
+    pairs = StepScores(np.stack([1 - valid, np.zeros_like(valid), valid], axis=1))
+    save_judgments(store, binary, [Judgment(traces[0], Mode.OFFLINE, pairs)])
+    silent = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
+    words = {"rationale": "3 + 3 is 6, not 7.", "spent": Spent(2, 1, 300, 40)}
+    save_judgments(store, verdicts, [Judgment(traces[2], Mode.OFFLINE, silent, 0.0, **words)])
+    with store.write() as session:
+        stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")
+        session.execute(stale, {"id": traces[3].trace_id})
+    save_calibration(store, mini, find_dataset(store, "sums"), Threshold.VALIDITY, 0.375, {"metric": "f1"})
+    one = Verification("lab/prm", "c" * 40, "of mini", "bfloat16", "gsm8k", 400, True, 0.5, 61.0, 58.0, 64.0, 60.5)
+    save_verification(store, one)
+    return mini
+
+
+def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
+    """A blind campaign that goes step by step, labelled twice and decided, and one that shows scores, suggests
+    labels and is restricted to one person."""
+    ben, cleo = people
+    plan = CampaignPlan(
+        "blind", "sums", "Is it right?", overlap=2, view=CampaignView.STEPWISE, ordering=Ordering.FILE,
+        gold_rate=0.5, gold_dataset="control",
+    )  # fmt: skip
+    blind = create_campaign(store, plan, ada)
+    add_guideline(store, blind.id, "Is it right, and why?", ada)
+    task = _take(store, blind, ben)
+    _do(store, task, ben, "label", 0, "unsure")
+    _do(store, task, ben, "label", 0, "pos")
+    _do(store, task, ben, "comment", 0, "Ünsure ∑ <b>")
+    record(store, task.slot_id, ben, act("", cause="undo"))
+    _finish(store, task, ben, "pos")
+    _finish(store, _take(store, blind, cleo), cleo, "neg")
+    decide(store, blind.id, task.item_id, 0, "neg", "It is wrong.", ada, "decision-1")
+    held = _take(store, blind, ben)
+    _do(store, held, ben, "flag", None, "odd")
+    shown = replace(
+        plan, name="shown", overlap=1, gold_rate=0.0, gold_dataset=None, view=CampaignView.WHOLE,
+        shows=Shows.SCORES, evaluator=evaluator, suggests=True, shows_equations=True, sample=2,
+    )  # fmt: skip
+    made = create_campaign(store, shown, ada)
+    set_annotators(store, made.id, [cleo.id], ada)
+    task = _take(store, made, cleo)
+    _do(store, task, cleo, "label", 0, "neg")
+    _do(store, task, cleo, "skip", None, "Too hard.")
+    token = invite(store, Role.ANNOTATOR, "dora", ada, made.id)
+    accept(store, token, "", SENTENCE)
+    invite(store, Role.VIEWER, None, ada)
+
+
+def _take(store: Store, campaign: Campaign, person: User) -> Assignment:
+    task = assign_next(store, campaign.id, person)
+    assert task is not None
+    return task
+
+
+def _do(store: Store, task: Assignment, person: User, kind: str, step: int | None, new: Any) -> None:
+    record(store, task.slot_id, person, act(kind, step, new, seconds=1.5))
+
+
+def _finish(store: Store, task: Assignment, person: User, label: str) -> None:
+    steps = len(task.trace.steps)
+    for step in range(steps):
+        if step:
+            _do(store, task, person, "reveal", None, step + 1)
+        _do(store, task, person, "label", step, label)
+    if label == "neg":
+        _do(store, task, person, "error", steps - 1, task.campaign.error_kinds[0])
+        _do(store, task, person, "correction", steps - 1, "1 + 1 = 2")
+    _do(store, task, person, "submit", None, None)
+
+
+def _dispute(store: Store, ada: User, ben: User, trace: Trace) -> None:
+    assert isinstance(trace, StoredTrace)
+    dispute = open_dispute(store, trace.trace_id, 1, "pos", "It is right.", ben)
+    add_entry(store, dispute.id, ada, "So it is.", DisputeState.ACCEPTED)
+
+
+def _log_in(store: Store, ada: User) -> None:
+    open_login(store, ada)
+    read_secret(store)
+    with store.write() as session:
+        session.add(FailedLoginRow(key="name of nobody", moment=now() - timedelta(seconds=5)))
+        session.add(HomeRow(key="ada at home", moment=now()))
+
+
+def _queue_jobs(store: Store, ada: User, dataset_id: int) -> None:
+    """A job of each kind, and a file that a browser has sent half of."""
+    start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="of mini", mode=Mode.HINDSIGHT)
+    import_benchmark(store, BenchmarkImport("mr-math-invalid"))
+    file = RemoteFile("lab/prm", "c" * 40, "model.safetensors", 15_200_000_000, "d", True)
+    start_fetch(store, Remote("lab/prm", "c" * 40, (file,)))
+    content = b'{"problem": "q", "steps": ["a"]}\n'
+    upload = begin_upload(store, ada.id, "traces.jsonl", 2 * len(content), "today")
+    add_part(store, upload.id, ada.id, 0, content)
