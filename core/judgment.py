@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stepsight.core import notebook
 from stepsight.core.arrays import Floats32
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
@@ -77,10 +78,10 @@ class Judgment:
             object.__setattr__(self, "result", replace(self.result, ends=ends))
 
     def _repr_html_(self) -> str:
-        # What draws it knows it.
-        from stepsight.core.notebook import judgment_html
-
-        return judgment_html(self)
+        trace = notebook.draw_trace(self.trace.problem, self.trace.steps)
+        if isinstance(self.result, Hindsight):
+            return notebook.page(trace, notebook.draw_hindsight(self.result))
+        return notebook.page(trace, notebook.draw_scores(self.result, self.mode))
 
     @property
     def hindsight(self) -> Hindsight | None:

@@ -7,15 +7,11 @@ light theme and in a dark one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from stepsight.core.arrays import Floats32
 from stepsight.core.places import asset
 from stepsight.core.templates import load_templates
-
-if TYPE_CHECKING:
-    from stepsight.core.judgment import Judgment
-    from stepsight.core.scores import Hindsight, StepScores
-    from stepsight.core.trace import Trace
 
 _MOST = 40
 """Sub-steps of a triangle that is drawn whole; of a longer one the online and the offline row."""
@@ -34,29 +30,45 @@ class _Cell:
 _Rows = list[tuple[str, list[_Cell | None]]]
 
 
-def trace_html(trace: "Trace") -> str:
-    """The problem and the numbered steps with their gold."""
-    return _page(_macro("trace", trace))
+class _Scores(Protocol):
+    """What is drawn of `StepScores`."""
+
+    @property
+    def probs(self) -> Floats32: ...
 
 
-def hindsight_html(hindsight: "Hindsight") -> str:
+class _Triangle(Protocol):
+    """What is drawn of a `Hindsight`."""
+
+    @property
+    def rows(self) -> tuple[Floats32, ...]: ...
+    @property
+    def online(self) -> _Scores: ...
+    @property
+    def offline(self) -> _Scores: ...
+    @property
+    def retroactive(self) -> Floats32: ...
+    def end(self, i: int) -> int: ...
+
+
+def page(*parts: str) -> str:
+    """Parts that the functions below drew, one below the other, with their style."""
+    return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
+
+
+def draw_trace(problem: str, steps: Sequence[object]) -> str:
+    """A problem and its numbered steps with their gold."""
+    return _macro("trace", problem, steps)
+
+
+def draw_scores(scores: _Scores, name: str) -> str:
+    """The validity of each sub-step in one row, which has the name of the mode."""
+    return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
+
+
+def draw_hindsight(hindsight: _Triangle) -> str:
     """The triangle of validity: a row for each step in view, the online cells outlined; below it the change."""
-    return _page(_triangle(hindsight))
-
-
-def judgment_html(judgment: "Judgment") -> str:
-    """The trace, and below it what was said of its sub-steps."""
-    parts = [_macro("trace", judgment.trace)]
-    if judgment.hindsight is not None:
-        parts.append(_triangle(judgment.hindsight))
-    else:
-        rows = [_scores(mode, scores) for mode in ("online", "offline") if (scores := getattr(judgment, mode))]
-        parts.append(_macro("numbers", [_head(len(judgment.trace.substeps)), *rows], "validity"))
-    return _page(*parts)
-
-
-def _triangle(hindsight: "Hindsight") -> str:
-    n = len(hindsight)
+    n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]
     rows: _Rows = [_head(n)]
     if n <= _MOST:
@@ -76,7 +88,7 @@ def _head(n: int) -> tuple[str, list[_Cell | None]]:
     return "", [_Cell(str(number)) for number in range(1, n + 1)]
 
 
-def _scores(name: str, scores: "StepScores") -> tuple[str, list[_Cell | None]]:
+def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
     return name, [_cell(row, name == "online") for row in scores.probs.tolist()]
 
 
@@ -87,10 +99,6 @@ def _cell(probs: Sequence[float], is_online: bool) -> _Cell | None:
     neg, neu, pos = probs
     # Half as deep as the colour itself, so that ink can be read on it.
     return _Cell(f"{neu + pos:.2f}", f"neg {neg:.2f}, neu {neu:.2f}, pos {pos:.2f}", round(50 * neg), is_online)
-
-
-def _page(*parts: str) -> str:
-    return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
 
 
 def _macro(name: str, *values: Any) -> str:

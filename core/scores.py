@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stepsight.core import notebook
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
@@ -139,10 +140,7 @@ class Hindsight:
         return len(self.rows)
 
     def _repr_html_(self) -> str:
-        # What draws it knows it.
-        from stepsight.core.notebook import hindsight_html
-
-        return hindsight_html(self)
+        return notebook.page(notebook.draw_hindsight(self))
 
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stepsight.core import notebook
 from stepsight.core.arrays import Ints
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label, parse_label
@@ -97,10 +98,7 @@ class Trace:
         return cls(id, problem, built, meta or {})
 
     def _repr_html_(self) -> str:
-        # What draws it knows it.
-        from stepsight.core.notebook import trace_html
-
-        return trace_html(self)
+        return notebook.page(notebook.draw_trace(self.problem, self.steps))
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:
