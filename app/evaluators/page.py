@@ -28,9 +28,8 @@ from stepsight.core.hubs.fetched import NEWEST, find_fetched
 from stepsight.core.hubs.fetching import check_disk
 from stepsight.core.hubs.public import Part, find_public
 from stepsight.core.hubs.remote import Remote, look_up
-from stepsight.core.models.dtypes import expected_dtype
 from stepsight.core.models.memory import needed_memory
-from stepsight.core.models.placement import STORED
+from stepsight.core.models.placement import STORED, expected_dtype
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch

@@ -11,9 +11,8 @@ from stepsight.core.description import Description
 from stepsight.core.formats.recognition import FORMATS
 from stepsight.core.hubs.fetched import Fetched, free_disk, list_fetched
 from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
-from stepsight.core.models.dtypes import expected_dtype
 from stepsight.core.models.memory import needed_memory, total_memory
-from stepsight.core.models.placement import Placement
+from stepsight.core.models.placement import Placement, expected_dtype
 from stepsight.core.scores import Outputs
 from stepsight.core.sizes import sized
 from stepsight.storage.database.store import Store

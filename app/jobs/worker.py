@@ -26,7 +26,6 @@ from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.judgment import Judgment
-from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import DTYPES, Placement, typed_name
@@ -160,8 +159,7 @@ class Worker:
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), hold.watch_bytes)
-        place = resolved(self.place or Placement(), fetched.folder)
-        self._find_room(fetched, place)
+        place = self._find_room(fetched)
         description = describe_fetched(fetched, place)
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
@@ -226,8 +224,7 @@ class Worker:
         place = self.place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
         if fetched is not None:
-            place = resolved(place, fetched.folder)
-            self._find_room(fetched, place)
+            place = self._find_room(fetched)
         shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
         if shipped is not None and (self.place is None or shipped.fingerprint == job.fingerprint):
             return shipped
@@ -242,16 +239,21 @@ class Worker:
             save_fetched(fetched.described(place.dtype, about))
         return evaluator
 
-    def _find_room(self, fetched: Fetched, place: Placement) -> None:
-        """Have memory given up for an evaluator where it lacks. Raises `UserError` where it still does."""
+    def _find_room(self, fetched: Fetched) -> Placement:
+        """Have memory given up for an evaluator where it lacks; returns its placement. Raises `UserError` where
+        memory still lacks."""
+        from stepsight.core.models.checkpoint_resolver import resolve_placement
+
+        place = resolve_placement(self.place or Placement(), fetched.folder)
         if not place.on_processor:
-            return
+            return place
         needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
         if self.ask_room is not None and not has_room(needed):
             self.ask_room(needed)
             while not has_room(needed) and time.monotonic() < until and not self.orders.wait(0.1):
                 pass
         check_memory(fetched.name, needed)
+        return place
 
 
 class _Clock:

@@ -23,8 +23,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, list_fetched
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.dtypes import resolved
-from stepsight.core.models.location import EQUATIONS, evaluator_folder, is_shipped, shipped_evaluators
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
@@ -309,7 +309,7 @@ class Evaluators:
 def _description(fetched: Fetched, place: Placement) -> Description | None:
     """What it was when it was loaded at such a place; None where it never was, or a part of it has gone."""
     try:
-        return fetched.descriptions.get(resolved(place, fetched.folder).dtype)
+        return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:
         return None
 

@@ -6,7 +6,7 @@ from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, save_fetched
-from stepsight.core.models.dtypes import resolved
+from stepsight.core.models.checkpoint_resolver import resolve_placement
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement
 
@@ -14,7 +14,7 @@ from stepsight.core.models.placement import Placement
 def describe_fetched(fetched: Fetched, place: Placement) -> Description:
     """The description of an evaluator with its weights at `place`, stored beside it. Raises `UserError` if it
     cannot be loaded."""
-    place = resolved(place, fetched.folder)
+    place = resolve_placement(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)
     if kept is not None:
         return kept

@@ -13,13 +13,12 @@ from stepsight.core.formats.recognition import format_of, read_card_of, recognis
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.models.abstract import Evaluator
-from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
 from stepsight.core.models.devices import check_placement, dtype_name
-from stepsight.core.models.dtypes import resolved
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import EQUATIONS, evaluator_folder
+from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.template import PromptTemplate
@@ -63,7 +62,7 @@ def load_evaluator(
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
     folder = evaluator_folder(spec, place)
-    place = check_placement(resolved(place, folder))
+    place = check_placement(resolve_placement(place, folder))
     checkpoint = open_checkpoint(folder)
     kind = recognise(checkpoint)
     card = read_card_of(checkpoint, kind)

@@ -10,10 +10,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.stepsight import NAME
 from stepsight.core.models.adapter import unmerged_folders
-from stepsight.core.models.assembly import open_checkpoint
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
-from stepsight.core.models.location import evaluator_folder
 
 
 def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:

@@ -39,9 +39,9 @@ from stepsight.core.formats.answers import check_language_head
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.layout import CARD, TOKENIZER
-from stepsight.core.models.assembly import open_part
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint_resolver import open_part
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.model import SIGMOID, linear_head
 from stepsight.core.models.placement import Placement

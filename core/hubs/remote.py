@@ -292,7 +292,7 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
 def _needs(
     repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
 ) -> Iterator[_Need]:
-    """As `core.models.assembly` reads them."""
+    """As `core.models.checkpoint_resolver` reads them."""
 
     def named(key: str, *, weights: bool) -> _Need:
         return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)

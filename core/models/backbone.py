@@ -15,8 +15,6 @@ from stepsight.core.models.placement import Placement
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-ATTENTIONS = ("bidirectional", "causal")
-
 
 def backbone_of(
     checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False

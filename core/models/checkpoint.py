@@ -18,6 +18,9 @@ from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.layout import CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
 from stepsight.core.models.config_files import read_config_file, read_shards
 
+ATTENTIONS = ("bidirectional", "causal")
+"""The masks of a network, as a stepsight.json names them."""
+
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import tensor_files
-from stepsight.core.models.products import product, product_plus, product_swish, product_times
+from stepsight.core.models.kernels import product, product_plus, product_swish, product_times
 
 Attend = Callable[[int, Tensor, Tensor, Tensor, Tensor | None], Tensor]
 """Attention of a layer, by its number, from queries, shape (rows, heads, width), to keys and values, shape (tokens,

@@ -19,9 +19,8 @@ from stepsight.core.hubs.layout import CARD, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.adapter import unmerged
-from stepsight.core.models.backbone import ATTENTIONS as ATTENTIONS
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import hash_tensors
+from stepsight.core.models.checkpoint import ATTENTIONS, hash_tensors
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.fetched import Fetched
-from stepsight.core.models.dtypes import stored_dtype
+from stepsight.core.models.placement import stored_dtype
 from stepsight.core.sizes import sized
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

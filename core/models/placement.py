@@ -1,17 +1,35 @@
-"""The placement of an evaluator's weights: on which devices, and in which type. Needs no PyTorch."""
+"""The placement of an evaluator's weights: on which devices, and in which type.
 
+Where no type is asked for, it is that in which the weights are stored, if the processor computes it well.
+Commands, pages, jobs and estimates of memory ask here, so that they agree. Needs no PyTorch until a processor has
+to be asked.
+"""
+
+import struct
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from pathlib import Path
 from typing import Any
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
+from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, INDEX
+from stepsight.core.models.config_files import read_config_file, read_shards
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
 
 STORED = "stored"
-"""Stands for the type that an evaluator's weights are stored in, where the device computes it well (see
-`core.models.dtypes`)."""
+"""Stands for the type that an evaluator's weights are stored in, where the device computes it well."""
 
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's ways of spreading layers."""
+
+# The longest header that the format allows, in bytes.
+_HEADER = 100_000_000
+_NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 
 
 @dataclass(frozen=True)
@@ -35,3 +53,62 @@ class Placement:
 def typed_name(name: str, dtype: str) -> str:
     """The name of an evaluator with its weights in that type: its scores differ from those in float32."""
     return name if dtype == "float32" else f"{name} ({dtype})"
+
+
+def computed_dtype(stored: str, place: Placement) -> str:
+    """The type that weights `stored` in one are computed in, where none is asked for: that one if it is one of
+    `DTYPES` and the device computes it well, else float32."""
+    if stored not in DTYPES or stored == "float32" or not place.on_processor:
+        return stored if stored in DTYPES else "float32"
+    # They bring PyTorch.
+    from stepsight.core.models import kernels
+
+    return stored if kernels.is_native(stored) else "float32"
+
+
+def stored_dtype(folder: Path, untold: str = "float32") -> str:
+    """The type in which a folder's weights are stored: that of its config if a tensor has it, else the one that
+    most numbers have; of pickles what the config says. `untold` where nothing tells."""
+    try:
+        config = read_config_file(folder)
+    except UserError:
+        config = {}
+    named = str(config.get("dtype") or config.get("torch_dtype") or untold)
+    counts: Counter[str] = Counter()
+    for path in _weight_files(folder):
+        about = path.stat()
+        counts.update(dict(_counts(path, about.st_size, about.st_mtime_ns)))
+    return named if named in counts or not counts else counts.most_common(1)[0][0]
+
+
+def expected_dtype(stored: str, place: Placement) -> str:
+    """The type that weights which are not here yet would be computed in: `stored` in that one, or in bfloat16, as
+    most are, where that is ""."""
+    return computed_dtype(stored or "bfloat16", place) if place.dtype == STORED else place.dtype
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    names = {path.name for path in folder.glob("*.safetensors")} - {ADAPTER_WEIGHTS}
+    if (folder / INDEX).is_file():
+        try:
+            names &= set(read_shards(folder / INDEX))
+        except UserError:
+            return []
+    return [folder / name for name in sorted(names)]
+
+
+@lru_cache(512)
+def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
+    """How many numbers a safetensors file of that size, `changed` then, has of each type, by its header."""
+    counts: Counter[str] = Counter()
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = parse_json(file.read(length)) if length < min(size, _HEADER) else {}
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                counts[_NAMES.get(tensor["dtype"], str(tensor["dtype"]))] += prod(tensor["shape"])
+    except (OSError, struct.error, ValueError, KeyError, TypeError, AttributeError):
+        # Whoever loads it says what is wrong.
+        return ()
+    return tuple(counts.items())

@@ -18,8 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
-from stepsight.core.models.backbone import ATTENTIONS
-from stepsight.core.models.checkpoint import count_numbers, tensor_files
+from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import check_split, torch_dtype
 from stepsight.core.models.placement import Placement

@@ -29,80 +29,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.models.kernels import packed, product, product_plus, product_swish, product_times
 from stepsight.core.models.model import StepModel
 from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
 
-# Rows of a product, for which its weights are laid out.
-_HINT = 512
 # Rows of an input over the budget that are computed at a time between two attentions. Prefixes of 2,000 tokens as a
 # whole took 300 MB, with 200 between two passes; in blocks, which give the same bits, 120 and 100.
 _BLOCK = 512
-
-
-class FixedLinear:
-    """`x W'` for a weight of shape (outputs, inputs), followed by one more operation where asked.
-
-    Through oneDNN where PyTorch has it: on AMD processors PyTorch's own float32 product takes a slower path than
-    the processor has (oneDNN was measured 2.3 times as fast on Zen 5, with the same rounding), and oneDNN runs the
-    operation that follows in the same pass.
-    """
-
-    def __init__(self, weight: Tensor) -> None:
-        plain = weight.detach().contiguous()
-        self.outputs = len(plain)
-        self._packed = _pack(plain)
-        # One copy is enough: large models have no room for two.
-        self._plain = plain if self._packed is None else plain.new_empty(0)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._run(x, "none") if self._packed is not None else functional.linear(x, self._plain)
-
-    def swish(self, x: Tensor) -> Tensor:
-        """`silu(x W')`."""
-        return (
-            self._run(x, "swish")
-            if self._packed is not None
-            else functional.silu(functional.linear(x, self._plain))
-        )
-
-    def times(self, x: Tensor, other: Tensor) -> Tensor:
-        """`x W' * other`."""
-        return (
-            self._join(x, other, "mul")
-            if self._packed is not None
-            else functional.linear(x, self._plain).mul_(other)
-        )
-
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        """`x W' + other`."""
-        return self._join(x, other, "add") if self._packed is not None else torch.addmm(other, x, self._plain.t())
-
-    def _run(self, x: Tensor, operation: str) -> Tensor:
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, None, operation, [], "")
-        return result
-
-    def _join(self, x: Tensor, other: Tensor, operation: str) -> Tensor:
-        result: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, other, self._packed, None, operation)
-        return result
-
-
-def _pack(weight: Tensor) -> Tensor | None:
-    """The weight in oneDNN's layout, or None where these operations are missing or do not give `x W'`.
-
-    They are what `torch.compile` emits, not a public interface, so they are tried before they are trusted.
-    """
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
-        return None
-    try:
-        packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, _HINT)
-        x = torch.linspace(-1, 1, 2 * weight.shape[1]).view(2, -1)
-        expected = functional.linear(x, weight)
-        plain = torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
-        added = torch.ops.mkldnn._linear_pointwise.binary(x, expected, packed, None, "add")
-    except (RuntimeError, AttributeError):
-        return None
-    error = torch.maximum((plain - expected).abs(), (added - 2 * expected).abs()).max()
-    return packed if error <= 1e-4 * expected.abs().max() else None
 
 
 _MAX_WORKERS = 8
@@ -112,12 +45,12 @@ _LARGEST = 100_000_000
 
 @dataclass(frozen=True)
 class _Layer:
-    projections: tuple[FixedLinear, ...]
+    projections: tuple[Tensor, ...]
     """Queries, keys and values in one; in a last layer that is not the first, queries, then keys and values."""
-    out: FixedLinear
-    gate: FixedLinear
-    up: FixedLinear
-    down: FixedLinear
+    out: Tensor
+    gate: Tensor
+    up: Tensor
+    down: Tensor
 
 
 class CpuForward:
@@ -197,11 +130,11 @@ class CpuForward:
         ]
         parts = [projections[:1], projections[1:]] if trimmed else [projections]
         return _Layer(
-            projections=tuple(FixedLinear(torch.cat(part)) for part in parts),
-            out=FixedLinear(attention.o_proj.weight),
-            gate=FixedLinear(mlp.gate_proj.weight * after),
-            up=FixedLinear(mlp.up_proj.weight * after),
-            down=FixedLinear(mlp.down_proj.weight),
+            projections=tuple(packed(torch.cat(part)) for part in parts),
+            out=packed(attention.o_proj.weight),
+            gate=packed(mlp.gate_proj.weight * after),
+            up=packed(mlp.up_proj.weight * after),
+            down=packed(mlp.down_proj.weight),
         )
 
     def _side_by_side(self, weight: Tensor, heads: int) -> Tensor:
@@ -235,7 +168,7 @@ class CpuForward:
                 inner.append(states[reads][: len(wanted)])
         if last is self.layers[0]:
             attended = attended[reads]
-        states = self._mlp(last.out.plus(attended, states[reads]), last)[: len(wanted)]
+        states = self._mlp(product_plus(attended, last.out, states[reads]), last)[: len(wanted)]
         states = functional.rms_norm(states, states.shape[-1:], self.norm, self.eps)
         if self.mixture is not None:
             states = self.mixture([*inner, states])
@@ -251,7 +184,7 @@ class CpuForward:
         shared = {}
         for key, item in longest.items():
             embedded = self.embedding[torch.from_numpy(padded_rows(item.ids[: item.length]))]
-            qkv = self.layers[0].projections[0](self._normed(embedded))
+            qkv = product(self._normed(embedded), self.layers[0].projections[0])
             self._rotate(qkv[: item.length], self.rotation[: item.length])
             shared[key] = qkv
         ids = padded_rows(np.concatenate([item.ids[: item.length] for item in batch]))
@@ -285,13 +218,13 @@ class CpuForward:
         attention reads of them, which is less in the last one."""
         projection = following.projections[-1]
         if len(states) <= max(self.token_budget, _BLOCK):
-            states = self._mlp(layer.out.plus(attended, states), layer)
-            return states, projection(self._normed(states))
-        projected = states.new_empty(len(states), projection.outputs)
+            states = self._mlp(product_plus(attended, layer.out, states), layer)
+            return states, product(self._normed(states), projection)
+        projected = states.new_empty(len(states), projection.shape[0])
         for start in range(0, len(states), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            states[rows] = self._mlp(layer.out.plus(attended[rows], states[rows]), layer)
-            projected[rows] = projection(self._normed(states[rows]))
+            states[rows] = self._mlp(product_plus(attended[rows], layer.out, states[rows]), layer)
+            projected[rows] = product(self._normed(states[rows]), projection)
         return states, projected
 
     def _last_attention(
@@ -305,7 +238,7 @@ class CpuForward:
     ) -> Tensor:
         """Attention of the last layer from the positions that are read to all keys and values, shape (reads, heads
         · head_dim)."""
-        query = self.layers[-1].projections[0](self._normed(states[reads]))
+        query = product(self._normed(states[reads]), self.layers[-1].projections[0])
         pairs = torch.view_as_complex(query.view(len(query), self.heads, -1, 2))
         pairs.mul_(positions[reads])
         attended = torch.zeros_like(query)
@@ -336,7 +269,7 @@ class CpuForward:
 
     def _mlp(self, states: Tensor, layer: _Layer) -> Tensor:
         normed = self._normed(states)
-        return layer.down.plus(layer.up.times(normed, layer.gate.swish(normed)), states)
+        return product_plus(product_times(normed, layer.up, product_swish(normed, layer.gate)), layer.down, states)
 
 
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:

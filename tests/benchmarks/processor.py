@@ -27,10 +27,10 @@ from tqdm import tqdm
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.recognition import recognise
-from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.checkpoint import load_tokenizer
-from stepsight.core.models.dtypes import is_native
+from stepsight.core.models.checkpoint_resolver import open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.kernels import is_native
 from stepsight.core.models.memory import free_memory, needed_memory
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate

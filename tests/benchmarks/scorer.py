@@ -18,12 +18,12 @@ from tqdm import tqdm
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.location import evaluator_folder
+from stepsight.core.models.kernels import packed, product
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import load_backbone
-from stepsight.core.scoring.cpu import FixedLinear
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.scorer import Scorer
@@ -55,9 +55,9 @@ def main() -> None:
         jobs[f"{mode} loop"] = lambda mode=mode: list(loop(plain, traces, mode))
         jobs[f"{mode} scorer"] = lambda mode=mode: list(scorer.score(traces, mode))
     jobs["limit, torch.mm"] = lambda: [left @ right for _ in range(20)]
-    jobs["limit, oneDNN"] = lambda: [fixed(left) for _ in range(20)]
+    jobs["limit, oneDNN"] = lambda: [product(left, fixed) for _ in range(20)]
     left, right = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
-    fixed = FixedLinear(right)
+    fixed = packed(right)
     seconds = measure(jobs)
     report(evaluator, tokens, seconds, {mode: flops(evaluator, encoded, mode) for mode in tokens})
     print(f"largest difference between scorer and loop: {difference(plain, scorer, traces):.1e}")

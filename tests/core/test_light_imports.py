@@ -38,7 +38,6 @@ def loaded(modules):
                 "models.location",
                 "models.memory",
                 "models.placement",
-                "models.dtypes",
                 "prompts.template",
                 "prompts.encoding",
                 "scoring.client",

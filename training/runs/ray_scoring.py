@@ -17,9 +17,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import Evaluator
-from stepsight.core.models.dtypes import resolved
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder, is_shipped
+from stepsight.core.models.location import EQUATIONS, can_load, is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.abstract import Skip
@@ -80,7 +80,7 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
     check_for_workers(spec, place)
     if spec != EQUATIONS:
         # Their devices may compute well in another type than the processor here.
-        place = resolved(place, evaluator_folder(spec))
+        place = resolve_placement(place, evaluator_folder(spec))
     evaluator = load_evaluator(spec, "cpu", place.dtype)
     if not is_shipped(spec) and Path(spec).is_dir():
         # Workers are not in this folder.

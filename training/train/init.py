@@ -18,11 +18,10 @@ from stepsight.core.files.json_values import read_json
 from stepsight.core.formats.stepsight import HEADS, read_layers
 from stepsight.core.hubs.layout import CARD, is_hub_id
 from stepsight.core.models.adapter import unmerged_folders
-from stepsight.core.models.assembly import open_checkpoint
 from stepsight.core.models.backbone import looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.location import evaluator_folder, model_folder
 from stepsight.core.models.model import LAST, StepModel
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import keep_layers, load_backbone, read_config

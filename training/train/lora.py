@@ -21,8 +21,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs.fetched import is_hash
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, is_hub_id
 from stepsight.core.models.adapter import LAYER
-from stepsight.core.models.assembly import BASE_HASH, open_checkpoint
 from stepsight.core.models.checkpoint import weights_sha256
+from stepsight.core.models.checkpoint_resolver import BASE_HASH, open_checkpoint
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator import write_description

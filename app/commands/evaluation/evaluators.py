@@ -24,10 +24,9 @@ from stepsight.core.hubs.fetching import fetch, terminal_bar
 from stepsight.core.hubs.public import Part, PublicEvaluator, find_public
 from stepsight.core.hubs.remote import Remote, look_up
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.dtypes import expected_dtype, resolved
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory
-from stepsight.core.models.placement import DTYPES, Placement
+from stepsight.core.models.placement import DTYPES, Placement, expected_dtype
 from stepsight.core.scores import StepScores
 from stepsight.core.sizes import sized
 from stepsight.core.trace import Trace
@@ -163,15 +162,17 @@ def _verify(store: Store, args: argparse.Namespace) -> None:
     if fetched is None:
         raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
     public = find_public(args.repo)
-    place = resolved(place, fetched.folder)
+    # They bring PyTorch and scikit-learn.
+    from stepsight.core.models.checkpoint_resolver import resolve_placement
+    from stepsight.training.evaluate.verification import measure_f1
+
+    place = resolve_placement(place, fetched.folder)
     threshold = _threshold(store, fetched, public, part, place.dtype)
     traces = list(_traces(store, part, args.input))
     whole = args.limit is None or args.limit >= len(traces)
     if not whole:
         traces = random.Random(0).sample(traces, args.limit)
     judged, name, fingerprint = _judge(store, fetched, place, traces)
-    from stepsight.training.evaluate.verification import measure_f1
-
     f1, at = measure_f1(judged, threshold)
     published = public.processbench.of(part) if public and public.processbench else None
     low, high = (None if isnan(end) else 100 * end for end in (f1.low, f1.high))

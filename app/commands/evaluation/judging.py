@@ -10,8 +10,7 @@ from stepsight.app.commands.options import progress
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, find_baseline
-from stepsight.core.models.dtypes import resolved
-from stepsight.core.models.location import EQUATIONS, can_load, evaluator_folder
+from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.storage.database.store import Store
@@ -102,8 +101,12 @@ class _Run:
 
     def _dtype(self, name: str) -> str:
         """The type of the weights of one that can run; what has no folder, has float32."""
-        has_folder = name != EQUATIONS and not is_address(name)
-        return resolved(self.place, evaluator_folder(name)).dtype if has_folder else "float32"
+        if name == EQUATIONS or is_address(name):
+            return "float32"
+        # It brings PyTorch.
+        from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+
+        return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Judge what is missing, if the evaluator is there to run; None where it is not.

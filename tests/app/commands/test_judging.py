@@ -7,7 +7,7 @@ from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
-from stepsight.core.models import dtypes
+from stepsight.core.models import kernels
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.storage.jobs.jobs import State, get_job
 from stepsight.storage.judgments.evaluators import list_evaluators
@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("able", [True, False])
 def test_commands_jobs_and_pages_take_weights_in_the_same_type(command, sqlite_store, folder, monkeypatch, able):
-    monkeypatch.setattr(dtypes, "is_native", lambda dtype: able)
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: able)
     add(sqlite_store)
     dataset = find_dataset(sqlite_store, "sums")
     dtype = "bfloat16" if able else "float32"

@@ -16,7 +16,7 @@ from stepsight.app.web.address_page import PART
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, storage_folder
-from stepsight.core.models import dtypes, memory
+from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
@@ -136,7 +136,7 @@ def test_without_a_network_the_page_says_so_in_seconds(client, sqlite_store, tmp
 @pytest.mark.parametrize(("able", "size"), [(True, "16.4"), (False, "32.5")])
 def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sqlite_store, monkeypatch, able, size):
     """7 billion parameters of two bytes each, or of four where the processor has no instructions for bfloat16."""
-    monkeypatch.setattr(dtypes, "is_native", lambda dtype: able)
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: able)
     for module in (memory, shelf):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     page = page_of(client)

@@ -16,7 +16,8 @@ from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch
 from stepsight.core.hubs.remote import look_up
-from stepsight.core.models.location import cached, can_load, evaluator_folder
+from stepsight.core.models.checkpoint_resolver import evaluator_folder
+from stepsight.core.models.location import cached, can_load
 from stepsight.core.places import CACHE_VARIABLE
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to

@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import save_file
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models import products
 from stepsight.core.models.decoder import Decoder, decoder_config, read_decoder
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.forward import PaddedForward
@@ -70,14 +69,6 @@ def test_hidden_states_are_those_of_transformers(pair):
     ours, expected = (network(input_ids=ids, attention_mask=mask)[0] for network in (decoder, theirs))
     for row, length in enumerate((50, 7, 70)):
         torch.testing.assert_close(ours[row, :length], expected[row, :length], atol=2e-5, rtol=2e-5)
-
-
-@torch.inference_mode()
-def test_what_one_dnn_lacks_is_computed_by_pytorch(pair, monkeypatch):
-    decoder, theirs = pair
-    monkeypatch.setattr(products, "_is_usable", lambda dtype: False)
-    ids = torch.randint(0, 100, (1, 20), generator=torch.manual_seed(1))
-    torch.testing.assert_close(decoder(ids)[0], theirs(input_ids=ids)[0], atol=2e-5, rtol=2e-5)
 
 
 @torch.inference_mode()

@@ -8,10 +8,10 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models import dtypes
-from stepsight.core.models.dtypes import computed_dtype, is_native, resolved, stored_dtype
-from stepsight.core.models.location import evaluator_folder, shipped_evaluators
-from stepsight.core.models.placement import STORED, Placement
+from stepsight.core.models import kernels
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.placement import STORED, Placement, computed_dtype, stored_dtype
 from tests.checkpoints import pickled, write_evaluator, write_reasoneval, write_shards
 
 HERE, GPU = Placement(), Placement("cuda")
@@ -20,7 +20,7 @@ HERE, GPU = Placement(), Placement("cuda")
 @pytest.fixture(params=[True, False], ids=["able", "unable"])
 def able(request, monkeypatch):
     """Whether the processor has instructions for types of 16 bits."""
-    monkeypatch.setattr(dtypes, "is_native", lambda dtype: request.param)
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: request.param)
     return request.param
 
 
@@ -51,24 +51,6 @@ def test_the_rule(able):
         assert computed_dtype(stored, HERE) == "float32"
 
 
-def test_the_processor_is_asked(monkeypatch):
-    is_native.cache_clear()
-    answers = {"avx512_bf16": True, "amx_bf16": False}
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: answers)
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True, raising=False)
-    assert is_native("bfloat16")
-    # oneDNN computes in it by way of float32, too.
-    is_native.cache_clear()
-    answers["avx512_bf16"] = False
-    assert not is_native("bfloat16")
-    is_native.cache_clear()
-    answers["avx512_bf16"] = True
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False, raising=False)
-    assert not is_native("bfloat16")
-    assert is_native("float32")
-    is_native.cache_clear()
-
-
 def test_the_stored_type_is_that_of_the_tensors(theirs, tmp_path):
     assert stored_dtype(theirs) == "bfloat16"
     # A config that says what no tensor has.
@@ -85,7 +67,9 @@ def test_the_stored_type_is_that_of_the_tensors(theirs, tmp_path):
 def test_of_pickles_the_config_is_believed_until_they_are_read(theirs, able):
     pickled(theirs)
     assert stored_dtype(theirs) == "bfloat16"
-    assert resolved(HERE, theirs).dtype == load_evaluator(theirs).dtype == ("bfloat16" if able else "float32")
+    assert (
+        resolve_placement(HERE, theirs).dtype == load_evaluator(theirs).dtype == ("bfloat16" if able else "float32")
+    )
 
 
 def test_a_damaged_file_says_nothing(theirs):
@@ -97,14 +81,14 @@ def test_a_damaged_file_says_nothing(theirs):
 def test_an_evaluator_is_loaded_as_it_is_stored_where_that_is_computed_well(theirs, able):
     evaluator = load_evaluator(theirs)
     expected = "bfloat16" if able else "float32"
-    assert evaluator.dtype == resolved(HERE, theirs).dtype == expected
+    assert evaluator.dtype == resolve_placement(HERE, theirs).dtype == expected
     assert evaluator.name == ("prm (bfloat16)" if able else "prm")
     assert evaluator.fingerprint == load_evaluator(theirs, dtype=expected).fingerprint
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_a_type_that_is_asked_for_wins(theirs, able, dtype):
-    assert resolved(Placement(dtype=dtype), theirs).dtype == dtype
+    assert resolve_placement(Placement(dtype=dtype), theirs).dtype == dtype
     assert load_evaluator(theirs, dtype=dtype).dtype == dtype
 
 
@@ -127,4 +111,4 @@ def test_the_card_may_name_the_type(tmp_path, able):
 
 def test_what_is_resolved_keeps_its_device(theirs):
     place = Placement("cuda:1", STORED, {"": "cuda:1"})
-    assert resolved(place, theirs) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})
+    assert resolve_placement(place, theirs) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})

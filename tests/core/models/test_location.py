@@ -13,7 +13,8 @@ from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models import memory
-from stepsight.core.models.location import cached, can_load, evaluator_folder, model_folder
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
+from stepsight.core.models.location import cached, can_load
 from stepsight.core.models.placement import Placement
 from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_reasoneval
 from tests.core.formats.test_two_token import tokenizer_of

@@ -14,7 +14,8 @@ from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import check_files, find_fetched, list_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch
 from stepsight.core.hubs.remote import look_up
-from stepsight.core.models.location import can_load, evaluator_folder
+from stepsight.core.models.checkpoint_resolver import evaluator_folder
+from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import memory_of, needed_memory
 from stepsight.core.models.placement import Placement
 from tests.checkpoints import QWEN2, pickled, write_adapter, write_language_model, write_pqm

@@ -1,5 +1,6 @@
-"""A whole checkpoint from what a repository has: pickled weights made into safetensors, an adapter beside its base,
-a config or a tokenizer from elsewhere.
+"""A whole checkpoint from the name of an evaluator: fetched where it is not here, and put together from what a
+repository has: pickled weights made into safetensors, an adapter beside its base, a config or a tokenizer from
+elsewhere.
 
 It is put together once, as a folder in Hugging Face layout below `assembled` in the folder of caches: links to the
 files that are whole, beside those that had to be written. What reads a checkpoint knows of nothing else. An adapter
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from tokenizers import AddedToken
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, part_key
+from stepsight.core.hubs.fetching import obtain, obtain_part
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
+from stepsight.core.hubs.remote import Remote, UnreachableError
 from stepsight.core.hubs.repositories import with_known
 from stepsight.core.models.adapter import Adapter, keep_unmerged, unmerged_folders
 from stepsight.core.models.checkpoint import (
@@ -36,8 +39,24 @@ from stepsight.core.models.checkpoint import (
     weights_sha256,
 )
 from stepsight.core.models.config_files import CONFIG, read_adapter_file, read_config_file
-from stepsight.core.models.location import model_folder, shipped_folder
+from stepsight.core.models.location import (
+    EQUATIONS,
+    fetched_folder,
+    kept_folder,
+    local_folder,
+    shipped_evaluators,
+    shipped_folder,
+)
+from stepsight.core.models.memory import check_memory, needed_memory
 from stepsight.core.models.pickles import ShardWriter, pickle_files, read_pickle
+from stepsight.core.models.placement import (
+    DTYPES,
+    STORED,
+    Placement,
+    computed_dtype,
+    expected_dtype,
+    stored_dtype,
+)
 from stepsight.core.places import CACHE_VARIABLE, cache_folder
 
 BASE_HASH = "base_sha256"
@@ -48,6 +67,78 @@ _VERSION = 2
 _DESCRIBING = (
     TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
 )  # fmt: skip
+
+
+def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
+    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched, else
+    the newest one, fetched now with all that it needs (see `core.hubs.fetching`).
+
+    Raises `UserError` where there is none, and where it would have to be fetched and does not fit at `place`.
+    """
+    folder = local_folder(spec)
+    if folder is not None:
+        return folder
+    if is_hub_id(str(spec)):
+        return fetched_folder(str(spec)) or _fetch_evaluator(str(spec), place)
+    names = ", ".join([*shipped_evaluators(), EQUATIONS])
+    raise UserError(
+        f"there is no evaluator {str(spec)!r}.", f"Give a folder, a model hub's OWNER/NAME, or one of: {names}."
+    )
+
+
+def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
+    """The folder of a hub's model that is no evaluator by itself, or only of what describes it: fetched where it is
+    not there yet, at a branch or commit, None the newest.
+
+    Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
+    """
+    try:
+        return obtain_part(spec, revision, weights=weights).folder
+    except UnreachableError as error:
+        folder = kept_folder(spec, revision, weights=weights)
+        if folder is None:
+            raise _unreachable(spec, error) from None
+        return folder
+
+
+def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
+    def check(remote: Remote) -> None:
+        if place is not None and place.on_processor:
+            check_memory(spec, needed_memory(remote.parameters, expected_dtype("", place)), whole=True)
+
+    try:
+        return obtain(spec, check).folder
+    except UnreachableError as error:
+        folder = kept_folder(spec)
+        if folder is None:
+            raise _unreachable(spec, error) from None
+        return folder
+
+
+def _unreachable(spec: str, error: UserError) -> UserError:
+    return UserError(
+        f"there is no folder {spec!r}, and no model {spec!r} in the cache of the model hub: {error.message}",
+        error.hint,
+    )
+
+
+def resolve_placement(place: Placement, folder: Path) -> Placement:
+    """The placement of the evaluator of a folder, with the type that its weights are computed in there.
+
+    It is the type that was asked for; else the one that its stepsight.json names; else `computed_dtype`. Raises
+    `UserError` where a part of the evaluator is not there.
+    """
+    return replace(place, dtype=_own_dtype(folder, place)) if place.dtype == STORED else place
+
+
+def _own_dtype(folder: Path, place: Placement) -> str:
+    checkpoint = open_checkpoint(folder)
+    named = checkpoint.card.get("dtype")
+    if named is None:
+        return computed_dtype(stored_dtype(checkpoint.folder), place)
+    if named not in DTYPES:
+        raise UserError(f"{folder}/{CARD}: dtype is {named!r:.40}.", f"Give one of: {', '.join(DTYPES)}.")
+    return str(named)
 
 
 def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
