@@ -1,4 +1,4 @@
-"""What a pool is made of: the rows of its files that meet conditions, and of those a sample.
+"""Drawing a pool: the rows of its files that meet the conditions, and a sample of those.
 
 The paper's pool is a random sample of 10,000 MATH problems with solutions of MMIQC (section 6.1).
 """
@@ -16,13 +16,13 @@ from stepsight.core.where import Conditions, parse_conditions
 from stepsight.storage.importers.kind import Row
 
 Chosen = tuple[NDArray[np.bool_], ...]
-"""For each file, of each row whether it is in the pool."""
+"""For each file, True for each row that is in the pool."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """`where` are conditions as `core.where` reads them, all of which a row meets; `size` how many rows that do are
-    drawn by `seed`, all where None."""
+    """`where` holds conditions as `core.where` reads them, all of which a row must meet; `size` is the number of
+    such rows to draw with `seed`, None for all."""
 
     where: tuple[str, ...] = ()
     size: int | None = None
@@ -38,8 +38,8 @@ class Draw:
 
 @dataclass
 class Drawn:
-    """`chosen` of the rows of a pool, of which so many were `read` and so many `met` the conditions; `left_out`, by
-    condition."""
+    """The rows `chosen` for a pool, with the number `read`, the number that `met` the conditions, and those
+    `left_out` by condition."""
 
     chosen: Chosen
     read: int
@@ -48,9 +48,9 @@ class Drawn:
 
 
 def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
-    """Choose among the rows of files; what cannot be read is chosen only where everything is.
+    """Choose among the rows of files; an unreadable row is chosen only if every row is.
 
-    Raises `UserError` where a condition is none, no row meets all, or fewer do than are to be drawn.
+    Raises `UserError` if a condition is invalid, no row meets all of them, or fewer do than are to be drawn.
     """
     conditions = parse_conditions(draw.where)
     met = [_met(rows, conditions) for rows in files]
@@ -73,7 +73,8 @@ def _met(rows: Iterable[Row | UserError], conditions: Conditions) -> NDArray[np.
 
 
 def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
-    """Of all rows that are met, leave those that the seed draws, every set of so many being as likely."""
+    """Reduce the rows that meet the conditions to those drawn by the seed, with every subset of that size equally
+    likely."""
     assert draw.size is not None
     drawn = np.zeros(sum(counts), np.bool_)
     drawn[random.Random(f"pool:{draw.seed}").sample(range(len(drawn)), draw.size)] = True

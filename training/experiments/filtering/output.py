@@ -39,9 +39,9 @@ def subset_path(folder: Path, name: str) -> Path:
 def write_subsets(
     folder: Path, pool: Pool, scores: ScoreFile, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
-    """Write each subset, whole or not at all; returns the SHA-256 of each file.
+    """Write each subset, whole or not at all, and return the SHA-256 of each file.
 
-    Raises `UserError` where the pool is no longer what was scored, or a file cannot be written.
+    Raises `UserError` if the pool is no longer what was scored, or a file cannot be written.
     """
     with ExitStack() as stack:
         files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
@@ -63,7 +63,7 @@ def write_subsets(
 
 @dataclass
 class _HashedFile:
-    """A file and the hash of what was written to it."""
+    """A file, with the hash of what is written to it."""
 
     file: IO[bytes]
     digest: Any = field(default_factory=hashlib.sha256)
@@ -81,7 +81,7 @@ def _open(path: Path) -> Iterator[_HashedFile]:
 
 
 def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """For each row, counted from 1, a bit for each subset; shape (rows + 1,)."""
+    """For each row, counted from 1, a bit per subset; shape (rows + 1,)."""
     members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
         members[subset.rows] |= np.uint8(1 << bit)
@@ -97,8 +97,7 @@ def make_manifest(
     subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The manifest, which is the same for the same pool, evaluator and rule, wherever and with however many workers
-    it was scored."""
+    """The manifest, which depends only on pool, evaluator and rule, not on the machine or the number of workers."""
     left_out = (row.left_out for row in scores.scores() if isinstance(row, UnscoredRow))
     overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
     size = max(len(subset.rows) for subset in subsets.values())
@@ -139,7 +138,7 @@ def make_manifest(
 
 
 def _drawn(pool: Pool) -> dict[str, Any]:
-    """What the rows of the pool were drawn from, where it has not all rows of its files."""
+    """The rows from which the pool was drawn, if it does not have all rows of its files."""
     if pool.drawn is None:
         return {}
     drawn = pool.drawn

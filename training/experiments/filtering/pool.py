@@ -29,10 +29,10 @@ from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 from stepsight.training.experiments.filtering.drawing import Draw, Drawn, draw_rows
 
 QUERY, RESPONSE = "query", "response"
-"""What the two are called in what is written, whatever the pool calls them."""
+"""The names of the two fields in output, whatever the pool calls them."""
 
 Fields = tuple[str, str]
-"""What a file calls the query and the response."""
+"""A file's names for the query and the response."""
 
 FIELD_NAMES: tuple[Fields, ...] = (
     (QUERY, RESPONSE),
@@ -41,10 +41,10 @@ FIELD_NAMES: tuple[Fields, ...] = (
     ("problem", "solution"),
     ("question", "answer"),
 )
-"""MetaMathQA's, MMIQC's, the plain format's, MATH's and GSM8K's."""
+"""The names used by MetaMathQA, MMIQC, the plain format, MATH and GSM8K."""
 
 PlacedRow = tuple[str, Row | UserError]
-"""Where a row stands, such as `pool.jsonl line 3` or `pool.parquet row 3`, and the row or what is wrong with it."""
+"""The place of a row, such as `pool.jsonl line 3` or `pool.parquet row 3`, with the row or the error in it."""
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 # Rows of a Parquet file held at once.
@@ -57,7 +57,7 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class Solution:
-    """`trace` is the query with the response's steps; `rest` are the row's other fields."""
+    """`trace` is the query with the response's steps; `rest` holds the row's other fields."""
 
     where: str
     query: str
@@ -67,12 +67,12 @@ class Solution:
 
     @property
     def digest(self) -> str:
-        """Of what is judged, 16 hexadecimal digits."""
+        """A digest of the judged text, 16 hexadecimal digits."""
         return self.trace.digest[:16]
 
     @property
     def line(self) -> bytes:
-        """The row as it is written: `query`, `response`, and every other field as it was."""
+        """The row as it is written: `query`, `response`, and every other field unchanged."""
         row = {QUERY: self.query, RESPONSE: self.response, **self.rest}
         try:
             return f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode()
@@ -82,14 +82,14 @@ class Solution:
 
 
 def find_fields(rows: list[Row]) -> Fields | None:
-    """The first pair of `FIELD_NAMES` that a row has both of, None where there is none."""
+    """The first pair of `FIELD_NAMES` of which a row has both, None if there is none."""
     return next((fields for row in rows for fields in FIELD_NAMES if row.keys() >= {*fields}), None)
 
 
 def parse_solution(row: Row, fields: Fields, where: str) -> Solution:
-    """A row as a solution; a response that is a list of texts is one of steps, any other is split into them.
+    """A row as a solution. A response that is a list of texts is a list of steps; any other is split into steps.
 
-    Raises `UserError` that starts with `where` where query or response is missing, empty or no text, or there is no
+    Raises `UserError` that starts with `where` if query or response is missing, empty or not a text, or there is no
     step.
     """
     try:
@@ -119,9 +119,9 @@ def _steps(response: object, what: str) -> Sequence[str | list[str]]:
 
 
 def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    """Yield what stands in each row of a file called `name`, blank lines left out.
+    """Yield the content of each row of a file called `name`, without blank lines.
 
-    Raises `UserError` where nothing more of the file can be read: it is not there, damaged or cut short, or Parquet
+    Raises `UserError` if the rest of the file cannot be read: it is missing, damaged or cut short, or Parquet
     without pyarrow.
     """
     with open_input(path) as file:
@@ -137,7 +137,7 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
-    """Rows that can be read and rows that cannot, in their order."""
+    """Readable and unreadable rows in order."""
     bad: list[PlacedRow] = []
 
     def keep(where: str, error: UserError, _: object) -> None:
@@ -176,7 +176,7 @@ def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that is no solution."""
+    """A row that is not a solution."""
 
     where: str
     error: UserError
@@ -184,8 +184,8 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A row whose query, or the question it was made from, is a problem of a benchmark, named by the first 16
-    digits of its file's SHA-256."""
+    """A row whose query, or the question it was made from, is a problem of a benchmark, which is named by the first
+    16 digits of its file's SHA-256."""
 
     where: str
     benchmark: str
@@ -196,7 +196,7 @@ Entry = Solution | BadRow | Overlap
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A file of a pool: `path` is absolute, and places in it bear its `name`."""
+    """A file of a pool: `path` is absolute; places in it are given by its `name`."""
 
     path: Path
     name: str
@@ -204,16 +204,16 @@ class PoolFile:
     sha256: str
 
     def rows(self) -> Iterator[Row | UserError]:
-        """What stands in each row, or what is wrong with it."""
+        """The content of each row, or the error in it."""
         return (row for _, row in read_rows(self.path, self.name))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after the other, or those of them that are `drawn`; blank lines are no rows.
+    """The rows of `files`, one file after the other, or those of them that are `drawn`; blank lines do not count.
 
-    Rows whose query is a problem of `benchmarks` are not chosen from: a model that had learnt from them would be
-    measured on what it knows.
+    Rows whose query is a problem of `benchmarks` are excluded: a model trained on them would be measured on what it
+    has learnt by heart.
     """
 
     files: tuple[PoolFile, ...]
@@ -229,11 +229,11 @@ class Pool:
         benchmarks: Sequence[Path] = (),
         draw: Draw | None = None,
     ) -> "Pool":
-        """The pool of those files; `fields` are what they call query and response, recognised where None.
+        """Open the pool of those files; `fields` are their names for query and response, recognised if None.
 
-        `benchmarks` are files with a problem or question in each line. With a `draw` the files are read through
-        once more. Raises `UserError` where a file cannot be read, is given twice, or has no fields with a known
-        name, and where nothing can be drawn so.
+        `benchmarks` are files with a problem or question in each line. With a `draw` the files are read once more.
+        Raises `UserError` if a file cannot be read, is given twice, or has no fields with known names, and if the
+        draw is impossible.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -272,14 +272,14 @@ class Pool:
         return solution
 
     def check_unchanged(self) -> None:
-        """Raises `UserError` naming a file that is no longer what it was when the pool was opened."""
+        """Raises `UserError` naming a file that has changed since the pool was opened."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise UserError(f"{file.name} has changed meanwhile.", "Start again, with another --output.")
 
     @property
     def sha256(self) -> list[str]:
-        """Of each file: what tells one pool from another."""
+        """The hash of each file, which identifies the pool."""
         return [file.sha256 for file in self.files]
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -289,7 +289,7 @@ class Pool:
 def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
     """The problems of each file, by the first 16 digits of its SHA-256.
 
-    Raises `UserError` where a file cannot be read, a row of it has no problem, or two are the same.
+    Raises `UserError` if a file cannot be read, a row of it has no problem, or two files are the same.
     """
     benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
@@ -314,9 +314,10 @@ def _read_benchmark(path: Path) -> Benchmarks:
 
 
 class Chunks:
-    """The pool in chunks of `size` rows, the last of which may be shorter.
+    """The pool in chunks of `size` rows, of which the last may be shorter.
 
-    Meant for numbers that go up: a chunk before the last one asked for is reached from the start of the pool.
+    Meant for ascending numbers: a chunk before the last one requested is reached by reading the pool again from its
+    start.
     """
 
     def __init__(self, pool: Pool, size: int) -> None:

@@ -41,7 +41,7 @@ from stepsight.training.runs.ray_engine import LOCAL, RAY, import_ray, work_on_r
 from stepsight.training.runs.ray_scoring import WorkerEvaluator, check_for_workers, load_for_workers
 
 ScoredChunks = Generator[list[ScoreRow], None, None]
-"""The rows of one chunk after the other; closing it ends the workers."""
+"""The rows of one chunk after another; closing it ends the workers."""
 
 _ROWS = "rows"
 # What the scores depend on; the rest of a run's record is about what is chosen by them.
@@ -50,14 +50,14 @@ _SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk"
 
 @dataclass(frozen=True)
 class Filtering:
-    """What is asked for: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
+    """The request: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
 
-    `by`, `match`, `seed`: see `Rule`; `validity` and `redundancy` are thresholds, the evaluator's own where None.
-    `fields` are what the files call query and response, recognised where None. `skip_bad` leaves out rows that
-    cannot be scored, and `benchmarks` are files whose problems no row may have as its query. `scores` is the folder
-    of another run on the same pool and evaluator, whose scores are taken. `chunk`: rows that are scored together.
-    `where` are conditions on the fields of rows (`core.where`), and `sample` how many of those that meet them are
-    drawn by `seed`: the others are not of the pool.
+    `by`, `match`, `seed`: see `SubsetRule`. `validity` and `redundancy` are thresholds, the evaluator's own if
+    None. `fields` are the files' names for query and response, recognised if None. `skip_bad` leaves out rows that
+    cannot be scored; `benchmarks` are files whose problems no row may have as its query. `scores` is the folder of
+    another run on the same pool and evaluator, whose scores are reused. `chunk` is the number of rows scored
+    together. `where` holds conditions on the fields of rows (`core.where`), and `sample` the number of matching
+    rows drawn with `seed`; all others are not in the pool.
     """
 
     pool: tuple[Path, ...]
@@ -81,7 +81,7 @@ class Filtering:
 
     @property
     def draw(self) -> Draw:
-        """The rows of the files that the pool is made of."""
+        """The rows of the files that make up the pool."""
         # Without a sample the seed draws none of them, and scores are good for every seed.
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
@@ -94,10 +94,10 @@ class Filtering:
 
 
 def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
-    """Score the pool, choose and write the subsets; returns the manifest. Called again, it goes on.
+    """Score the pool, choose and write the subsets, and return the manifest. A repeated call resumes.
 
-    Raises `UserError` where an option, the pool or a row of it is not as it has to be, where the evaluator says
-    nothing of redundancy and the rule needs it, and where the folder holds another run.
+    Raises `UserError` if an option, the pool or a row of it is invalid, if the rule needs redundancy and the
+    evaluator gives none, and if the folder holds another run.
     """
     _check(wanted)
     pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
@@ -123,7 +123,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
 
 
 def _check(wanted: Filtering) -> None:
-    """Raises `UserError` on mistakes that show before anything is read."""
+    """Raises `UserError` on mistakes that are visible before anything is read."""
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
@@ -137,7 +137,7 @@ def _check(wanted: Filtering) -> None:
 
 
 def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
-    """The evaluator, and where there are workers, as they load it."""
+    """The evaluator and, if there are workers, the description by which they load it."""
     if wanted.engine == RAY:
         return load_for_workers(wanted.evaluator, wanted.place)
     place = wanted.place
@@ -174,7 +174,7 @@ def _is_done(folder: Path, rule: SubsetRule) -> bool:
 
 
 def _done(wanted: Filtering) -> dict[str, Any]:
-    """The manifest that is there, unless rows were left out that this run does not leave out."""
+    """The existing manifest, unless rows were left out that this run must not leave out."""
     manifest = read_json(wanted.output / MANIFEST)
     left_out = manifest["left_out"]
     if left_out["rows"] and not wanted.skip_bad:
@@ -185,7 +185,7 @@ def _done(wanted: Filtering) -> dict[str, Any]:
 def _begin(
     wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
 ) -> None:
-    """Make the folder this run's, once the pool has been looked through and scores of another run are there."""
+    """Claim the folder for this run, once the pool has been checked and another run's scores are in place."""
     if folder.has_run():
         return
     if wanted.scores is None:
@@ -198,7 +198,7 @@ def _begin(
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """The rows of another run's pool. Raises `UserError` where its scores are not those that this run needs."""
+    """The rows of another run's pool. Raises `UserError` if its scores are not the ones this run needs."""
     other = RunFolder(folder)
     if not other.has_run():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
@@ -218,7 +218,7 @@ def _score(
     scores: ScoreFile,
     watch: Watch,
 ) -> None:
-    """Add the chunks that are missing."""
+    """Score and add the missing chunks."""
     if scores.is_whole:
         return
     numbers = range(scores.chunks, scores.planned)
@@ -248,7 +248,7 @@ def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer
 
 
 def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
-    """Raises `UserError` where a run that leaves bad rows out is gone on with by one that does not."""
+    """Raises `UserError` if a run that left bad rows out is resumed by one that does not."""
     if skip_bad:
         return
     bad, first = 0, []

@@ -30,7 +30,7 @@ class ScoredRow:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that is no solution, or too long: `left_out` says where and why."""
+    """A row that is not a solution, or too long: `left_out` gives the place and the reason."""
 
     row: int
     left_out: str
@@ -48,7 +48,7 @@ ScoreRow = ScoredRow | UnscoredRow | OverlappingRow
 
 
 def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
-    """The row of a score file that was written with these values, None where they are no such row's."""
+    """The row of a score file with these values, None if they belong to no kind of row."""
     kind = UnscoredRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
     try:
         return kind(**values)
@@ -59,8 +59,8 @@ def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
 class ScoreFile(RowFile):
     """`folder`/scores.jsonl: rows are added in chunks of `size`, of which the last may be shorter, up to `total`.
 
-    What a process that was killed left of a chunk is cut off, so that a chunk is always scored as a whole. Raises
-    `UserError` where it cannot be written.
+    A partial chunk left by a killed process is cut off, so that a chunk is always scored as a whole. Raises
+    `UserError` if the file cannot be written.
     """
 
     def __init__(self, folder: Path, size: int, total: int) -> None:
@@ -72,12 +72,12 @@ class ScoreFile(RowFile):
 
     @property
     def chunks(self) -> int:
-        """Chunks that are there."""
+        """The number of chunks in the file."""
         return -(-self.rows // self._size)
 
     @property
     def planned(self) -> int:
-        """Chunks of the whole pool."""
+        """The number of chunks of the whole pool."""
         return -(-self.total // self._size)
 
     @property
@@ -85,7 +85,7 @@ class ScoreFile(RowFile):
         return self.rows == self.total
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
-        """Add the next chunk. Raises `UserError` where the rows are not its own, or the disk is full."""
+        """Add the next chunk. Raises `UserError` if the rows do not belong to it, or the disk is full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(
@@ -96,14 +96,14 @@ class ScoreFile(RowFile):
         self.rows += len(rows)
 
     def scores(self) -> Iterator[ScoreRow]:
-        """The row of each row of the pool, in order."""
+        """The score row of each row of the pool, in order."""
         for values in self:
             row = score_row(values)
             assert row is not None
             yield row
 
     def _count(self) -> int:
-        """Rows up to the first one that does not belong where it stands."""
+        """The number of rows before the first one that is out of place."""
         number = 0
         for number, values in enumerate(self, 1):
             row = score_row(values)
@@ -113,7 +113,7 @@ class ScoreFile(RowFile):
 
 
 def copy_scores(source: Path, target: Path) -> None:
-    """Take over the scores of another folder. Raises `UserError` where there are none, or no room for them."""
+    """Copy the scores of another folder. Raises `UserError` if there are none, or no room for them."""
     try:
         shutil.copyfile(source / SCORES, target / SCORES)
     except OSError as error:

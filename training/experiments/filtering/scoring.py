@@ -1,6 +1,6 @@
-"""The scorer of a pool, which is checked first: chunk by chunk, on one machine or by each of several workers.
+"""Scoring a pool, after a check, chunk by chunk, on one machine or by several workers.
 
-A bad row is found by the check, and not after hours.
+The check finds a bad row at once rather than after hours.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,18 @@ from stepsight.training.experiments.filtering.scores import OverlappingRow, Scor
 from stepsight.training.runs.progress import Watch
 
 CHUNK = 128
-"""Rows that are scored and kept together: few enough to lose little, enough to fill a GPU's batches."""
+"""The number of rows scored and stored together: small enough to lose little, large enough to fill a GPU's
+batches."""
 SHOWN = 5
-"""Bad rows that an error names."""
+"""The number of bad rows that an error names."""
 _NO_FAULT = np.array([0.0, 0.0, 1.0], np.float32)
 
 
 class ChunkScorer:
-    """The scores of a chunk of the pool, as rows of a score file.
+    """Scores a chunk of the pool, as rows of a score file.
 
-    What a solution gets does not depend on which process scores it, nor on what was scored before. On a processor
-    with the fast forward pass it does not depend on the number of threads either, to the last bit.
+    A solution's scores depend neither on the process that computes them nor on what was scored before. On a
+    processor with the fast forward pass they do not depend on the number of threads either, to the last bit.
     """
 
     def __init__(self, pool: Pool, scorer: Scorer, size: int = CHUNK) -> None:
@@ -38,7 +39,7 @@ class ChunkScorer:
         self._scorer = scorer
 
     def __call__(self, number: int) -> list[ScoreRow]:
-        """The rows of the chunk of that number, from 0."""
+        """The rows of the chunk with that number, from 0."""
         return list(self._score(self._chunks[number], number * self._size + 1))
 
     def _score(self, entries: list[Entry], first: int) -> Iterator[ScoreRow]:
@@ -65,7 +66,7 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """What is wrong with a row: it is no solution, or longer than the evaluator's context."""
+    """The fault of a row: it is not a solution, or exceeds the evaluator's context. None if it has none."""
     if isinstance(entry, BadRow):
         return entry.error
     if isinstance(entry, Overlap):
@@ -79,8 +80,8 @@ def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
 
 @contextmanager
 def _one_thread(wanted: bool) -> Iterator[None]:
-    """The fast pass has threads of its own; the last bit of what they compute depends on how many threads PyTorch
-    thinks that the caller has."""
+    """Pretend to PyTorch that the caller has one thread: the fast pass has threads of its own, and the last bit of
+    its results depends on that number."""
     before = torch.get_num_threads()
     if wanted:
         torch.set_num_threads(1)
@@ -91,9 +92,9 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 
 
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
-    """The number of rows of the pool, each of which is looked at.
+    """Check every row of the pool and return their number.
 
-    Raises `UserError` where none can be scored, and unless `skip_bad` where one cannot, showing the first few.
+    Raises `UserError` if none can be scored and, unless `skip_bad` is set, if one cannot, showing the first few.
     """
     rows = bad = overlapping = 0
     first: list[str] = []
@@ -118,7 +119,7 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
 
 def refusal(rows: int, bad: int, first: list[str]) -> UserError:
-    """The error of a pool with so many bad rows, which names the first of them."""
+    """The error for a pool with this many bad rows, naming the first of them."""
     if bad == 1:
         return UserError(first[0], "Fix the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]

@@ -31,9 +31,9 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """Of each solution that was scored its row, counted from 1, and its scores, shapes (n,): 24 bytes a solution.
+    """The row, counted from 1, and the scores of each scored solution, shapes (n,): 24 bytes per solution.
 
-    The redundancy is NaN where the evaluator says nothing of it.
+    The redundancy is NaN if the evaluator gives none.
     """
 
     rows: Rows
@@ -54,13 +54,13 @@ class PoolScores:
         return len(self.rows)
 
     def passing(self, thresholds: Thresholds) -> NDArray[np.bool_]:
-        """Whether a solution is valid and not redundant."""
+        """True for each solution that is valid and not redundant."""
         return (self.validity >= thresholds.validity) & (self.redundancy < thresholds.redundancy)
 
 
 @dataclass(frozen=True)
 class SubsetRule:
-    """What is asked for: the subsets `by`, each with `match` solutions, or as many as val+red has where None."""
+    """The subsets `by` that are requested, each with `match` solutions, or as many as val+red has if None."""
 
     by: tuple[str, ...] = SUBSETS
     match: int | None = None
@@ -74,8 +74,8 @@ class SubsetRule:
 
 @dataclass(frozen=True)
 class ChosenSubset:
-    """The rows chosen, in the order of the pool; `edge` is the least good score among them, where it was ranked by
-    one, and `tied` how many solutions of the pool have just that score."""
+    """The rows chosen, in the order of the pool. If they were ranked by a score, `edge` is the worst score among
+    them, and `tied` the number of solutions in the pool with exactly that score."""
 
     rows: Rows
     edge: float | None = None
@@ -87,9 +87,9 @@ class ChosenSubset:
 
 
 def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
-    """The subsets that are asked for, all of one size: `match`, or as many as there are to choose from if fewer.
+    """The requested subsets, all of one size: `match`, or the number of candidates if that is smaller.
 
-    Raises `UserError` where there is nothing to choose from.
+    Raises `UserError` if there is nothing to choose from.
     """
     passing = scores.passing(rule.thresholds)
     size = subset_size(scores, rule)
@@ -112,7 +112,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
 
 
 def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
-    """How many solutions each subset gets. Raises `UserError` where it is none."""
+    """The number of solutions in each subset. Raises `UserError` if it would be zero."""
     there = int(scores.passing(rule.thresholds).sum())
     if rule.match is None or BOTH in rule.by:
         if not there:
@@ -127,7 +127,7 @@ def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
 
 
 def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
-    """How many rows each two subsets share."""
+    """The number of rows shared by each pair of subsets."""
     names = [*subsets]
     return {
         f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
@@ -137,11 +137,11 @@ def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
 
 
 def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
-    """The first rows in the order of the last key, then of those before it, sorted by place."""
+    """The first rows in the order of the last key, then of the keys before it, sorted by place."""
     return np.sort(rows[np.lexsort((rows, *keys))[:size]])
 
 
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
-    """A number for each row that looks random, and is the same on every machine."""
+    """A pseudo-random number for each row, equal on every machine."""
     hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
     return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

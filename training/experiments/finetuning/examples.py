@@ -20,13 +20,13 @@ from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import QUERY
 
 IGNORED = -100
-"""The label of what is not learnt."""
+"""The label of tokens that are not learnt."""
 
 
 @dataclass(frozen=True)
 class SubsetFile:
     """A subset of a pool as a file: `rows` are pairs of a query and a response, `sha256` is the file's. `scorer` is
-    the name of the evaluator that chose them, "" where it is not known."""
+    the name of the evaluator that chose them, "" if unknown."""
 
     name: str
     rows: tuple[tuple[str, str], ...]
@@ -34,12 +34,12 @@ class SubsetFile:
     scorer: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """What it is, without its rows."""
+        """A description of the subset without its rows."""
         return {"name": self.name, "rows": len(self.rows), "sha256": self.sha256, "scorer": self.scorer}
 
 
 def read_subset(path: Path) -> SubsetFile:
-    """Read a file. Raises `UserError` naming the line where a row has no query or no response, or there is none."""
+    """Read a file. Raises `UserError` naming the line if a row has no query or no response, or there is no row."""
     rows = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -72,14 +72,15 @@ def _scorer(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TextExample:
-    """`ids` of a prompt, its response and the token that ends it, and as many `labels`."""
+    """`ids` of a prompt, its response and the end token, and as many `labels`."""
 
     ids: tuple[int, ...]
     labels: tuple[int, ...]
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str, query: str) -> list[int]:
-    """The tokens before an answer, beginning as the tokenizer begins a text; the same to learn and to ask."""
+    """The tokens before an answer, starting as the tokenizer starts a text; the same in training and in
+    generation."""
     ids = tokenizer(prompt.replace(QUERY, query))["input_ids"]
     # Some tokenizers close every text, and an answer goes on.
     return list(ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids)
@@ -92,10 +93,10 @@ def build_examples(
     everything: bool,
     longest: int,
 ) -> tuple[list[TextExample], int]:
-    """The examples of rows of a query and a response, and how many rows are left out for more than `longest`
+    """The examples from rows of a query and a response, and the number of rows left out for exceeding `longest`
     tokens. `everything` teaches the prompt too.
 
-    Prompt and response are encoded one by one, so that an answer begins where a prompt ends, as when it is asked.
+    Prompt and response are encoded separately, so that an answer begins where a prompt ends, as in generation.
     """
     examples, left_out = [], 0
     for query, response in rows:

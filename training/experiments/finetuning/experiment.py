@@ -59,16 +59,15 @@ _MODULE = "stepsight.training.experiments.finetuning.experiment"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A study read from the file `path`, with the folder that its results go to."""
+    """A study read from the file `path`, with the folder for its results."""
 
     study: Study
     path: Path
     folder: Path
 
     def run(self, jobs: int) -> None:
-        """Do what is not done yet, `jobs` runs at a time. A run that fails does not keep the others from being
-        done. Raises `UserError` where the folder belongs to another study, a file is not there, a package is not
-        installed, or, at the end, runs failed."""
+        """Do the remaining runs, `jobs` at a time. A failed run does not stop the others. Raises `UserError` if the
+        folder belongs to another study, a file or package is missing, or, at the end, runs failed."""
         check_installed()
         Grader()
         problems_file = problems_path(self.study.problems_file, self.path.parent)
@@ -103,7 +102,7 @@ class Experiment:
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
-        """The subsets that an evaluator chooses."""
+        """Make the subsets that an evaluator chooses."""
         wanted = self._filtering(pool, problems, evaluator)
         is_new = not (wanted.output / MANIFEST).is_file()
         if is_new:
@@ -133,7 +132,7 @@ class Experiment:
         return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
 
     def _prepare(self, pool: list[Path], problems: Path) -> None:
-        """The model that all runs start from."""
+        """Prepare the model that all runs start from."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
@@ -160,7 +159,7 @@ def _texts(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class StudyWorker:
-    """Does runs of the study in the file `path`, whose results go to `folder`."""
+    """Carries out runs of the study in the file `path`, with results in `folder`."""
 
     study: Study
     path: Path
@@ -170,8 +169,8 @@ class StudyWorker:
     processes: ProcessGroup
 
     def do(self, run: StudyRun) -> Result:
-        """Do a run, or go on with it; one that is done is read. Raises `UserError` where it cannot be done, or
-        another process is at it."""
+        """Carry out a run, or resume it; a finished one is read. Raises `UserError` if it cannot be done, or
+        another process is doing it."""
         result = result_path(self.folder, run)
         with RunFolder(self.folder / run.name).lock():
             if result.is_file():
@@ -195,7 +194,7 @@ class StudyWorker:
         return Math500Settings(self.study.engine, self.study.tokens, self.study.batch, place=place)
 
     def _launch(self, run: StudyRun) -> None:
-        """Fine-tune in several processes, which end where this one does."""
+        """Fine-tune in several processes, which end when this one does."""
         module = ["-m", _MODULE, str(self.path), str(self.folder), run.name, "--train-only"]
         if self.processes.start([*launcher(self.study.processes), *module]).wait():
             raise UserError("its training failed.", "Its messages are above.")
@@ -214,12 +213,12 @@ def result_path(folder: Path, run: StudyRun) -> Path:
 
 
 def subsets_folder(folder: Path, evaluator: str) -> Path:
-    """Where the subsets lie that an evaluator chose."""
+    """The folder of the subsets that an evaluator chose."""
     return folder / slug(evaluator) / _SUBSETS
 
 
 def share_of(study: Study) -> MachineShare:
-    """What a run of the study needs of the machine."""
+    """The share of the machine that a run of the study needs."""
     return MachineShare(study.processes, study.threads)
 
 
@@ -235,7 +234,7 @@ def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do a run; returns 0, or 2 where it cannot be done. Told to end (SIGTERM), it ends the processes of the run
+    """Carry out a run and return 0, or 2 if it cannot be done. On SIGTERM, the processes of the run are ended
     first."""
     parser = argparse.ArgumentParser()
     parser.add_argument("study", type=Path)

@@ -26,7 +26,7 @@ ANSWERS = "answers.jsonl"
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """What a model wrote: `tokens` without the one that ends a text, and whether it came to that end."""
+    """The text that a model generated: `tokens` counts all but the end token; `ended` is True if it was reached."""
 
     text: str
     tokens: int
@@ -34,29 +34,29 @@ class GeneratedAnswer:
 
 
 Answers = dict[int, GeneratedAnswer]
-"""By the index of the problem, from 0."""
+"""Answers by the index of the problem, from 0."""
 
 
 class Engine(Protocol):
-    """A model that goes on from prompts; `context` is its longest input, the answer included, in tokens."""
+    """A model that continues prompts; `context` is its longest input, answer included, in tokens."""
 
     name: str
     context: int
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """An answer of at most `longest` tokens to each prompt, of token ids; at every token the likeliest."""
+        """A greedy answer of at most `longest` tokens to each prompt, given as token ids."""
 
 
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
-    """The model in a folder, ready to write; `auto` is vLLM where it and a GPU are there. Raises `UserError` where
-    vLLM is asked for and not installed."""
+    """The model in a folder, ready to generate; `auto` is vLLM if it and a GPU are available. Raises `UserError` if
+    vLLM is requested and not installed."""
     if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
     return TransformersEngine(load_model(folder, place), tokenizer)
 
 
 def engine_name(name: str) -> str:
-    """The engine that a name means here."""
+    """The engine that a name stands for on this machine."""
     installed = find_spec("vllm") is not None
     if name == "vllm" and not installed:
         raise UserError("vLLM is not installed.", "Install it, or take --engine transformers.")
@@ -101,7 +101,7 @@ class TransformersEngine:
 
 
 class VllmEngine:
-    """A model of vLLM, over all GPUs that it is allowed to see."""
+    """A model of vLLM, on all GPUs visible to it."""
 
     name = "vllm"
 
@@ -134,7 +134,8 @@ class VllmEngine:
 
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """The indices of prompts in batches of `size`, the longest first: what needs most memory is met at once."""
+    """The indices of prompts in batches of `size`, longest first, so that the greatest need of memory shows at
+    once."""
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -147,12 +148,12 @@ def answer_all(
     size: int,
     announce: Callable[[int, int], None],
 ) -> list[GeneratedAnswer]:
-    """An answer to each prompt. Those in `folder` are not asked for again, if their whole batch is there: so a run
-    that was stopped has the batches of one that was not. The model is not opened where nothing is missing.
+    """An answer to each prompt. Answers already in `folder` are kept if their whole batch is there, so that a
+    resumed run has the same batches as an uninterrupted one. The model is opened only if something is missing.
 
-    Where prompt and answer together are too long for the model, the answer may have fewer tokens. Raises
-    `UserError` where a prompt alone is too long, or the file cannot be written. `announce` is called with how many
-    prompts are answered, and how many there are.
+    If prompt and answer together exceed the model's context, the answer may have fewer tokens. Raises `UserError`
+    if a prompt alone is too long, or the file cannot be written. `announce` is called with the number of prompts
+    answered, and of all prompts.
     """
     batches = batches_of([len(prompt) for prompt in prompts], size)
     with RowFile(folder / ANSWERS) as file:
@@ -186,7 +187,7 @@ def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
 
 
 def _read(file: RowFile, count: int) -> Answers:
-    """The answers to so many problems that a file has, in its order, up to a row that is none."""
+    """The answers in a file to this many problems, in its order, up to the first invalid row."""
     answers: Answers = {}
     for row in file:
         try:
@@ -200,7 +201,7 @@ def _read(file: RowFile, count: int) -> Answers:
 
 
 def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
-    """How many of the first batches are there, one after the other."""
+    """The number of complete batches from the first on."""
     order, start = list(answers), 0
     for number, batch in enumerate(batches):
         if order[start : start + len(batch)] != [*batch]:

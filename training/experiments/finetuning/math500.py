@@ -62,15 +62,15 @@ class Problems:
         return len(self.items)
 
     def as_json(self) -> dict[str, Any]:
-        """What they are, without their texts; `constant` is what always giving the answer that most of them have
-        would reach."""
+        """A description of the problems without their texts; `constant` is the accuracy of always giving the most
+        frequent answer."""
         answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
         constant = {"answer": answer, "right": count}
         return {"name": self.name, "count": len(self), "sha256": self.sha256, "constant": constant}
 
 
 def read_problems(path: Path) -> Problems:
-    """Read a file. Raises `UserError` naming the line where a problem or its answer is missing."""
+    """Read a file. Raises `UserError` naming the line if a problem or its answer is missing."""
     items = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -86,7 +86,7 @@ def read_problems(path: Path) -> Problems:
 def problems_path(file: Path | None, root: Path = Path()) -> Path:
     """The `file` in `root` or in the folder of data; without one, MATH-500 in that folder.
 
-    Raises `UserError` where it is not there.
+    Raises `UserError` if it does not exist.
     """
     try:
         return data_files(str(file or _DEFAULT), root)[0][1]
@@ -99,8 +99,8 @@ def problems_path(file: Path | None, root: Path = Path()) -> Path:
 
 @dataclass(frozen=True)
 class Math500Settings:
-    """How a model is asked: `tokens` at most in an answer, `batch` problems at once. `prompt` stands before an
-    answer; without it, the one that the model was fine-tuned with, or the default."""
+    """The way a model is asked: at most `tokens` in an answer, `batch` problems at once. `prompt` precedes an
+    answer; by default it is the one that the model was fine-tuned with, else the general one."""
 
     engine: str = "auto"
     tokens: int = 2048
@@ -124,10 +124,10 @@ def measure(
     grader: Grader,
     watch: Watch = unwatched,
 ) -> Result:
-    """Ask a model all problems and grade what it writes; what is done already is read.
+    """Have a model answer all problems and grade its answers; finished parts are read.
 
-    Writes the folder `output`. Raises `UserError` where the model is no causal language model, a problem is too
-    long for the model, `output` holds another run, or another process is at it.
+    Writes the folder `output`. Raises `UserError` if the model is not a causal language model, a problem is too
+    long for it, `output` holds another run, or another process is doing it.
     """
     model = model_folder(spec)
     card = read_card(model)
@@ -155,7 +155,7 @@ def measure(
 
 
 def output_names(specs: Sequence[str]) -> list[str]:
-    """The folders for the results of models, below that of all. Raises `UserError` where two would be one."""
+    """The folders for the results of models, below the common one. Raises `UserError` if two would be the same."""
     names = [model_name(model_folder(spec)) for spec in specs]
     for name in names:
         if names.count(name) > 1:

@@ -44,9 +44,10 @@ _END = "<end>"
 
 
 def model_folder(spec: str, root: Path = Path()) -> Path:
-    """The folder of a language model: one in `root`, one from here, or a hub's, fetched where it is not there yet.
+    """The folder of a language model: one in `root`, one relative to the current folder, or a hub's, fetched if it
+    is not here yet.
 
-    Nothing is read but its config.json. Raises `UserError` where there is none, or it is no causal language model.
+    Only its config.json is read. Raises `UserError` if there is none, or it is not a causal language model.
     """
     folder = next((path for path in (root / spec, Path(spec)) if path.is_dir()), None)
     if folder is None and not is_hub_id(spec):
@@ -82,9 +83,9 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
 
 def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a folder, padding with the token that ends a text where it has no other.
+    """The tokenizer of a folder, padding with its end token if it has no pad token.
 
-    Raises `UserError` where there is none, or none of its tokens ends a text.
+    Raises `UserError` if there is none, or it has no end token.
     """
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -102,7 +103,7 @@ def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def context_of(model: PreTrainedModel) -> int:
-    """The longest input in tokens, the answer included."""
+    """The longest input in tokens, answer included."""
     limit = getattr(model.config, "max_position_embeddings", None)
     return limit if isinstance(limit, int) else 2**31
 
@@ -113,8 +114,8 @@ def model_fingerprint(folder: Path, prompt: str) -> str:
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """A Llama with random weights drawn from `seed`, with a byte-level tokenizer of `vocabulary` tokens learnt from
-    the texts and one token more, which ends a text."""
+    """Write a Llama with random weights drawn with `seed`, and a byte-level tokenizer of `vocabulary` tokens learnt
+    from the texts, plus an end token."""
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]

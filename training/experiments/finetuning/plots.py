@@ -1,4 +1,4 @@
-"""The figures of what models reach that were fine-tuned on subsets: a point for each run, a line at their mean."""
+"""The figures of models fine-tuned on subsets: a point for each run, a line at their mean."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class _Point:
 
 
 def subset_plots(results: Iterable[Result]) -> list[Plot]:
-    """Pass@1 and length of the runs on a pool's subsets, an evaluator's in one colour."""
+    """Pass@1 and length of the runs on a pool's subsets, one colour per evaluator."""
     return _plots(
         [
             _Point(one.scorer, one.subset, one.accuracy, one.length, "" if one.seed is None else f"seed {one.seed}")
@@ -32,7 +32,7 @@ def subset_plots(results: Iterable[Result]) -> list[Plot]:
 
 
 def printed_plots(printed: Iterable[Printed]) -> list[Plot]:
-    """The same of the paper's means."""
+    """The same figures of the paper's means."""
     return _plots([_Point(row.scorer, row.subset, row.accuracy, row.length) for row in printed])
 
 

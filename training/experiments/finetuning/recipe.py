@@ -14,9 +14,9 @@ from stepsight.training.train.config import Expected
 
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
-"""The text before an answer by default."""
+"""The default text before an answer."""
 FREE = ("accumulation", "activation_checkpointing", "save_steps")
-"""Keys that may differ when a run goes on, for they change nothing of what is learnt."""
+"""Keys that may differ when a run is resumed, since they do not affect what is learnt."""
 
 
 def _check_prompt(prompt: str) -> str:
@@ -34,9 +34,9 @@ class Recipe(Optimisation):
     """The recipe of a fine-tuning run of a causal language model.
 
     `init` is the folder or hub id of the model and `data` a subset, JSON Lines with `query` and `response`; both
-    may be left to the command line. `prompt` is what stands before a response, with `{query}` once. `loss` response
-    teaches the response and the token that ends it; all teaches the prompt too. Rows of more than `max_length`
-    tokens are left out and counted, never cut. `plan` changes nothing of what is learnt.
+    may be left to the command line. `prompt` precedes a response and contains `{query}` once. With `loss` response,
+    the response and the end token are learnt; with all, the prompt too. Rows of more than `max_length` tokens are
+    left out and counted, never cut. `plan` does not affect what is learnt.
     """
 
     init: str | None = None

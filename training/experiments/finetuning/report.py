@@ -1,4 +1,5 @@
-"""The report of fine-tuning on subsets of a pool: the paper's table and figures, its runs and what they say."""
+"""The report on fine-tuning with subsets of a pool: the paper's table and figures, the runs, and conclusions in
+words."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -13,9 +14,9 @@ from stepsight.training.report.report import Report
 
 
 def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Report:
-    """The report of the results in folders, or of the paper's printed table, or of both.
+    """The report on the results in folders, on the paper's printed table, or on both.
 
-    Raises `UserError` where a folder has no results, or a model is there twice.
+    Raises `UserError` if a folder has no results, or a model occurs twice.
     """
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:

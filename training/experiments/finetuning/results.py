@@ -21,10 +21,11 @@ PAPER = "tab:filter_ablation"
 
 @validated(frozen=True, config=STRICT)
 class Result(Record):
-    """The result of one model: which problems it solved, in their order, and the tokens of each answer.
+    """The result of one model: the problems it solved, in order, and the tokens of each answer.
 
-    `subset`, `rows` and `seed` are of its fine-tuning, "", 0 and None where it had none; `scorer`
-    is the evaluator that chose the subset. `cut` answers did not come to an end; the grader gave up on `given_up`.
+    `subset`, `rows` and `seed` are those of its fine-tuning, "", 0 and None without one; `scorer` is the evaluator
+    that chose the subset. `cut` counts answers that did not reach their end, `given_up` those that the grader could
+    not finish.
     """
 
     model: str
@@ -47,16 +48,16 @@ class Result(Record):
 
     @property
     def accuracy(self) -> float:
-        """Pass@1: the share of the problems whose one greedy answer is right."""
+        """Pass@1: the share of problems whose one greedy answer is right."""
         return sum(self.correct) / len(self.correct)
 
     @property
     def length(self) -> float:
-        """Mean tokens of an answer."""
+        """The mean number of tokens of an answer."""
         return sum(self.tokens) / len(self.tokens)
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the accuracy as a share of problems like these (Wilson 1927)."""
+        """The 95 % interval of the accuracy over problems like these (Wilson 1927)."""
         low, high = binomtest(sum(self.correct), len(self.correct)).proportion_ci(method="wilson")
         return float(low), float(high)
 
@@ -67,7 +68,7 @@ class Result(Record):
 
 @dataclass(frozen=True)
 class Printed:
-    """A row of the paper: `accuracy` is a fraction, rounded as it is printed, and `length` in tokens."""
+    """A row of the paper: `accuracy` is a fraction, rounded as printed, and `length` is in tokens."""
 
     scorer: str
     subset: str
@@ -77,7 +78,7 @@ class Printed:
 
 
 def read_result(path: Path) -> Result:
-    """The result that `stepsight math500` wrote of a model. Raises `UserError` where it is something else."""
+    """The result that `stepsight math500` wrote for a model. Raises `UserError` if the file is something else."""
     values = read_json(path)
     if values.pop("format", None) != FORMAT:
         raise UserError(f"{path}: not what stepsight math500 writes.", "Remove it.")
@@ -93,8 +94,7 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """The results in folders, however deep. Raises `UserError` where there are none, or a
-    model is there twice."""
+    """The results in folders, at any depth. Raises `UserError` if there are none, or a model occurs twice."""
     results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}
     for folder in folders:
@@ -114,12 +114,12 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
 
 
 def is_paper(path: Path) -> bool:
-    """Whether a file is the paper's table."""
+    """True if a file is the paper's table."""
     return path.is_file() and read_json(path).get("label") == PAPER
 
 
 def read_printed(path: Path) -> list[Printed]:
-    """The rows of the paper's table, where random subsets stand below all others, each as large as a scorer's."""
+    """The rows of the paper's table, with random subsets below all others, each as large as a scorer's."""
     try:
         rows = list(_printed(validate(_PrintedTable, read_json(path))))
     except UserError as error:

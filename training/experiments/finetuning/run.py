@@ -49,7 +49,7 @@ _PACKAGES = ("trl", "datasets", "math_verify")
 
 @dataclass(frozen=True)
 class FineTuning:
-    """A recipe with what it is applied to: the model in `folder` and a subset."""
+    """A recipe with its inputs: the model in `folder` and a subset."""
 
     recipe: Recipe
     folder: Path
@@ -57,8 +57,8 @@ class FineTuning:
 
     @classmethod
     def of(cls, recipe: Recipe, root: Path = Path()) -> "FineTuning":
-        """Paths in the recipe are looked up in `root`. Raises `UserError` where `init` or `data` is not given, the
-        model is no causal language model, or a row of the subset lacks a query or a response."""
+        """Resolve the recipe's paths in `root`. Raises `UserError` if `init` or `data` is not given, the model is
+        not a causal language model, or a row of the subset lacks a query or a response."""
         if recipe.init is None:
             raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
         if recipe.data is None:
@@ -67,7 +67,7 @@ class FineTuning:
         return cls(recipe, model_folder(recipe.init, root), read_subset(data))
 
     def values(self) -> dict[str, Any]:
-        """What the result depends on, and nothing of the machine."""
+        """The values on which the result depends, none of them of the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
         # The file is recorded by what is in it.
@@ -75,12 +75,12 @@ class FineTuning:
 
 
 def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
-    """Fine-tune and write the model's folder to `output`; returns it.
+    """Fine-tune the model, write its folder to `output`, and return it.
 
-    Beside the model's own files it gets `sft.json`, `log_history.json` and, unless they are not to be drawn, the
-    curves, `training.html` and `.png`. A killed run goes on from the last whole checkpoint, and a finished one is
-    left as it is. Raises `UserError` where TRL is not installed, `output` holds another run or another process is
-    at it, no row is short enough, or memory or disk run out.
+    Beside the model's own files it gets `sft.json`, `log_history.json` and, unless disabled, the curves,
+    `training.html` and `.png`. A killed run resumes from the last whole checkpoint; a finished one is left alone.
+    Raises `UserError` if TRL is not installed, `output` holds another run or another process is doing it, no row is
+    short enough, or memory or disk run out.
     """
     check_installed()
     folder, values = RunFolder(output, free=FREE), job.values()
@@ -114,12 +114,12 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """What a fine-tuning run wrote of itself, empty where the folder is no such run's."""
+    """A fine-tuning run's own description, empty if the folder is not of such a run."""
     return read_json(folder / CARD) if (folder / CARD).is_file() else {}
 
 
 def check_installed() -> None:
-    """Raises `UserError` where a package is missing that fine-tuning needs."""
+    """Raises `UserError` if a package that fine-tuning needs is missing."""
     missing = [name for name in ("trl", "datasets") if find_spec(name) is None]
     if missing:
         raise UserError(f"{missing[0]} is not installed.", "Install stepsight[sft].")
@@ -162,7 +162,7 @@ def _versions() -> dict[str, str]:
 
 
 def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
-    """Write the model, what was logged and its figure; every process takes part in collecting the weights."""
+    """Write the model, the log and its figure; every process takes part in collecting the weights."""
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
         return
@@ -190,7 +190,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
 
 
 def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
-    """The weights without the head that is the embedding itself."""
+    """The weights without a head that is the embedding itself."""
     if not getattr(model.config, "tie_word_embeddings", False):
         return weights
     return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
@@ -199,10 +199,10 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
 def estimate_fine_tuning(
     recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
 ) -> Estimate:
-    """The estimate of a recipe in the folder `root`, on the devices that it is written for, or others.
+    """The estimate of a recipe in the folder `root`, on the devices it names, or others.
 
-    Raises `UserError` where there is no such GPU, or neither the recipe nor its files show how much is learnt from
-    or how large the model is.
+    Raises `UserError` if there is no such GPU, or neither the recipe nor its files show the amount of data or the
+    size of the model.
     """
     config = _as_training(recipe)
     expected = recipe.plan
@@ -212,7 +212,7 @@ def estimate_fine_tuning(
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
-    """A training run of the same size: what a plan looks at is alike in both."""
+    """A training run of the same size: a plan considers the same things in both."""
     if recipe.init is None:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(
@@ -231,7 +231,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
 
 
 def _with_head(network: Network) -> Network:
-    """The network with the head that writes text, as large as its embedding, for the head that scores steps."""
+    """The network with a language-modelling head, as large as its embedding, in place of the score head."""
     more = network.embedding - 3 * network.hidden
     return replace(network, parameters=network.parameters + more, rest=network.rest + more)
 

@@ -1,5 +1,5 @@
-"""The whole experiment of data filtering, as a YAML file: a pool, the evaluators that choose subsets of it, the
-model that learns from each with each seed, and the problems that it then answers."""
+"""The whole experiment of data filtering as a YAML file: a pool, the evaluators that choose subsets of it, the
+model trained on each with each seed, and the problems that it then answers."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ from stepsight.training.runs.optimisation import Precision, Seed
 from stepsight.training.train.config import Backbone
 
 RECORD = "study.json"
-"""The file of a study's folder that tells whose it is."""
+"""The file of a study's folder that identifies the study."""
 # What the study itself sets.
 _OWN = ("data", "seed")
 # Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
@@ -33,12 +33,12 @@ _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 def slug(name: str) -> str:
-    """A name as that of a folder."""
+    """A name made fit for a folder."""
     return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
 
 
 def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
-    """Results bear the name of an evaluator, which is that of its folder."""
+    """Check that evaluators have distinct names, since results carry the name of the evaluator's folder."""
     distinct(tuple(slug(spec) for spec in evaluators))
     specs: dict[str, str] = {}
     for spec in evaluators:
@@ -54,8 +54,8 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, config=STRICT)
 class ScratchModel(Record):
-    """A model from scratch: its dimensions, the tokens of a tokenizer that is learnt from the pool, and the seed of
-    its weights."""
+    """A model from scratch: its dimensions, the size of a tokenizer learnt from the pool, and the seed of its
+    weights."""
 
     backbone: Backbone
     vocabulary: PositiveInt = 1024
@@ -64,7 +64,7 @@ class ScratchModel(Record):
 
 @dataclasses.dataclass(frozen=True)
 class StudyRun:
-    """One run: a model that learns from the `subset` that an evaluator chose, with a seed."""
+    """One run: a model trained on the `subset` that an evaluator chose, with a seed."""
 
     evaluator: str
     subset: str
@@ -80,18 +80,18 @@ class StudyRun:
 class Study(Record):
     """A study.
 
-    `pool` are files, looked up beside the study, then in the folder of data; `match` the size of the subsets, that
-    of val+red where it is not given, chosen with `filter_seed`. Rows of the pool that are no solution, or too long
-    for an evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with
-    `leave_out_problems`. The files are read through for rows that meet `where`, of which a `sample` is drawn with
-    `filter_seed` (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
+    `pool` are files, looked up beside the study, then in the folder of data; `match` is the size of the subsets, by
+    default that of val+red, chosen with `filter_seed`. Rows of the pool that are not solutions, or too long for an
+    evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with `leave_out_problems`.
+    The files are searched for rows that meet `where`, of which a `sample` is drawn with `filter_seed`
+    (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
 
-    The model is that of the recipe, or `start`, the same for every run. `recipe` is a file beside the study and
-    `settings` the keys of a recipe that are laid over it. Every model answers `problems`, or MATH-500, with at most
+    The model is the recipe's, or `start`, the same for every run. `recipe` is a file beside the study, and
+    `settings` are keys that override the recipe's. Every model answers `problems`, or MATH-500, with at most
     `tokens` tokens each, `batch` at once.
 
-    A run takes `processes` processes, each with `threads` threads. Models are removed once they have been measured,
-    unless `keep_models`.
+    A run takes `processes` processes with `threads` threads each. Models are removed after they have been measured,
+    unless `keep_models` is set.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Study(Record):
     notes: str = field(default="", compare=False)
 
     def runs(self) -> Iterator[StudyRun]:
-        """Every run, those of a seed together: what is there first can be compared."""
+        """Every run, grouped by seed, so that the first results can be compared."""
         for evaluator in self.evaluators:
             for seed in self.seeds:
                 yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
@@ -132,7 +132,7 @@ class Study(Record):
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's study.json.")
 
     def recipe_for(self, root: Path) -> Recipe:
-        """The recipe of every run, its seed aside; `root` is the folder of the study."""
+        """The recipe of every run apart from its seed; `root` is the folder of the study."""
         values = read_yaml(root / self.recipe) if self.recipe else {}
         if not isinstance(values, dict):
             raise UserError(f"{self.recipe}: {type(values).__name__} found, expected keys with values.")
@@ -150,8 +150,8 @@ class Study(Record):
         return Path(self.problems) if self.problems else None
 
     def values(self, root: Path) -> dict[str, Any]:
-        """The values that its results depend on, as JSON gives them back: its own keys and, as `recipe.epochs`,
-        those of its recipe, but nothing of the other files that it names. `root` is the folder of the study."""
+        """The values on which its results depend, as JSON returns them: its own keys and, as `recipe.epochs`, those
+        of its recipe, without the content of other files it names. `root` is the folder of the study."""
         own = dataclasses.asdict(self)
         recipe = dataclasses.asdict(self.recipe_for(root))
         values = {key: own[key] for key in own if key not in (*_FREE, *_OF_RECIPE)}
@@ -170,5 +170,5 @@ def read_study(path: Path) -> Study:
 
 
 def study_folder(folder: Path) -> RunFolder:
-    """The folder of a study's results, with the record of whose it is."""
+    """The folder of a study's results, with the record that identifies the study."""
     return RunFolder(folder, RECORD, free=(*_FREE, *_OF_RECIPE))

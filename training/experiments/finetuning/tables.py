@@ -1,4 +1,4 @@
-"""The tables of what fine-tuned models reach: each model, and the subsets of a pool as the paper has them."""
+"""The tables of fine-tuned models: each model, and the subsets of a pool as in the paper."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,14 +36,14 @@ class _Group:
 
     @property
     def means(self) -> tuple[Value, int]:
-        """Accuracy, and tokens of an answer."""
+        """The mean accuracy, and the mean number of tokens of an answer."""
         accuracy, length = np.mean([(one.accuracy, one.length) for one in self.runs], axis=0)
         return Value(float(accuracy)), round(float(length))
 
     @cached_property
     def gain(self) -> Value:
-        """The mean accuracy minus that of the random subset, with an interval of a bootstrap over the
-        problems, the same ones for all runs, and over the seeds of either side."""
+        """The mean accuracy minus that of the random subset, with an interval from a bootstrap over the problems,
+        the same for all runs, and over the seeds of either side."""
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
         # Which problems each run solved, shape (runs, problems).
@@ -62,7 +62,7 @@ class _Group:
 
 
 def _groups(results: Iterable[Result]) -> list[_Group]:
-    """Evaluators by name, their subsets in the paper's order, then others by name; runs by rising seed."""
+    """Evaluators by name, their subsets in the paper's order, then others by name; runs by ascending seed."""
     order = {name: place for place, name in enumerate(SUBSETS)}
     runs: dict[tuple[str, str], list[Result]] = {}
     for one in sorted(
@@ -75,7 +75,7 @@ def _groups(results: Iterable[Result]) -> list[_Group]:
 
 
 def model_table(results: Sequence[Result]) -> Table:
-    """A row for each model and, of several, their means."""
+    """A row for each model and, if there are several, for their means."""
     columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_PASS, _CUT)
     rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
@@ -90,7 +90,7 @@ def _title(one: Result) -> str:
 
 
 def _reached(one: Result) -> tuple[Cell, ...]:
-    """Seed, accuracy, tokens of an answer, and answers that were cut."""
+    """Seed, accuracy, tokens of an answer, and number of cut answers."""
     seed = "–" if one.seed is None else str(one.seed)
     return seed, Value(one.accuracy).within(*one.interval()), round(one.length), one.cut
 
@@ -102,7 +102,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """A note on the score of always giving the most frequent answer, which takes no model."""
+    """A note on the accuracy of always giving the most frequent answer, which needs no model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -119,8 +119,8 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def subset_table(results: Sequence[Result]) -> Table:
-    """The paper's table: for each evaluator its subsets, as means over the seeds, and how far each is from the
-    random subset of the same size; below them what is no such subset, the random ones last."""
+    """The paper's table: each evaluator's subsets, as means over the seeds, with their difference from the random
+    subset of the same size; below them the others, the random ones last."""
     groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
     rows = tuple(
         (group.scorer, group.title, _size(group.runs), len(group.runs), *group.means, group.gain)
@@ -143,12 +143,12 @@ def _size(runs: Sequence[Result]) -> int | None:
 
 
 def _rules(groups: Sequence[str]) -> tuple[int, ...]:
-    """The rows at which another group begins."""
+    """The rows at which a new group begins."""
     return tuple(place for place in range(1, len(groups)) if groups[place] != groups[place - 1])
 
 
 def printed_table(printed: Sequence[Printed]) -> Table:
-    """The paper's table, with the differences of the printed figures."""
+    """The paper's table, with differences of the printed figures."""
     base = {row.scorer: row.accuracy for row in printed if row.subset == RANDOM}
     rows: list[tuple[Cell, ...]] = []
     for row in sorted(printed, key=lambda row: row.subset == RANDOM):

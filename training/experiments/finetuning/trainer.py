@@ -1,4 +1,4 @@
-"""TRL's SFTTrainer, with whole checkpoints and errors as a run of ours has them."""
+"""TRL's SFTTrainer, with whole checkpoints and our own errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,9 +24,9 @@ _EMPTY = 2
 
 
 def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
-    """What the trainer takes of a recipe, with checkpoints in `folder`; joins the processes that were launched
-    together. Raises `UserError` where the rows of a step cannot be shared out among them, or `fsdp` is asked for
-    and there is one process."""
+    """The trainer's arguments from a recipe, with checkpoints in `folder`; joins processes that were launched
+    together. Raises `UserError` if the rows of a step cannot be divided among them, or `fsdp` is set with a single
+    process."""
     arguments = SFTConfig(
         **arguments_for(recipe, folder),
         # The rows are token ids of the length that the recipe allows, with their labels.
@@ -53,9 +53,9 @@ def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
 
 
 class FineTuner(Resumable, SFTTrainer):
-    """Trains `model` on `examples`. Every epoch learns each of them once, and a step's loss is the mean over its
-    learnt tokens, however many parts and devices compute it. Raises `UserError` where memory or disk run out, or
-    the loss is no number."""
+    """Trains `model` on `examples`. Every epoch uses each of them once, and a step's loss is the mean over its
+    learnt tokens, however many parts and devices compute it. Raises `UserError` if memory or disk run out, or the
+    loss is not a number."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class FineTuner(Resumable, SFTTrainer):
         self.keep_quiet()
 
     def get_train_dataloader(self) -> EpochLoader:
-        """The process's own parts: the trainer's would learn rows again where a last step has too few for all."""
+        """The process's own parts: the trainer's would repeat rows if a last step has too few for all."""
         return EpochLoader(
             cast(Any, self.train_dataset),
             batch_sampler=self.batches,
@@ -103,16 +103,16 @@ class FineTuner(Resumable, SFTTrainer):
         )
 
     def whole_weights(self) -> dict[str, Tensor]:
-        """All weights of the trained model, whole in the main process; every process has to call it."""
+        """All weights of the trained model, gathered in the main process; every process has to call it."""
         weights: dict[str, Tensor] = self.accelerator.get_state_dict(self.model)
         return weights
 
     def plain_model(self) -> PreTrainedModel:
-        """The model without what spreads it over devices."""
+        """The model without its distributed wrapper."""
         return cast(PreTrainedModel, self.accelerator.unwrap_model(self.model))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """The trainer's own; a loss that is no number ends the run."""
+        """The trainer's own step; a loss that is not a number ends the run."""
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-untyped-call]
         if not torch.isfinite(loss):
             raise UserError(
@@ -123,7 +123,7 @@ class FineTuner(Resumable, SFTTrainer):
         return loss
 
     def _leave_empty_out(self, labels: Tensor) -> None:
-        """What TRL tells of a part is of its rows, not of the example that takes their place where it has none."""
+        """Have TRL's statistics of a part cover only its rows, without the example that fills an empty part."""
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count

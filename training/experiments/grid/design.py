@@ -54,12 +54,13 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """Traces that every run is measured on, in each of the `modes`. `note` is what a reader has to know of them.
+    """Traces on which every run is measured, in each of the `modes`. `note` is what a reader has to know about
+    them.
 
-    With `truncation` random each ends after a step drawn uniformly, the same for every run; with continued each
-    goes on beyond its labelled steps with the rest of the solution, and those whose rest the file does not have are
-    left out. Where labels stop at the first error only the second takes the hint of the ending away: of a trace
-    that is cut, a step with steps behind it is still never wrong.
+    With `truncation` random, each ends after a step drawn uniformly, the same for every run. With continued, each
+    goes on beyond its labelled steps with the rest of the solution, and those whose rest the file lacks are left
+    out. If labels stop at the first error, only the second removes the hint of the ending: in a truncated trace, a
+    step followed by others is still never wrong.
     """
 
     name: Name
@@ -69,7 +70,7 @@ class HeldOutSet(Record):
     truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """The traces that pass the source's conditions, in its order. Raises `UserError` where none is left."""
+        """The traces that meet the source's conditions, in its order. Raises `UserError` if none does."""
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
         if self.truncation == "random":
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
@@ -83,7 +84,7 @@ class HeldOutSet(Record):
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """What makes one run of a grid."""
+    """The settings that distinguish one run of a grid."""
 
     size: str
     data: str
@@ -98,12 +99,12 @@ class RunSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class Design(Record):
-    """A whole grid, in the order in which it is read.
+    """A whole grid, with its parts in the order of the file.
 
-    A run takes `processes` processes, each with `threads` threads; one process where it is not given as several
-    devices. `learn_tokenizer` learns one for all runs from the last entry of `data`; without it, every run has the
-    one that its configuration names, or learns its own. Problems of the tests are left out of the training data
-    where `leave_out_tests` is set; what the data's own `benchmarks` name is always left out.
+    A run takes `processes` processes with `threads` threads each; one process if the number is not given as several
+    devices. With `learn_tokenizer`, one tokenizer for all runs is learnt from the last entry of `data`; without it,
+    every run has the one its configuration names, or learns its own. With `leave_out_tests`, problems of the tests
+    are left out of the training data; problems of the data's own `benchmarks` always are.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Design(Record):
         return self
 
     def runs(self) -> Iterator[RunSettings]:
-        """Every run; those that differ in the mask alone come together."""
+        """Every run; those that differ only in the mask are adjacent."""
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
@@ -144,8 +145,8 @@ class Design(Record):
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
-        """The configuration of a run; `tokenizer` is the folder of the one that all share. The tests are among its
-        benchmarks, where they are left out."""
+        """The configuration of a run; `tokenizer` is the folder of a shared one. The tests are among its benchmarks
+        if they are left out."""
         own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
         held_out = self.tests if self.leave_out_tests else ()
@@ -156,7 +157,7 @@ class Design(Record):
 
     @property
     def sha256(self) -> str:
-        """A hash of all that its results depend on."""
+        """A hash of everything on which its results depend."""
         values = dataclasses.asdict(self) | {"notes": None}
         for held in values["tests"]:
             del held["note"]

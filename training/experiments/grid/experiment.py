@@ -72,7 +72,7 @@ _DESIGN, _TESTS, _LOGS = "grid.json", "tests", "logs"
 
 @dataclass(frozen=True)
 class Grid:
-    """A design read from the file `path`, with the folder that its runs go to."""
+    """A design read from the file `path`, with the folder for its runs."""
 
     design: Design
     path: Path
@@ -85,11 +85,10 @@ class Grid:
     def run(
         self, runs: Sequence[RunSettings], jobs: int, store: Store | None, db: str | None = None
     ) -> GridResults:
-        """Do those of the runs that are not done, `jobs` at a time; returns all results of the folder.
+        """Do the remaining ones of the runs, `jobs` at a time, and return all results in the folder.
 
-        `store` gets the traces of the tests and the judgments, and `db` is where it is. A run that fails does not
-        keep the others from being done. Raises `UserError` where the folder belongs to another design, and at the
-        end where runs failed.
+        `store` receives the traces of the tests and the judgments, and `db` is its address. A failed run does not
+        stop the others. Raises `UserError` if the folder belongs to another design, and at the end if runs failed.
         """
         self._begin()
         self._prepare(store)
@@ -123,7 +122,7 @@ class Grid:
         RunFolder(self.folder, _DESIGN, free=values).begin({"sha256": self.design.sha256} | values)
 
     def _prepare(self, store: Store | None) -> None:
-        """What all runs share."""
+        """Prepare what all runs share."""
         tokenizer = self.folder / TOKENIZER / "tokenizer.json"
         if self.design.learn_tokenizer and not tokenizer.is_file():
             *_, last = self.design.runs()
@@ -160,9 +159,9 @@ class Grid:
 
 
 def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
-    """The estimates as text, and the hours that all `runs` take one after the other.
+    """The estimates as text, and the total hours of all `runs` in sequence.
 
-    Raises `UserError` where a run does not fit, naming it.
+    Raises `UserError` naming a run that does not fit.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for run in runs:
@@ -175,11 +174,10 @@ def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: 
 
 
 def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: Store | None) -> RunResult | None:
-    """Train the run, or go on with it, measure it and write its result; one that is done is read.
+    """Train the run, or resume it, measure it and write its result; a finished one is read.
 
-    Where there is a store, the judgments go into it too. Of processes launched together all train, and the first
-    does the rest; the others get None. Raises `UserError` where the run cannot be done, or another process is at
-    it.
+    If there is a store, it receives the judgments too. Of processes launched together all train, and the first does
+    the rest; the others get None. Raises `UserError` if the run cannot be done, or another process is doing it.
     """
     result, output = result_path(folder, run), folder / TRAINED / run.name
     if result.is_file():
@@ -209,7 +207,7 @@ def dataset_name(design: Design, held: HeldOutSet) -> str:
 
 
 def measure_baselines(design: Design, root: Path) -> dict[str, dict[Key, Figures]]:
-    """What the trivial evaluators reach on each test and in each mode."""
+    """The figures of the trivial evaluators on each test and in each mode."""
     measured: dict[str, dict[Key, Figures]] = {name: {} for name in BASELINES}
     for held in design.tests:
         traces = held.traces(root)
@@ -236,7 +234,7 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Judgments in a mode; a causal evaluator's are the same in every one."""
+    """Judgments in a mode; a causal evaluator's are the same in every mode."""
     if scorer.evaluator.attention == "causal" and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode))
@@ -247,7 +245,7 @@ def _scores(judgment: Judgment) -> StepScores | None:
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:
-    """Store the judgments of a test's traces; a trace that it has twice is once in the store."""
+    """Store the judgments of a test's traces; a duplicate trace is stored once."""
     stored = {trace.id: trace for trace in iterate_traces(store, find_dataset(store, dataset).id)}
     by_id = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
     of_stored = (replace(judgment, trace=stored[id]) for id, judgment in by_id.items())
@@ -260,7 +258,7 @@ def _about(evaluator: Evaluator) -> dict[str, object]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do one run; returns 0, or 2 where the user can fix it."""
+    """Do one run and return 0, or 2 on an error that the user can correct."""
     parser = argparse.ArgumentParser()
     parser.add_argument("design", type=Path)
     parser.add_argument("folder", type=Path)

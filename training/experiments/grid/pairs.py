@@ -1,5 +1,5 @@
-"""Matched pairs of a grid's runs: the bidirectional and the causal one of the same size, data and seed, and what
-they differ by."""
+"""Matched pairs of a grid's runs, bidirectional and causal, of the same size, data and seed, and their
+differences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _NONE = "no pair has a value"
 
 @dataclass(frozen=True)
 class Contrast:
-    """Bidirectional minus causal of one figure over `pairs`: how often it is more (`wins`) and `ties`, and the mean
-    with the 95 % interval of a bootstrap over the pairs."""
+    """Bidirectional minus causal of one figure over `pairs`: the number of `wins` and `ties`, and the mean with the
+    95 % interval of a bootstrap over the pairs."""
 
     wins: int
     ties: int
@@ -32,9 +32,9 @@ class Contrast:
 
 def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> pd.DataFrame:
     """A figure of the matched runs of which both are done: the columns `bidirectional` and `causal` hold fractions,
-    NaN where it has no value, in a row for each size, amount of data and seed, in the order of the design.
+    NaN for an undefined value, with a row for each size, amount of data and seed, in the order of the design.
 
-    `part` is a third of the solution or a class, of which only runs count that know it; without it all steps are
+    `part` is a third of the solution or a class, and only runs with figures for it count; without it, all steps are
     meant.
     """
     rows = [
@@ -48,7 +48,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
 
 
 def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Amount of data, size, and their pairs, for each of both in their order."""
+    """Amount of data, size, and the pairs of each combination, in order."""
     groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
     for data in pairs.index.unique("data"):
         for size in pairs.index.unique("size"):
@@ -62,10 +62,10 @@ def gains(pairs: pd.DataFrame) -> pd.Series:
 
 
 def contrast(gains: ArrayLike) -> Contrast:
-    """Wins and mean of gains, shape (pairs,); those without a value are left out.
+    """Wins and mean of gains, shape (pairs,); undefined ones are left out.
 
-    Figures that are printed with a digit less than they were computed with are as equal as they look: a difference
-    under one billionth is a tie.
+    A difference below one billionth is a tie, since figures printed with fewer digits than computed are as equal as
+    they look.
     """
     kept = _numbers(gains)
     return Contrast(
@@ -77,7 +77,7 @@ def contrast(gains: ArrayLike) -> Contrast:
 
 
 def interval(values: Floats64) -> tuple[float, float]:
-    """The middle 95 % of the means of resamples, or NaN where there is one value only."""
+    """The middle 95 % of the means of resamples, or NaN for a single value."""
     if len(values) < 2:
         return float("nan"), float("nan")
     low, high = np.percentile(resampled_means(values), [2.5, 97.5])
@@ -85,14 +85,14 @@ def interval(values: Floats64) -> tuple[float, float]:
 
 
 def resampled_means(values: Floats64) -> Floats64:
-    """The means of resamples, shape (draws,), the same ones for every array of that length."""
+    """The means of resamples, shape (draws,), with the same resamples for every array of that length."""
     draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
     means: Floats64 = values[draws].mean(axis=1)
     return means
 
 
 def mean(values: ArrayLike) -> Value:
-    """The mean of those that are a number."""
+    """The mean of the values that are numbers."""
     kept = _numbers(values)
     return Value(float(kept.mean())) if len(kept) else Value.none(_NONE)
 

@@ -20,7 +20,7 @@ _UNKNOWN = "The results hold no such figures of single runs."
 
 
 def scaling_plots(results: GridResults, key: Key, metric: str) -> list[Plot]:
-    """A figure's mean against the size of the evaluator and against the amount of data, over all else."""
+    """A figure's mean against the size of the evaluator and against the amount of data, over everything else."""
     pairs = pair_values(results, key, metric)
     return [_scaling(pairs, metric, "size", "Size"), _scaling(pairs, metric, "data", "Training traces")]
 
@@ -36,7 +36,7 @@ def _scaling(pairs: pd.DataFrame, metric: str, level: str, title: str) -> Plot:
 
 
 def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
-    """Every bidirectional run against its causal one; above the dotted line it is ahead."""
+    """Every bidirectional run against its causal counterpart; it is ahead above the dotted line."""
     figure = make_figure(f"{METRICS[metric]}, causal", f"{METRICS[metric]}, bidirectional")
     pairs = pair_values(results, key, metric)
     for ink, (size, group) in zip(INKS, pairs.groupby(level="size", sort=False), strict=False):
@@ -68,7 +68,7 @@ def third_plot(results: GridResults, key: Key) -> Plot:
 
 
 def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
-    """The gains in two forms of a grid, called by `names`, side by side for each test and mode; from the table of
+    """The gains in two forms of a grid, with these `names`, side by side for each test and mode; from the table of
     `training.experiments.grid.tables`."""
     plots = []
     for metric in (MACRO_AUC, LATE_AUC):

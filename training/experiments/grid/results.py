@@ -30,11 +30,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a run on a test: fractions, NaN where a figure has no value.
+    """The figures of a run on a test: fractions, NaN if undefined.
 
-    `whole` by metric. `thirds`: for each third of the solution its `macro_auc`, the `steps` and how many labels of
-    each class. `classes`: for each label the `auc` against the rest and the `f1`. Both are empty where they are not
-    known.
+    `whole` by metric. `thirds`: for each third of the solution its `macro_auc`, the `steps` and the number of each
+    label. `classes`: for each label the `auc` against the rest and the `f1`. Both are empty if unknown.
     """
 
     whole: Mapping[str, float]
@@ -44,7 +43,7 @@ class Figures:
     steps: int = 0
 
     def of(self, part: str = "") -> Mapping[str, float]:
-        """The figures of a third or a class by name, of all steps without one; empty where they are not known."""
+        """The figures of a third or a class by name, or of all steps; empty if unknown."""
         return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +58,7 @@ class Figures:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Figures":
-        """Raises `KeyError` or `TypeError` where they are not what `as_json` gives."""
+        """The inverse of `as_json`. Raises `KeyError` or `TypeError` on anything else."""
         return cls(
             whole={name: _number(values[name]) for name in METRICS},
             thirds={name: _numbers(figures) for name, figures in values["thirds"].items()},
@@ -70,10 +69,10 @@ class Figures:
 
 
 def figures_of(table: StepTable) -> Figures:
-    """What an evaluator reaches on the labelled steps of a table, deciding by argmax.
+    """An evaluator's figures on the labelled steps of a table, deciding by argmax.
 
-    A third is the paper's bucket; where the gold lacks a class, macro-AUC is the mean of those that it has. The
-    AUCs of an evaluator without three probabilities are those of what it gives.
+    A third is the paper's bucket; if the gold lacks a class, macro-AUC is the mean over the classes it has. For an
+    evaluator without three probabilities, the AUCs are those of its validity.
     """
     steps = classify(table)
     thirds = {third.value: _third(classify(part)) for third, part in by_third(table).items()}
@@ -123,7 +122,7 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The figures of a run by test and mode; `about` has facts of the run itself, such as its parameters."""
+    """The figures of a run by test and mode; `about` holds facts on the run itself, such as its parameters."""
 
     settings: RunSettings
     figures: Mapping[Key, Figures]
@@ -138,10 +137,10 @@ class RunResult:
 
 @dataclass(frozen=True)
 class GridResults:
-    """The runs of a grid that are done, of `planned` ones, in the order of its design.
+    """The finished runs of a grid, out of `planned`, in the order of its design.
 
-    `baselines`: for each trivial evaluator its figures. `notes`: for each test what a reader has to know of it.
-    `rounded` says that the figures are fractions with three decimals, as printed.
+    `baselines`: the figures of each trivial evaluator. `notes`: for each test, what a reader has to know about it.
+    `rounded` is True if the figures are fractions with three decimals, as printed.
     """
 
     name: str
@@ -154,7 +153,7 @@ class GridResults:
 
     @property
     def keys(self) -> list[Key]:
-        """Tests and modes, each once."""
+        """The tests and modes, each once."""
         return list(dict.fromkeys(key for run in self.runs for key in run.figures))
 
     def as_json(self) -> dict[str, Any]:
@@ -170,7 +169,7 @@ class GridResults:
 def read_results(path: Path) -> GridResults:
     """The results in a grid's folder, in its `results.json`, or in the paper's table of runs.
 
-    Raises `UserError` where there are none.
+    Raises `UserError` if there are none.
     """
     file = path / WHOLE if path.is_dir() else path
     if not file.is_file():
@@ -186,7 +185,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """The result file of one run. Raises `UserError` where it is something else."""
+    """The result file of one run. Raises `UserError` if it is something else."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -26,8 +26,8 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table
 _TEXT, _POINTS = CellKind.TEXT, CellKind.POINTS
 
 FEWEST = 9
-"""Pairs that a share of a gain asks for. A bootstrap over few is too sure of itself: where there is no gain, its
-95 % interval is to be above zero in 2.5 % of the cases, and is so in 24 % with 2 pairs of normally distributed
+"""The number of pairs needed for a share of a gain. A bootstrap over few pairs is overconfident: without a gain,
+its 95 % interval should lie above zero in 2.5 % of cases, but does so in 24 % with 2 pairs of normally distributed
 differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 
 
@@ -82,7 +82,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """How often the bidirectional run of a pair wins, and the mean difference."""
+    """The number of pairs that the bidirectional run wins, and the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -98,7 +98,7 @@ def paired_table(results: GridResults, key: Key) -> Table:
 
 
 def third_table(results: GridResults, key: Key) -> Table | None:
-    """Macro-AUC by the third of the solution, over all pairs; None where it is not known."""
+    """Macro-AUC by third of the solution, over all pairs; None if unknown."""
     detailed = [run.figures[key].thirds for run in results.runs if key in run.figures and run.figures[key].thirds]
     if not detailed:
         return None
@@ -125,7 +125,7 @@ def third_table(results: GridResults, key: Key) -> Table | None:
 
 
 def class_table(results: GridResults, key: Key) -> Table | None:
-    """AUC and F1 of each class, over all pairs; None where they are not known."""
+    """AUC and F1 of each class, over all pairs; None if unknown."""
     if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
     columns = [Column("class", "Class", _TEXT)]
@@ -156,7 +156,7 @@ def cell_table(results: GridResults, key: Key) -> Table:
 
 
 def deviation(values: pd.Series) -> Value:
-    """The standard deviation of a sample."""
+    """The sample standard deviation."""
     return Value(float(np.std(values, ddof=1))) if len(values) > 1 else Value.none("one seed only")
 
 
@@ -188,7 +188,7 @@ def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
 
 
 def _caveat() -> str:
-    """A note on the paper's own pairs, computed from figures with more digits than those here."""
+    """A note on the paper's own pairs, which were computed from figures with more digits than those here."""
     (table,) = (table for table in reference_tables() if table.label == "tab:paired-stats")
     printed = ", ".join(
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
@@ -197,10 +197,11 @@ def _caveat() -> str:
 
 
 def survival_table(first: GridResults, second: GridResults) -> Table:
-    """The gain of the bidirectional mask in two forms of one grid, and what of the first is left in the second.
+    """The gain of the bidirectional mask in two forms of one grid, and the share of the first gain that is left in
+    the second.
 
-    `kept` is the second's mean gain as a share of the first's, where the first's interval is above zero and there
-    are enough pairs for that to mean something. Pairs without a value in either form are left out.
+    `kept` is the second's mean gain as a share of the first's, if the first's interval lies above zero and there
+    are enough pairs for that to mean something. Pairs that are undefined in either form are left out.
     """
     columns = (
         Column("test", "Test", _TEXT),
@@ -235,7 +236,7 @@ def _survival(first: GridResults, second: GridResults, key: Key, metric: str) ->
 
 def _kept(before: Floats64, after: Floats64) -> Value:
     """The mean of `after` as a share of that of `before`, with an interval over resamples of the pairs. Resamples
-    in which `before` is not above zero, of which there are few where its own interval is, have no share."""
+    in which `before` is not above zero, which are few if its own interval is, are left out."""
     if len(before) < FEWEST:
         return Value.none(f"there are fewer than {FEWEST} pairs")
     if not contrast(before).mean.low > 0:

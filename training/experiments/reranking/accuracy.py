@@ -1,4 +1,4 @@
-"""Accuracy of choosing among candidates, by how many there are to choose from."""
+"""The accuracy of choosing among candidates, by the number of candidates."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _NO_ANSWERS = "no candidate has an answer"
 
 @dataclass(frozen=True)
 class Way:
-    """A way to choose: a method with a score, or one that needs none. `key` is its name in files."""
+    """A way of choosing: a method with a score, or one that needs none. `key` is its name in files."""
 
     key: str
     title: str
@@ -29,7 +29,7 @@ RANDOM = Way("random", "random candidate")
 SHORTEST = Way("shortest", "shortest candidate")
 MAJORITY = Way("majority", "majority vote", Method.MAJORITY)
 BASELINES = (FIRST, RANDOM, SHORTEST, MAJORITY)
-"""The ways that need no evaluator."""
+"""The ways of choosing that need no evaluator."""
 PASS = Way("pass", "any candidate right (pass@N)")
 SCORED = tuple(
     Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)
@@ -41,12 +41,12 @@ WAYS = (*BASELINES, *SCORED, PASS)
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """`means` are the shares of the problems whose choice is right, by way and by the number of candidates in
-    `sizes`, with intervals over the problems; `gains`, those of one way minus those of another with all candidates,
-    paired by problem.
+    """`means` are the shares of problems whose choice is right, by way and by the number of candidates in `sizes`,
+    with intervals over the problems; `gains` are differences between two ways with all candidates, paired by
+    problem.
 
-    Of problems with fewer candidates than the most, `fewer` of them, all are taken where a size is beyond them:
-    every size has the same problems. `unknown` problems have no right answer to compare with.
+    `fewer` problems have fewer candidates than the most; for a size beyond theirs all their candidates are taken,
+    so that every size has the same problems. `unknown` problems have no right answer to compare with.
     """
 
     sizes: tuple[int, ...]
@@ -58,7 +58,7 @@ class Accuracy:
 
     @property
     def candidates(self) -> int:
-        """The most that a problem has."""
+        """The largest number of candidates of a problem."""
         return self.sizes[-1]
 
 
@@ -67,8 +67,8 @@ def measure(
     draws: int = DRAWS,
     shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
 ) -> Accuracy | None:
-    """The accuracy of every way over the problems that have a right answer; None where there is none.
-    `shown` goes through them, such as under a progress bar."""
+    """The accuracy of every way over the problems that have a right answer; None if there is none. `shown` wraps
+    the iteration, for example in a progress bar."""
     judged = [one for one in ranked if one.correct is not None]
     if not judged:
         return None
@@ -95,7 +95,7 @@ def measure(
 
 
 def _rate(one: Ranked, way: Way, size: int) -> float:
-    """The share of a problem's subsets of that size in which the way chooses a right candidate."""
+    """The share of a problem's subsets of that size from which the way chooses a right candidate."""
     assert one.correct is not None
     if way == FIRST:
         return float(one.correct[0])

@@ -1,7 +1,7 @@
-"""Final answers: which of them are the same, and the one that a solution ends in.
+"""Final answers: which of them are equal, and the one that a solution ends in.
 
-Texts that are equal but for LaTeX's spacing, and numbers however they are written, are recognised here; the rest is
-for math-verify where it is installed.
+Texts that differ only in LaTeX's spacing, and numbers however written, are compared here; the rest by math-verify
+if it is installed.
 """
 
 import re
@@ -29,9 +29,9 @@ _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
 class AnswerComparer:
-    """Compares answers, which may be the same in other words; a context manager, to be used from one thread.
+    """Compares answers, which may be equal in different notation; a context manager, to be used from one thread.
 
-    With `symbolic` math-verify is asked about what is no plain number; None: where it is installed.
+    With `symbolic`, math-verify compares whatever is not a plain number; None uses it if it is installed.
     """
 
     def __init__(self, symbolic: bool | None = None) -> None:
@@ -50,19 +50,19 @@ class AnswerComparer:
 
     @property
     def described(self) -> str:
-        """How answers are compared."""
+        """The way answers are compared, in words."""
         plain = "as texts and numbers"
         return f"{plain}, else by math-verify {version('math-verify')}" if self._grader else plain
 
     def same(self, first: str, second: str) -> bool:
-        """Whether two answers are the same. Where they are not equal, nor both numbers, math-verify has the word;
-        to it the first is the right answer, which can make a difference."""
+        """True if two answers are the same. If they are neither equal texts nor both numbers, math-verify decides;
+        it treats the first as the right answer, which can make a difference."""
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
 
     def groups(self, answers: Sequence[str | None]) -> list[int]:
-        """A number for each answer, equal for those that are the same as the first of their group, counted from 0;
-        `NO_ANSWER` where there is none."""
+        """A number for each answer, counted from 0, equal for answers that are the same as the first of their
+        group; `NO_ANSWER` for a missing one."""
         firsts: list[str] = []
         groups = []
         for answer in answers:
@@ -83,8 +83,8 @@ class AnswerComparer:
 
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
-    """An answer without LaTeX's spacing, dollars, boxes and text commands, and without a full stop at its end; a
-    number, also one like 1,000, 26.0 or \\frac{1}{2}, in lowest terms."""
+    r"""An answer without LaTeX's spacing, dollars, boxes and text commands, and without a final full stop; a
+    number, including 1,000, 26.0 or \frac{1}{2}, in lowest terms."""
     text = answer.strip()
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
@@ -95,8 +95,8 @@ def normalised(answer: str) -> str:
 
 
 def answer_of(solution: str) -> str | None:
-    """The answer that a solution ends in: what its last `\\boxed{…}` holds, else what follows its last `####`, as
-    in those of GSM8K; None where it has neither."""
+    r"""The answer that a solution ends in: the content of its last `\boxed{…}`, else the text after its last
+    `####`, as in GSM8K; None if it has neither."""
     boxes = list(_BOX.finditer(solution))
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
         return inside.strip() or None
@@ -114,7 +114,7 @@ def _braced(text: str, start: int) -> str | None:
 
 
 def _number(text: str) -> str:
-    """A number in lowest terms, or "" where the text is none."""
+    """A number in lowest terms, or "" if the text is not a number."""
     if match := _FRACTION.fullmatch(text):
         text = f"{match[1]}{match[2]}/{match[3]}"
     if ratio := _RATIO.fullmatch(text):

@@ -25,8 +25,8 @@ from stepsight.training.experiments.reranking.answers import answer_of
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A line of the file, from 1, and the byte that it begins at, with what choosing needs of it: its `size` is the
-    signs of its steps. The texts stay in the file."""
+    """A line of the file, counted from 1, and the byte at which it begins, with the values that choosing needs:
+    `size` is the number of characters of its steps. The texts stay in the file."""
 
     line: int
     start: int
@@ -37,8 +37,8 @@ class Candidate:
 
 @dataclass(slots=True)
 class ProblemGroup:
-    """The candidates of one problem, as their numbers in the order of the file; `gold` is its right answer, if the
-    file has it."""
+    """The candidates of one problem, as their numbers in file order; `gold` is its right answer, if the file has
+    it."""
 
     digest: str
     line: int
@@ -48,7 +48,7 @@ class ProblemGroup:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """The candidates of a file, and its problems in the order that they first occur in. `digest` is that of its
+    """The candidates of a file, and its problems in order of first occurrence. `digest` is that of the file's
     bytes."""
 
     path: Path
@@ -64,7 +64,7 @@ class CandidateSet:
         return str(self.path)
 
     def traces(self, start: int = 0) -> Iterator[Trace]:
-        """The candidates as traces, from the one of that number on, read again; each is named by its line."""
+        """The candidates from that number on as traces, read again; each is named by its line."""
         if start >= len(self.candidates):
             return
         with open_input(self.path) as file:
@@ -84,10 +84,10 @@ class CandidateSet:
 
 
 def read_candidates(path: Path) -> CandidateSet:
-    """Read and check the whole file, keeping little of it.
+    """Read and check the whole file, keeping little of it in memory.
 
-    Raises `UserError` naming the line where a row is no candidate, or disagrees with an earlier one on the text or
-    gold answer of its problem, and where there is none.
+    Raises `UserError` naming the line if a row is not a candidate, or contradicts an earlier one about the text or
+    gold answer of its problem, and if there is none.
     """
     digest = hashlib.sha256()
     candidates: list[Candidate] = []
@@ -115,7 +115,7 @@ def read_candidates(path: Path) -> CandidateSet:
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
-    """A row as a trace whose id is `where`. Raises `UserError` that starts with it."""
+    """A row as a trace with the id `where`. Raises `UserError` that starts with it."""
     try:
         if "problem" not in row:
             raise UserError("the field 'problem' is missing.", "Each row needs problem, and steps or solution.")
@@ -141,14 +141,14 @@ def _steps(row: Mapping[str, Any]) -> list[str | list[str]]:
 
 
 def _answer(row: Mapping[str, Any], trace: Trace) -> str | None:
-    """What the row says; where it says nothing, what the solution ends in."""
+    """The row's own answer; without one, the answer that the solution ends in."""
     if row.get("answer") is not None:
         return _short(row["answer"], "the answer")
     return answer_of(str(row.get("solution", "\n".join(trace.substeps))))
 
 
 def _short(value: object, what: str) -> str:
-    """A text or number as text. Raises `UserError` where it is neither, or empty."""
+    """A text or number as text. Raises `UserError` if it is neither, or empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
     return check_text(value, what).strip()
@@ -162,7 +162,7 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
-    """The row's problem, which is made where it is new."""
+    """The row's problem, created if it is new."""
     digest = hashlib.sha256(row["problem"].encode()).hexdigest()
     named = row.get("problem_id")
     key = ("text", digest) if named is None else ("id", _short(named, "problem_id"))

@@ -1,4 +1,4 @@
-"""What is chosen of each problem, with the scores of all its candidates."""
+"""The choice for each problem, with the scores of all its candidates."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ _KEPT = ("id", "steps", "solution")
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """The candidates of a problem, n of them, in the order of the file.
+    """The n candidates of a problem in file order.
 
-    `logs` are their log scores in each way, shape (n,), -inf where a candidate has none; `groups` are equal for
-    equal answers, shape (n,); `sizes`, shape (n,), are the signs of their steps; `correct`, shape (n,), says which
-    are right, or is None where the file does not say.
+    `logs` are their log scores in each way, shape (n,), -inf for a candidate without one; `groups` are equal for
+    equal answers, shape (n,); `sizes`, shape (n,), are the characters of their steps; `correct`, shape (n,), is
+    True for the right ones, or None if the file does not say.
     """
 
     numbers: tuple[int, ...]
@@ -73,9 +73,9 @@ def choices(
     by: By,
     outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each problem: what is chosen, its `score` and its text, and every candidate with its answer, its
-    score in each way, and the validity and redundancy of its steps; for a vote also the answers by weight.
-    Redundancy is left out where the evaluator's `outputs` have none."""
+    """A row for each problem: the choice, its `score` and its text, and every candidate with its answer, its score
+    in each way, and the validity and redundancy of its steps; for a vote also the answers by weight. Redundancy is
+    left out if the evaluator's `outputs` have none."""
     for one in ranked:
         place = choose(method, one.logs[by], one.groups)
         rows = list(pool.rows(iter(one.numbers)))
@@ -112,7 +112,7 @@ def _candidate(
 
 
 def _votes(pool: CandidateSet, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
-    """The answers, those with most votes first."""
+    """The answers in descending order of votes."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
@@ -123,5 +123,5 @@ def _votes(pool: CandidateSet, one: Ranked, method: Method, by: By) -> list[dict
 
 
 def _short(number: float) -> float:
-    """Six digits that count: a product over many steps is small, and still says which is larger."""
+    """Six significant digits, since a product over many steps is small."""
     return float(f"{number:.{_DIGITS}g}")

@@ -1,4 +1,4 @@
-"""The report of choosing among candidates: tables, the curves, and what they say, as one page and as files."""
+"""The report on choosing among candidates: tables, curves, and conclusions, as one page and as files."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -33,7 +33,7 @@ _DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashd
 
 
 def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
-    """The report of what was reached on `source`; `lead` says by whom and how answers were compared."""
+    """The report on the accuracy for `source`; `lead` names the evaluator and the way answers were compared."""
     tables = tables_of(accuracy)
     contents: list[Content] = [
         about(accuracy),
@@ -45,7 +45,7 @@ def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | N
 
 
 def about(accuracy: Accuracy) -> str:
-    """The problems and candidates that the figures are over, in a sentence or two."""
+    """The problems and candidates behind the figures, in a sentence or two."""
     text = (
         f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
         " fewer than there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them"
@@ -62,7 +62,7 @@ def about(accuracy: Accuracy) -> str:
 
 
 def tables_of(reached: Accuracy) -> tuple[Table, ...]:
-    """The accuracy by way and number of candidates, and what each way gains with all of them."""
+    """The accuracy by way and number of candidates, and each way's gain with all of them."""
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
     columns += [Column(f"n{size}", f"N = {size:,}") for size in reached.sizes]
     rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *reached.means[way]) for way in WAYS)
@@ -86,8 +86,8 @@ def _gains(accuracy: Accuracy) -> Table:
 
 
 def curve(accuracy: Accuracy, method: Method) -> Plot:
-    """Accuracy against the number of candidates, of one method by each score, between what needs no evaluator and
-    what no choice can pass."""
+    """Accuracy against the number of candidates, for one method by each score, between the baselines and the upper
+    bound."""
     figure = make_figure("Candidates N", "Problems whose choice is right")
     ways = [PASS, *(way for way in SCORED if way.method == method), *reversed(BASELINES)]
     notes = []

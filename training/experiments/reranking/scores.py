@@ -1,7 +1,7 @@
-"""The scores of candidates in a file: a run that was stopped goes on with it, and one that chooses in another way
-needs no evaluator's pass.
+"""The scores of candidates in a file, with which an interrupted run resumes, and another way of choosing needs no
+evaluator.
 
-The first line says whose scores of which candidates they are; each candidate has a line after it, in order:
+The first line identifies the evaluator and the candidates; a line for each candidate follows, in order:
 
     {"evaluator": "mini-bidir", "fingerprint": "5b1…", "mode": "offline", "candidates": "e3b0…"}
     {"line": 1, "steps": [[0.91, 0.04, 0.05], [0.2, 0.1, 0.7]]}
@@ -24,10 +24,10 @@ from stepsight.training.runs.folder import locked
 from stepsight.training.runs.row_file import RowFile
 
 CandidateScores = StepScores | None
-"""The scores of a candidate's steps; None where it is too long for the evaluator."""
+"""The scores of a candidate's steps; None if it is too long for the evaluator."""
 
 Shown = Callable[[Iterator[CandidateScores], int], Iterator[CandidateScores]]
-"""Goes through scores, of which there will be so many, such as under a progress bar."""
+"""Wraps an iteration over a known number of scores, for example in a progress bar."""
 
 
 def score_candidates(
@@ -38,11 +38,11 @@ def score_candidates(
     skip: Callable[[UserError], None] | None = None,
     shown: Shown = lambda scores, count: scores,
 ) -> list[CandidateScores]:
-    """The scores of every candidate, one row per step; those that the file at `path` has are not computed again.
+    """The scores of every candidate, a row per step; scores in the file at `path` are not computed again.
 
-    A run that was stopped and goes on gives the scores of one that was not. Raises `UserError` at a candidate
-    longer than the evaluator's context, which with `skip` is reported and left without scores; and where the file
-    holds scores of something else, cannot be written, or another process writes it.
+    A resumed run gives the same scores as an uninterrupted one. Raises `UserError` at a candidate longer than the
+    evaluator's context, which with `skip` is reported and left without scores, and if the file holds other scores,
+    cannot be written, or is being written by another process.
     """
     if path is None:
         return list(shown(_score(scorer, pool, mode, 0, None, skip), len(pool)))
@@ -71,7 +71,7 @@ def _score(
     file: RowFile | None,
     skip: Callable[[UserError], None] | None,
 ) -> Iterator[CandidateScores]:
-    """Score the candidates from number `start` on, and write them as they come."""
+    """Score the candidates from number `start` on, writing each as it comes."""
     too_long: dict[str, str] = {}
 
     def on_skip(trace: Trace, error: UserError) -> None:
@@ -104,8 +104,8 @@ def _by_step(judgment: Judgment) -> StepScores:
 
 
 def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) -> list[CandidateScores]:
-    """What the file holds, up to the end of the last window of the scorer's that is in it whole: what is scored
-    together decides the last digit of a score."""
+    """The content of the file up to the last complete window of the scorer: candidates scored together determine
+    each other's last digit."""
     rows = iter(file)
     first = next(rows, None)
     if first is None:
