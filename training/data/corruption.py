@@ -1,13 +1,10 @@
-"""Planted errors in real solutions, whose changed step is known.
-
-So a solution without labels becomes a training trace.
+"""Planted errors in real solutions, which turn a solution without labels into a training trace.
 
 Five kinds, drawn with `WEIGHTS`: a number of one step replaced, an operator replaced, a pos step left out (the
-first after the gap is wrong), two steps of different text exchanged (the earlier of them is wrong), a step repeated
-(the copy is neu). Every other step says what it said in the right solution and keeps its label, those after the
-change too. Were they unlabelled, late labelled steps would mostly be the planted ones, and an evaluator would learn
-that late is wrong.
-Between two exchanged steps nothing is labelled: whether such a step holds without the earlier one is not known.
+first after the gap is wrong), two steps of different text exchanged (the earlier one is wrong), a step repeated
+(the copy is neu). Every other step keeps its text and its label, including those after the change. If they were
+unlabelled, late labelled steps would mostly be planted ones, and an evaluator would learn that late means wrong.
+Steps between two exchanged ones are unlabelled, since it is unknown whether they hold without the earlier one.
 """
 
 import random
@@ -32,7 +29,7 @@ Change = Callable[[list[Step], random.Random], list[Step] | None]
 
 
 def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None = None) -> Trace | None:
-    """`trace` with one planted change, or None where the drawn kind finds nothing to change.
+    """`trace` with one planted change, or None if the drawn kind has nothing to change.
 
     Every step of `trace` must be valid. The meta gains `corruption`, the kind.
     """
@@ -58,7 +55,7 @@ def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
 
 
 def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
-    """Another number: near it, of one other digit, or from elsewhere in the solution."""
+    """Another number: near it, differing in one digit, or from elsewhere in the solution."""
     way = rng.random()
     if way < 0.4 and others:
         return rng.choice(others)
@@ -139,6 +136,6 @@ _CHANGES: dict[str, Change] = {
 
 
 def valid_part(trace: Trace) -> Trace | None:
-    """`trace` up to its first step that is wrong or unlabelled; None where fewer than two steps are left."""
+    """`trace` up to its first step that is wrong or unlabelled; None if fewer than two steps are left."""
     count = next((i for i, label in enumerate(trace.labels) if label in (None, Label.NEG)), len(trace.steps))
     return replace(trace, steps=trace.steps[:count]) if count > 1 else None

@@ -15,8 +15,8 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """`ids`: tokens, shape (tokens,). `ends` and `labels`: the read positions and their labels, shape (n,);
-    a sub-step without a label is `IGNORED`."""
+    """`ids`: tokens, shape (tokens,). `ends` and `labels`: the positions read and their labels, shape (n,); a
+    sub-step without a label is `IGNORED`."""
 
     ids: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -33,12 +33,12 @@ def build_examples(
     *,
     cut: bool = False,
 ) -> tuple[list[Example], int]:
-    """Encode traces; returns them with the count of those left out, because they are longer than `longest` tokens
-    or, where they have to be `labelled`, have no label. With `cut` the longer ones end after so many tokens.
+    """Encode traces and return them with the number left out, because they exceed `longest` tokens or, if they have
+    to be `labelled`, have no label. With `cut` the longer ones end after that many tokens instead.
 
-    Save with truncation `as-labelled`, every second trace, drawn by `seed` and its place, is cut after a step
+    Except with truncation `as-labelled`, every second trace, drawn by `seed` and its position, is cut after a step
     drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
-    that comes twice is drawn twice.
+    that occurs twice is drawn twice.
     """
     examples = []
     dropped = 0
@@ -70,17 +70,17 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
 
 
 def _beginning(example: Example, tokens: int) -> Example:
-    """The first tokens of an example, with the ends that are read among them."""
+    """The first tokens of an example, with the positions among them that are read."""
     there = example.ends < tokens
     return Example(example.ids[:tokens], example.ends[there], example.labels[there])
 
 
 def padded_width(longest: int, limit: int | None) -> int:
-    """The width of a batch whose longest example has so many tokens: a multiple of 32, or `limit` where that is
+    """The width of a batch whose longest example has this many tokens: a multiple of 32, or `limit` if that is
     less.
 
-    The CPU's bf16 kernels are built anew for every width they meet, but a table of positions may end before the
-    next multiple.
+    The CPU's bf16 kernels are compiled for every new width, but a table of positions may end before the next
+    multiple.
     """
     padded = longest + -longest % 32
     return padded if limit is None else max(longest, min(padded, limit))

@@ -1,8 +1,8 @@
 """Benchmark problems among the training problems.
 
-Anything trained on data drawn from the source of a benchmark (PRM800K, PRMBench and MR-MATH all draw on MATH) may
-have met its problems. Training problems that overlap a benchmark's are found by their text, normalised, so that
-copies which only differ in how they were typeset are seen as one.
+A model trained on data from the source of a benchmark (PRM800K, PRMBench and MR-MATH all draw on MATH) may have
+seen its problems. Overlapping training problems are found by their normalised text, so that copies which differ
+only in typesetting count as one.
 """
 
 import re
@@ -41,12 +41,13 @@ _WORDS = re.compile(r"\(?[a-z]{3}.{7}")
 
 
 def normalise(problem: str) -> str:
-    r"""A problem's text without what copies of it differ in.
+    r"""A problem's text without the differences between copies of it.
 
     Lower case; no white space, nor LaTeX for it (`\,`, `\quad`, `~`, `\\`); no `$`, `\(`, `\[`, `\left`, `\right`,
     `\displaystyle`, `\text`, bold type or alignment; `\dfrac` is `\frac`, `\leq` is `\le`; no backslash, brace or
-    quotation mark; no comma within 10,000, nor hyphen between words; no punctuation, save a point or comma between
-    digits (1.5 is not 15). Operators, parentheses and digits stay: problems that differ in them are two.
+    quotation mark; no comma within 10,000, nor hyphen between words; no punctuation, except a point or comma
+    between digits (1.5 is not 15). Operators, parentheses and digits stay: problems that differ in them are
+    different.
     """
     text = _LINE_BREAK.sub(" ", unicodedata.normalize("NFKC", problem)).lower()
     text = _DASHES.sub("-", text)
@@ -57,7 +58,7 @@ def normalise(problem: str) -> str:
 
 
 class Benchmarks:
-    """The problems of the benchmarks in use, read at once. Raises `UserError` where one cannot be read."""
+    """The problems of the benchmarks in use, read at once. Raises `UserError` if one cannot be read."""
 
     def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
         self._whole: dict[str, set[int]] = defaultdict(set)
@@ -76,10 +77,10 @@ class Benchmarks:
         self.records.append(reading.record | {"problems": len(problems)})
 
     def overlaps(self, trace: Trace) -> set[int]:
-        """The benchmarks, by their place in the configuration, that have a problem of the trace.
+        """The benchmarks, by their index in the configuration, that share a problem with the trace.
 
-        A problem is theirs when the normalised texts are equal, or one is the other, at least 50 characters long,
-        with words added at its end: a hint, or a first step of the solution.
+        Two problems are the same if their normalised texts are equal, or one, of at least 50 characters, continues
+        as the other: with a hint, or a first step of the solution.
         """
         if not self.records:
             return set()
@@ -107,7 +108,7 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 def problems_of(trace: Trace) -> Iterator[str]:
-    """The problem of a trace, and those that it was made from where its meta names them, as PRMBench's does."""
+    """The problem of a trace, and those it was derived from if its meta names them, as PRMBench's does."""
     yield trace.problem
     for key in ("original_question", "question"):
         text = trace.meta.get(key)

@@ -3,7 +3,7 @@
 A run reads them in this order:
 
     mixture = Mixture(config.data, root, config.truncation, config.seed)
-    tokenizer = train_tokenizer(texts of mixture.heads(4000), …)      where it has none yet
+    tokenizer = train_tokenizer(texts of mixture.heads(4000), …)      if it has none yet
     examples, left_out = build_examples(mixture, encoder, config.truncation, config.seed, longest)
     provenance["data"] = mixture.record
     for line in mixture.notices(): print(line, file=sys.stderr)
@@ -54,9 +54,8 @@ class Mixture:
     """An iterable of traces, one source after the other, each trace as often as its source's weight says.
 
     Iterating again gives the same traces. `root` is the folder of the configuration. Traces without a label are
-    left out where they have to be `labelled`. Benchmarks are read, and all files looked up, at once; raises
-    `UserError` where one is missing. Iterating raises it at a bad row, and at the end of a source of which nothing
-    is left.
+    left out if they have to be `labelled`. Benchmarks are read, and all files located, at once; raises `UserError`
+    if one is missing. Iterating raises it at a bad row, and at the end of a source that yielded nothing.
     """
 
     def __init__(self, data: Data, root: Path, truncation: str, seed: int, labelled: bool = True) -> None:
@@ -82,29 +81,30 @@ class Mixture:
                 raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
-        """The first `count` traces of each source, by turns and once each, such as a tokenizer is learnt from."""
+        """The first `count` traces of each source, alternating and once each, for example for learning a
+        tokenizer."""
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
             yield from (numbered[1] for numbered in of_each if numbered is not None)
 
     @property
     def expected(self) -> int | None:
-        """About how many traces iterating gives; None where a source is not synthetic and may have any number."""
+        """The approximate number of traces; None if a source is not synthetic and its size is unknown."""
         if any(source.kind not in GENERATED for source in self._sources):
             return None
         return round(sum(source.weight * (source.size or 0) for source in self._sources))
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was read, once iterating has ended, as JSON values.
+        """A record of what was read, complete once iterating has ended, as JSON values.
 
-        `sources`: for each, where it is from, with hashes; the traces `read`, of which, where there are
-        conditions, the `unwanted`, then `overlapping` (with a benchmark), then `unlabelled`, with `correct` those
-        with a `wrong` step, then `unbalanced` ones and, with a sample, those `not_drawn` were left out and the
-        others `kept`, which are met as `copies`; the `labels` of the kept; with truncation continued also how many
-        were `continued`, how many were `complete` without it, and how many `not_continued`. `benchmarks`: for each
-        its `problems`, and the traces that were `overlapping`; one that overlaps two counts for both. `traces`:
-        all copies.
+        `sources`: for each, its origin, with hashes; the number of traces `read`, of which, if there are
+        conditions, the `unwanted`, then the `overlapping` (with a benchmark), then the `unlabelled`, with `correct`
+        those with a `wrong` step, then the `unbalanced` and, with a sample, the `not_drawn` were left out and the
+        others `kept`, which yielded `copies`; the `labels` of the kept; with truncation continued also the number
+        `continued`, the number `complete` without it, and the number `not_continued`. `benchmarks`: for each its
+        `problems`, and the traces that were `overlapping`; one that overlaps two counts for both. `traces`: all
+        copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -116,7 +116,8 @@ class Mixture:
         }
 
     def notices(self) -> list[str]:
-        """A line for each source of which something was left out or not continued, once iterating has ended."""
+        """A line for each source with traces that were left out or not continued, complete once iterating has
+        ended."""
         return [
             self._notice(at) + "."
             for at, tally in enumerate(self._tallies)
@@ -131,7 +132,7 @@ class Mixture:
         yield from self._whole_pool(at, tally, overlapping, drawn)
 
     def _sample(self, at: int) -> frozenset[int]:
-        """The numbers of the traces that a source's sample is made of."""
+        """The numbers of the traces in a source's sample."""
         if at not in self._samples:
             wanted = self._sources[at].sample or 0
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
@@ -147,7 +148,7 @@ class Mixture:
     def _whole_pool(
         self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
     ) -> Iterator[tuple[int, Trace]]:
-        """The traces of a source that pass its conditions; of those `drawn`, where it is not None."""
+        """The traces of a source that meet its conditions, restricted to those `drawn` unless that is None."""
         source = self._sources[at]
         where = from_mapping(source.where)
         for number, read in enumerate(self._readings[at]):
@@ -180,7 +181,7 @@ class Mixture:
             raise error.at(self._name(at)) from None
 
     def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
-        """The trace with the rest of its solution, where that is wanted and known."""
+        """The trace with the rest of its solution, if that is wanted and known."""
         if not self._continued:
             return trace
         with located(self._name(at)):
@@ -189,7 +190,8 @@ class Mixture:
         return trace
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
-        """A copy as the source wants it; None where a trace to plant an error in has no valid beginning."""
+        """A copy in the form that the source asks for; None if an error is to be planted in a trace without a valid
+        beginning."""
         source = self._sources[at]
         if source.online:
             return stop_at_a_step(trace, rng)
@@ -201,7 +203,7 @@ class Mixture:
         return corrupt(valid, rng)
 
     def _copies(self, at: int, number: int) -> int:
-        """How often a trace is met: the weight, rounded up as often as its fraction says."""
+        """The number of copies of a trace: the weight, rounded up with the probability of its fraction."""
         weight = self._sources[at].weight
         fraction = weight % 1
         # The draw is the trace's own, whatever else is left out.

@@ -1,7 +1,6 @@
 """Reading the traces of an origin: the generator, files, or a dataset of the store.
 
-What a reading read is in its `record`: enough to tell whether another run had the same data, and nothing of the
-machine.
+The `record` of a reading suffices to tell whether another run had the same data, and says nothing of the machine.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Reading(Protocol[T_co]):
-    """Reads its origin anew each time it is iterated; `record` tells what the last time read, once it ended."""
+    """Reads its origin anew on each iteration; `record` describes the last complete one."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
@@ -43,8 +42,8 @@ class Reading(Protocol[T_co]):
 def open_origin(origin: TraceOrigin, root: Path, key: str) -> Reading[Trace]:
     """The traces of an origin; `root` is the folder of the configuration and `key` the origin's place in it.
 
-    Raises `UserError` where there is no such file or dataset; iterating does so at the first bad row, naming file
-    and line, unless the origin skips those.
+    Raises `UserError` if there is no such file or dataset; iterating does so at the first bad row, naming file and
+    line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
         return GeneratedReading(origin)
@@ -110,10 +109,10 @@ class StoredReading:
 
 
 class RelabelledReading:
-    """Traces of a dataset of the store that people labelled in a campaign, with what they agree on as labels.
+    """Traces of a dataset of the store that people labelled in a campaign, with their consensus as labels.
 
-    Traces without any label are left out, and so are hidden gold items, traces of another dataset, and the answers
-    of people who had seen scores, marked equations, gold or others' labels.
+    Traces without any label are left out, as are hidden gold items, traces of another dataset, and annotations by
+    people who had seen scores, marked equations, gold or others' labels.
     """
 
     def __init__(self, origin: TraceOrigin, key: str) -> None:
@@ -166,7 +165,7 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """Rows of files, parsed by `parse`; the files come with the names that the record calls them by."""
+    """Rows of files, parsed by `parse`; each file comes with its name in the record."""
 
     def __init__(
         self,
@@ -213,7 +212,7 @@ class FileReading(Generic[T]):
 
 
 class _Seen:
-    """Counts traces and hashes what they say (`Trace.digest`) as they pass."""
+    """Counts traces and hashes their content (`Trace.digest`) as they pass."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,5 @@
-"""The `data` of a configuration: where training traces come from and what they must not overlap, checked.
+"""The `data` of a configuration: the sources of training traces and the benchmarks that they must not overlap,
+checked.
 
 data:
   sources:
@@ -48,14 +49,14 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 class TraceOrigin(Record):
     """The origin of traces.
 
-    `kind` synthetic: `size` traces of the generator with `seed` (0 where not given) and `families` (all), with
-    `consequences` labelled behind the first error too. drills: `size` short traces of single equations
-    (`training.synth.drills`), of which the share `wrong` (half) is wrong. store: `dataset` of the store, with its
-    gold; with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only one over
-    it, with what they agree on. Otherwise a kind of benchmark file, at `path`: a glob, looked up in the folder of
-    the configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are no trace of that kind.
-    columns: a file of any table, of which `columns` names those that hold problem, steps and perhaps labels.
-    problems, for a benchmark alone: JSON Lines of which only `problem` or `question` is read.
+    `kind` synthetic: `size` traces of the generator with `seed` (default 0) and `families` (default all), with
+    `consequences` also labelled behind the first error. drills: `size` short traces of single equations
+    (`training.synth.drills`), of which the share `wrong` (default half) is wrong. store: `dataset` of the store
+    with its gold or, with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only
+    one over it, with their consensus. Otherwise a kind of benchmark file, at `path`: a glob, resolved in the folder
+    of the configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are not traces of that kind.
+    columns: a table file, in which `columns` names those for problem, steps and optionally labels. problems, for a
+    benchmark only: JSON Lines of which only `problem` or `question` is read.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
@@ -97,15 +98,14 @@ class TraceOrigin(Record):
 class Source(TraceOrigin):
     """Traces to train on.
 
-    `weight`: how often each is met in an epoch, on average. `rho`: the least balance ratio, and `every_label`
-    whether neg, neu and pos must all occur (`training.data.transforms`). `valid`: what a step counts as which the
-    gold calls valid without saying whether it is redundant, pos or unlabelled; needed where there are such steps.
-    `where`: what fields of a record have to be (`core.where`), such as `{phase: 2, finish_reason: [solution,
-    found_error]}`. `corrupt`: in which share of its traces an error is planted, in the part before their own
-    (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each trace stops at one
-    labelled step, the only one it supervises (`training.data.transforms`). `sample`: how many of the traces that
-    are left are learnt from, drawn at random, whatever the seed of the run; a smaller sample is a part of a larger
-    one.
+    `weight`: the average number of times each occurs in an epoch. `rho`: the least balance ratio; with
+    `every_label`, neg, neu and pos must all occur (`training.data.transforms`). `valid`: the label, pos or
+    unlabelled, of steps that the gold calls valid without saying whether they are redundant; required if there are
+    such steps. `where`: required values of a record's fields (`core.where`), such as `{phase: 2, finish_reason:
+    [solution, found_error]}`. `corrupt`: the share of traces in which an error is planted, in the part before their
+    own (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each trace stops at one
+    labelled step, the only one it supervises (`training.data.transforms`). `sample`: the number of remaining traces
+    to learn from, drawn at random independently of the run's seed; a smaller sample is a subset of a larger one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]
@@ -128,7 +128,7 @@ class Source(TraceOrigin):
 
 @dataclass(frozen=True, config=STRICT)
 class Data(Record):
-    """Training traces, and the benchmarks of whose problems none may be among theirs."""
+    """Training traces, and the benchmarks whose problems must not be among theirs."""
 
     sources: Annotated[ListOf[Source], Field(min_length=1)]
     benchmarks: ListOf[TraceOrigin] = ()
@@ -146,7 +146,7 @@ class Data(Record):
 
 
 def check_continued(data: Data) -> None:
-    """For validators: some source can hold the rest of a solution."""
+    """For validators: check that some source can hold the rest of a solution."""
     if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
         raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",
@@ -155,7 +155,7 @@ def check_continued(data: Data) -> None:
 
 
 def file_kind(origin: TraceOrigin) -> str:
-    """The kind by its own name, not by an alias."""
+    """The kind by its own name rather than an alias."""
     return ALIASES.get(origin.kind, origin.kind)
 
 
@@ -168,7 +168,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
-    """A key that is the same for two origins of the same traces."""
+    """A key that is equal for two origins of the same traces."""
     own = {key.name: getattr(origin, key.name) for key in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.

@@ -1,7 +1,7 @@
-"""Transforms of training traces: where they end, which are kept, and what their labels say.
+"""Transforms of training traces: their endings, the choice among them, and their labels.
 
 - `stop_at_a_step`: a trace that ends at the one step it supervises
-- `is_balanced`: whether its labels are spread over the three classes
+- `is_balanced`: True if its labels are spread over the three classes
 - `continue_trace`: the rest of a solution whose labels stop at its first error
 - `settle`: steps that the gold calls valid without saying whether they are redundant
 """
@@ -23,11 +23,11 @@ _KEY = "pre_generated_steps"
 
 
 def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
-    """`trace` up to a labelled step drawn uniformly, the only one that stays labelled. It must have one.
+    """`trace` up to a labelled step drawn uniformly, the only one that keeps its label. It must have one.
 
-    This is the online task itself. Where labels stop at the first error, as in PRM800K, cutting traces at random is
-    not enough: a step with labelled steps after it is never wrong, so that a bidirectional evaluator still learns
-    from the ending. Here the ending says nothing.
+    This is the online task itself. If labels stop at the first error, as in PRM800K, cutting traces at random is
+    not enough: a step followed by labelled steps is never wrong, so a bidirectional evaluator still learns from the
+    ending. Here the ending says nothing.
     """
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
@@ -35,29 +35,30 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
 
 
 def draw_kept(steps: int, seed: int, place: int) -> int:
-    """How many of a trace's steps are left, one at least, drawn uniformly by the seed and its place in the file."""
+    """The number of steps to keep, at least one, drawn uniformly by the seed and the trace's position in the
+    file."""
     return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
 
 
 def beginning(trace: Trace, seed: int, place: int) -> Trace:
-    """The trace up to a step that is drawn by `draw_kept`."""
+    """The trace up to a step drawn by `draw_kept`."""
     return replace(trace, steps=trace.steps[: draw_kept(len(trace.steps), seed, place)])
 
 
 def balance_ratio(trace: Trace) -> float:
     """The paper's `rho = min n_c / max n_c` over the classes c with `n_c > 0`, where `n_c` is the number of steps
-    labelled c; 0 where fewer than two classes occur (appendix "Data and Reproducibility", filtered training pool).
+    labelled c; 0 if fewer than two classes occur (appendix "Data and Reproducibility", filtered training pool).
 
-    Unlabelled steps count for nothing, and a step with sub-steps is one. 1 is the most even.
+    Unlabelled steps do not count, and a step with sub-steps counts once. 1 is perfectly even.
     """
     counts = _counts(trace).values()
     return min(counts) / max(counts) if len(counts) > 1 else 0.0
 
 
 def is_balanced(trace: Trace, rho: float, every_label: bool) -> bool:
-    """Whether the balance ratio is at least `rho` and, with `every_label`, neg, neu and pos all occur.
+    """True if the balance ratio is at least `rho` and, with `every_label`, neg, neu and pos all occur.
 
-    The paper's training pool has `rho` 0.5 with every label, its evaluation set `rho` 0.5 alone.
+    The paper's training pool has `rho` 0.5 with every label, its evaluation set `rho` 0.5 only.
     """
     return balance_ratio(trace) >= rho and (not every_label or len(_counts(trace)) == len(Label))
 
@@ -67,15 +68,15 @@ def _counts(trace: Trace) -> Counter[Label]:
 
 
 def continue_trace(trace: Trace) -> tuple[Trace, str]:
-    """The trace with the generated steps that follow its labelled ones, unlabelled, and what was done.
+    """The trace with the generated steps that follow its labelled ones, unlabelled, and the outcome.
 
     A record of PRM800K's phase 2 keeps the solution as it was generated, of which only the first steps were
     labelled: {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]}, "label": {"steps":
     [… two steps …], "finish_reason": "found_error"}}
 
     `continued`: steps were appended. `complete`: the labels reach the end of the solution. `not_continued`: the
-    rest is not known, or the trace went another way than the generated solution; the trace is as it was.
-    Raises `UserError` where the meta holds a rest that is no list of texts.
+    rest is unknown, or the trace departs from the generated solution; it is returned unchanged. Raises `UserError`
+    if the meta holds a rest that is not a list of texts.
     """
     generated = _generated(trace)
     labelled = [step.text for step in trace.steps]
@@ -98,12 +99,12 @@ def _generated(trace: Trace) -> list[str] | None:
 
 
 def settle(trace: Trace, valid: str | None) -> Trace:
-    """The trace with the steps that are neither neu nor pos labelled as `valid` says: `pos`, or `unlabelled`.
+    """The trace with its merely valid steps, neither neu nor pos, labelled as `valid` says: `pos`, or `unlabelled`.
 
-    Benchmarks that name errors alone have such steps: PRMBench all but the errors, Math-Shepherd every +.
+    Benchmarks that only name errors have such steps: all but the errors in PRMBench, every + in Math-Shepherd.
 
-    There is no default: unlabelled leaves errors alone to learn from, and pos says more than the gold does.
-    Raises `UserError` where `valid` is None and the trace has such a step.
+    There is no default: unlabelled leaves only errors to learn from, and pos says more than the gold does. Raises
+    `UserError` if `valid` is None and the trace has such a step.
     """
     unrated = [number for number, step in enumerate(trace.steps, start=1) if _is_unrated(step)]
     if not unrated or valid == "unlabelled":

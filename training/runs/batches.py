@@ -1,4 +1,4 @@
-"""The batches of an epoch: one order for every number of processes and of parts."""
+"""The batches of an epoch, in the same order for every number of processes and of parts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,15 +13,15 @@ _SORTED = 50
 
 
 class Batches(Sampler[list[int]]):
-    """What one process is to compute, part by part, as lists of places in the data set.
+    """The work of one process, part by part, as lists of indices into the data set.
 
-    Each epoch is shuffled by `seed` and its number alone, as no epoch of another seed, cut into runs of batches,
-    each run sorted by length, and the batches shuffled again, so that their length says nothing of how far the
-    epoch is; the one with the longest trace comes first, so that too little memory shows at once. A batch of
-    `batch_size` traces is one optimiser step, whatever the hardware: `accumulation` parts, each split over
-    `processes`. Where a last batch has too few traces for that, a part is the place after the last trace alone,
-    where the data set is to have an example without a label. `order` sorted makes one run of the epoch and leaves
-    its batches where they are; shuffled cuts the shuffled epoch into batches, and does nothing else.
+    Each epoch is shuffled by `seed` and its number alone, cut into runs of batches, each run sorted by length, and
+    the batches shuffled again, so that their length does not depend on the progress of the epoch; the batch with
+    the longest trace comes first, so that a lack of memory shows at once. A batch of `batch_size` traces is one
+    optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. If a last batch has
+    too few traces for that, an empty part consists of the index after the last trace, at which the data set must
+    have an example without a label. `order` sorted treats the epoch as one run and leaves its batches in place;
+    shuffled cuts the shuffled epoch into batches and does nothing else.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Batches(Sampler[list[int]]):
 
 
 class EpochLoader(DataLoader[Any]):
-    """Tells its batches which epoch it is, and its data set, where examples change from one to the next."""
+    """Passes the number of the epoch to its batches and, if examples change between epochs, to its data set."""
 
     def set_epoch(self, epoch: int) -> None:
         """Called by the trainer before each epoch."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a run, whole ones only, and what it writes in the end."""
+"""The checkpoints of a run, only ever whole, and its final output."""
 
 import json
 import shutil
@@ -16,9 +16,9 @@ _KEPT = 2
 class Checkpoints:
     """`folder/checkpoint-STEP`, of which the newest two are kept.
 
-    Each is written in `partial` and moved to its place when it is whole, so that a run which is killed, or finds
-    the disk full, leaves the earlier ones as they were. One that the machine itself cut short, when it stopped, is
-    recognised by the sizes of its files and passed over.
+    Each is written in `partial` and moved into place when whole, so that a run which is killed, or runs out of
+    disk, leaves the earlier ones intact. One cut short by the machine itself is recognised by the sizes of its
+    files and skipped.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,11 +26,11 @@ class Checkpoints:
         self.partial = folder / "partial"
 
     def clear(self) -> None:
-        """Remove what a run has left unfinished."""
+        """Remove unfinished files of a run."""
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def publish(self, step: int) -> None:
-        """Put the checkpoint in `partial` in its place, and remove those it makes superfluous."""
+        """Move the checkpoint in `partial` into place, and remove those it supersedes."""
         source, target = self.partial / f"{_PREFIX}{step}", self.folder / f"{_PREFIX}{step}"
         sizes = {str(path.relative_to(source)): path.stat().st_size for path in _files(source)}
         (source / _CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
@@ -41,7 +41,7 @@ class Checkpoints:
             shutil.rmtree(old, ignore_errors=True)
 
     def adopt(self, folder: Path, last: str) -> None:
-        """Move what was written in `partial` to `folder`, and at the end `last`, which says that all is there."""
+        """Move the files in `partial` to `folder`, with `last`, which marks completion, at the end."""
         for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
             path.replace(folder / path.name)
         self.partial.rmdir()
@@ -51,7 +51,7 @@ class Checkpoints:
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
 
     def last_step(self) -> int:
-        """The step at which a run would go on: 0 without a checkpoint."""
+        """The step from which a run would resume: 0 without a checkpoint."""
         last = self.last()
         return _step(last) if last else 0
 
@@ -61,7 +61,7 @@ class Checkpoints:
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """Whether every file is there in the size that was written."""
+    """True if every file is present with the size that was written."""
     try:
         sizes = read_json(checkpoint / _CONTENTS)
     except UserError:

@@ -17,7 +17,7 @@ _INK, _GRID = "#1f5fa8", "#e3e6ea"
 def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
     """Loss, gradient norm (logarithmic) and learning rate against the optimiser step.
 
-    A row's loss is the mean over the steps since the row before; norm and rate are the step's own.
+    A row's loss is the mean over the steps since the previous row; norm and rate are the step's own.
     """
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
     steps = [row["step"] for row in rows]
@@ -47,7 +47,7 @@ def write_figure(figure: go.Figure, path: Path) -> None:
 
 
 def _write_picture(figure: go.Figure, path: Path) -> str:
-    """Write a PNG; returns what has to be done first, or nothing."""
+    """Write a PNG; returns a hint on what is missing, or ""."""
     try:
         import kaleido  # noqa: F401
     except ImportError:

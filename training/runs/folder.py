@@ -23,9 +23,9 @@ _NAMED = 4
 
 
 class RunFolder:
-    """The folder `path` with its `record`, a JSON file of the values that the results depend on.
+    """The folder `path` with its `record`, a JSON file of the values on which the results depend.
 
-    Keys in `free` may differ when a run goes on, because they change nothing of its results.
+    Keys in `free` may differ when a run is resumed, because they do not affect its results.
     """
 
     def __init__(self, path: Path, record: str = RECORD, free: Collection[str] = ()) -> None:
@@ -34,16 +34,16 @@ class RunFolder:
         self._free = free
 
     def has_run(self) -> bool:
-        """Whether it is some run's already."""
+        """True if the folder already belongs to a run."""
         return self._record.is_file()
 
     def record(self) -> dict[str, Any]:
-        """The values of the run that it belongs to. Raises `UserError` where there is none."""
+        """The values of the run that it belongs to. Raises `UserError` if there is none."""
         return read_json(self._record)
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raises `UserError` where the folder holds another run, naming the keys that differ, or something that is
-        no run."""
+        """Raises `UserError` if the folder holds another run, naming the keys that differ, or something that is not
+        a run."""
         if not self.has_run():
             if self.path.exists() and not self._is_free():
                 raise UserError(
@@ -58,15 +58,15 @@ class RunFolder:
             raise UserError(f"{self.path} holds another run ({named}).", "Choose another --output.")
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Make it this run's. Raises `UserError` as `check` does, and where it cannot be written."""
+        """Claim the folder for this run. Raises `UserError` as `check` does, and if it cannot be written."""
         self.check(values)
         write_json(self._record, values)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder; of processes that were launched together the first one does so for all.
+        """Lock the folder; of processes launched together, the first does so for all.
 
-        Raises `UserError` where another process holds it, or it cannot be written.
+        Raises `UserError` if another process holds it, or it cannot be written.
         """
         if not is_main_process():
             yield
@@ -86,17 +86,17 @@ class RunFolder:
                     self.path.rmdir()
 
     def _is_free(self) -> bool:
-        """Whether it holds nothing but a lock and a record, which another one of several processes may just be
-        writing, or have been killed at."""
+        """True if the folder holds nothing but a lock and a record, which another of several processes may be
+        writing, or have been killed while writing."""
         own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
         return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
 
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the file `lock`, which stands for `place` and is removed in the end.
+    """Hold the file `lock`, which stands for `place` and is removed at the end.
 
-    Raises `UserError` where another process holds it, or it cannot be written.
+    Raises `UserError` if another process holds it, or it cannot be written.
     """
     held = FileLock(lock, timeout=0)
     try:

@@ -1,4 +1,4 @@
-"""The keys that say how a run learns, which a training run and a fine-tuning run have in common."""
+"""The keys for optimisation that training and fine-tuning runs share."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
@@ -16,13 +16,13 @@ Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 @dataclass(frozen=True, config=STRICT)
 class Optimisation(Record):
-    """AdamW with a cosine schedule, and how a step is computed.
+    """AdamW with a cosine schedule, and the computation of a step.
 
-    `batch_size` is the traces or rows of one optimiser step, over all processes; `accumulation` the parts that a
-    process computes its share in, one after the other. Neither that nor `activation_checkpointing`, which computes
-    a layer's activations again where they are needed, changes what is learnt. `fsdp` shards weights, gradients and
-    optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32; `saved_dtype`
-    is what the result is written in.
+    `batch_size` is the number of traces or rows per optimiser step, over all processes; `accumulation` is the
+    number of parts in which a process computes its share. Neither that nor `activation_checkpointing`, which
+    recomputes a layer's activations when they are needed, affects what is learnt. `fsdp` shards weights, gradients
+    and optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32;
+    `saved_dtype` is the type of the saved weights.
     """
 
     _: KW_ONLY

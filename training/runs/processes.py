@@ -1,6 +1,6 @@
-"""The runs of an experiment, one after the other or several at once, each with its share of the machine.
+"""The runs of an experiment, in sequence or several at once, each with its share of the machine.
 
-None of their processes outlives the one that started it.
+No process outlives the one that started it.
 """
 
 import os
@@ -24,17 +24,17 @@ _NAMED = 3
 
 
 def is_main_process() -> bool:
-    """Whether this process is the first of those that torchrun launched together, or was launched by itself."""
+    """True if this process is the first of those that torchrun launched together, or was launched alone."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gpus_here() -> int:
-    """How many GPUs this process may use."""
+    """The number of GPUs that this process may use."""
     # Whoever only names what there is to choose from does without it.
     import torch
 
@@ -42,7 +42,8 @@ def gpus_here() -> int:
 
 
 def launcher(processes: int) -> list[str]:
-    """Python's arguments that launch a module in so many processes, followed by `-m MODULE`; none for one."""
+    """Python's arguments that launch a module in this many processes, to be followed by `-m MODULE`; none for
+    one."""
     if processes == 1:
         return []
     return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
@@ -50,20 +51,20 @@ def launcher(processes: int) -> list[str]:
 
 @dataclass(frozen=True)
 class MachineShare:
-    """What a run needs: `processes`, each on a GPU where there are any, and else on `threads` processor cores."""
+    """The needs of a run: `processes`, each on a GPU if there are any, else on `threads` processor cores."""
 
     processes: int
     threads: int
 
     def room(self) -> int:
-        """How many runs there is room for at once."""
+        """The number of runs that fit on the machine at once."""
         gpus = gpus_here()
         if gpus:
             return max(1, gpus // self.processes)
         return max(1, processors() // (self.processes * self.threads))
 
     def environment(self, slot: int) -> dict[str, str]:
-        """The variables of a run, with the GPUs of its place among those that run at once."""
+        """The environment variables of a run, with the GPUs of its place among those running at once."""
         threads = {"OMP_NUM_THREADS": str(self.threads)}
         gpus = gpus_here()
         if not gpus:
@@ -75,8 +76,8 @@ class MachineShare:
 
 
 class ProcessGroup:
-    """Starts processes; a context manager at whose end those that are not done are ended, as they are where this
-    process is told to end (SIGTERM). To be used in the main thread."""
+    """Starts processes. A context manager: at its end, or when this process gets SIGTERM, the remaining ones are
+    ended. To be used in the main thread."""
 
     def __init__(self, share: MachineShare) -> None:
         self._share = share
@@ -97,8 +98,8 @@ class ProcessGroup:
         signal.signal(signal.SIGTERM, self._handler)
 
     def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
-        """Python with these arguments, in a place among those that run at once; its output is added to `log`, or,
-        without one, its errors are where this process's are."""
+        """Start Python with these arguments, in a place among those running at once. Its output is appended to
+        `log`; without one, its errors go where this process's go."""
         command, environment = [sys.executable, *arguments], self._share.environment(slot)
         if log is None:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
@@ -112,8 +113,8 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of an experiment, which is done once the file `result` is there. `arguments` are those of Python for a
-    process of its own, whose output is added to `log`."""
+    """A run of an experiment, finished once the file `result` exists. `arguments` are Python's for a process of its
+    own, whose output is appended to `log`."""
 
     name: str
     result: Path
@@ -122,11 +123,11 @@ class PlannedRun:
 
 
 Announce = Callable[[PlannedRun, int, int], None]
-"""Called with a run that is done, its number among those that were missing, and how many those are."""
+"""Called with a finished run, its number among those that were missing, and their total."""
 
 
 class RunFailures:
-    """Runs that failed, of `total`, each with the reason."""
+    """The runs that failed, out of `total`, each with the reason."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -136,7 +137,7 @@ class RunFailures:
         self._reasons.append(f"{run.name}: {reason}")
 
     def check(self) -> None:
-        """Raises `UserError` with the first reasons where any run failed."""
+        """Raises `UserError` with the first reasons if any run failed."""
         if self._reasons:
             raise UserError(
                 f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
@@ -145,7 +146,7 @@ class RunFailures:
 
 
 def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
-    """Do the runs in this process, one after the other. One that fails does not keep the others from being done."""
+    """Do the runs in this process, in sequence. A failed one does not stop the others."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):
         try:
@@ -157,8 +158,7 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
-    """Do each run in a process of its own, `jobs` at a time. One that fails does not keep the others from being
-    done."""
+    """Do each run in a process of its own, `jobs` at a time. A failed one does not stop the others."""
     failures = RunFailures(len(runs))
     waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
     with ProcessGroup(share) as processes:
@@ -181,7 +181,7 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
 
 
 def _last_line(log: Path, start: int) -> str:
-    """The last line of a log, of what was added from the byte `start` on."""
+    """The last line of a log, among those added from the byte `start` on."""
     lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it ended without a word"
 

@@ -1,4 +1,4 @@
-"""The progress of a long run, on standard error: a bar in a terminal, elsewhere a line now and then."""
+"""The progress of a long run on standard error: a bar in a terminal, elsewhere an occasional line."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ _LINES = 50
 _DELAY = 2.0
 
 Watch = Callable[[str, int, int | None], None]
-"""Called with what is counted, such as `solutions scored`, how many are done, and of how many where it is known."""
+"""Called with what is counted, such as `solutions scored`, the number done, and the total if known."""
 
 
 def unwatched(counted: str, done: int, total: int | None) -> None:
@@ -24,7 +24,7 @@ def unwatched(counted: str, done: int, total: int | None) -> None:
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """A `Watch` with a `RunProgress` for each thing that is counted, one after the other."""
+    """A `Watch` with a `RunProgress` for each thing counted, one after another."""
     bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:
@@ -43,8 +43,8 @@ def progress_bars() -> Iterator[Watch]:
 
 
 class RunProgress:
-    """How many of `total` things `counted` are done, `start` of them before. Nothing is shown for `delay` seconds;
-    without a total there are no lines outside a terminal."""
+    """The progress of `total` things called `counted`, of which `start` were done before. Nothing is shown for
+    `delay` seconds; without a total there are no lines outside a terminal."""
 
     def __init__(self, counted: str, total: int | None, start: int = 0, delay: float = 0.0) -> None:
         self.counted = counted
@@ -56,12 +56,12 @@ class RunProgress:
             self._bar = tqdm(total=total, initial=start, unit=f" {counted}", delay=delay, dynamic_ncols=True)
 
     def move(self, done: int) -> None:
-        """Move the bar, where there is one."""
+        """Move the bar, if there is one."""
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
 
     def log(self, done: int, **figures: float) -> None:
-        """Move the bar, or print a line where the last one is long enough ago; with figures such as the loss."""
+        """Move the bar or, some time after the last line, print another, with figures such as the loss."""
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4f}" for name, value in figures.items()}, refresh=False)
             self.move(done)
@@ -78,7 +78,7 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """The steps of a trainer with their loss; of several processes the first one shows them."""
+    """The steps of a trainer with their loss; of several processes, the first shows them."""
 
     def __init__(self) -> None:
         self._bar: RunProgress | None = None

@@ -1,4 +1,4 @@
-"""The provenance of a result: the code, the packages and the time that made it."""
+"""The provenance of a result: code, packages and time."""
 
 import importlib.metadata
 import platform
@@ -13,7 +13,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def code_revision() -> dict[str, Any]:
-    """`commit` and whether the tree was `modified`, of the checkout that this module lies in; else empty."""
+    """`commit`, and `modified` if the tree was, of the checkout that contains this module; empty without one."""
     if not (_ROOT / ".git").exists():
         return {}
     commit, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
@@ -32,7 +32,7 @@ def now() -> str:
 
 
 def without_places(value: Any) -> Any:
-    """JSON values with each absolute path replaced by its last part: where files lay concerns nobody else."""
+    """JSON values with each absolute path replaced by its last part, since the location of files is private."""
     if isinstance(value, Mapping):
         return {key: without_places(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -41,7 +41,7 @@ def without_places(value: Any) -> Any:
 
 
 def _git(*arguments: str) -> str | None:
-    """The output of git about the checkout; None where it fails."""
+    """The output of git about the checkout; None if it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=True

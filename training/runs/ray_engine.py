@@ -1,7 +1,7 @@
-"""Workers on Ray, on this machine or on the cluster that RAY_ADDRESS names: parts of a work in, results out.
+"""Workers on Ray, on this machine or on the cluster at RAY_ADDRESS: parts of a task in, results out.
 
-Results come in the order of the parts. What a worker had that died, another one does, and a new worker takes its
-place where there is room.
+Results come in the order of the parts. If a worker dies, its part goes to another one, and a new worker is started
+if there is room.
 """
 
 import logging
@@ -19,7 +19,7 @@ from stepsight.training.runs.processes import gpus_here, processors
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Make = Callable[[], Callable[[Part], Result]]
-"""Called on each worker before its first part: makes what does the parts."""
+"""Called on each worker before its first part to make the function that processes parts."""
 
 LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
@@ -34,7 +34,7 @@ _OBJECT_STORE = 200_000_000
 
 
 def import_ray() -> Any:
-    """The library. Raises `UserError` naming the extra that brings it where it is missing."""
+    """Import Ray. Raises `UserError` naming the extra that installs it if it is missing."""
     # Nothing is sent to its makers, and only what stops a run is printed.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -49,14 +49,13 @@ def import_ray() -> Any:
 def work_on_ray(
     make: Make[Part, Result], parts: Iterable[Part], workers: int, gpus: int = 0
 ) -> Generator[Result, None, None]:
-    """Yield the result of each part, in their order; closing it ends the workers.
+    """Yield the result of each part, in order; closing it ends the workers.
 
-    `parts` are taken as they are needed. Each of the `workers` has a processor and so many `gpus` of its own;
-    `make`, parts and results go through pickle. While it goes on standard output is standard error: Ray prints
-    there.
+    `parts` are consumed as needed. Each of the `workers` has a processor and this many `gpus` of its own; `make`,
+    parts and results are pickled. Meanwhile standard output is standard error, since Ray prints there.
 
-    Raises `UserError` where Ray is missing or has no room for so many workers; what a part, or `make`, raises of
-    that kind; and where one fails in another way, or workers die over it again and again.
+    Raises `UserError` if Ray is missing or has no room for the workers, if a part or `make` raises one, and if a
+    part fails in another way, or workers repeatedly die over it.
     """
     ray, parts = import_ray(), iter(parts)
     first = list(islice(parts, 1))
@@ -73,9 +72,9 @@ def work_on_ray(
 
 
 def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
-    """Raises `UserError` where workers would wait for ever, for GPUs or processors that are not there.
+    """Raises `UserError` if workers would wait for ever, for GPUs or processors that do not exist.
 
-    `resources` are those of Ray's machines, `gpus` what each worker needs.
+    `resources` are those of Ray's machines, `gpus` is the need of each worker.
     """
     for kind, count in {"GPU": workers * gpus, "CPU": workers}.items():
         there = int(resources.get(kind, 0))
@@ -84,7 +83,7 @@ def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
 
 
 class _Worker:
-    """What runs on each worker. What `make` raises would be lost in its initialisation, and is told by a call."""
+    """The actor on each worker. An error of `make` would be lost in its constructor, so a call reports it."""
 
     def __init__(self, make: Make[Any, Any]) -> None:
         self._make = make
@@ -99,10 +98,9 @@ class _Worker:
 
 
 class _Team(Generic[Part, Result]):
-    """Workers, the parts that they are at, and results that came before their turn.
+    """Workers, the parts they are processing, and results that arrived before their turn.
 
-    Ray could start a worker again by itself; it would then wait for a place as long as there is none, and what the
-    worker had would wait with it.
+    Ray could restart a worker itself, but would wait indefinitely for room, and the worker's part with it.
     """
 
     def __init__(self, ray: Any, make: Make[Part, Result], workers: int, gpus: int) -> None:
@@ -136,7 +134,7 @@ class _Team(Generic[Part, Result]):
                 yield result
 
     def end(self) -> None:
-        """End the workers, whatever they are at."""
+        """End the workers, whatever they are doing."""
         for worker in self._workers:
             self._ray.kill(worker)
 
@@ -146,7 +144,7 @@ class _Team(Generic[Part, Result]):
         self._busy[worker.begin.remote()] = worker, None
 
     def _hand_out(self, rest: Iterator[tuple[int, Part]]) -> bool:
-        """Give parts to workers that are free; whether any is not done."""
+        """Give parts to idle workers; True while any part is unfinished."""
         # Not too far ahead of the one whose turn it is.
         for number, part in islice(rest, self._most - len(self._parts) - len(self._done)):
             self._parts[number] = part
@@ -157,7 +155,7 @@ class _Team(Generic[Part, Result]):
         return bool(self._parts)
 
     def _take(self, call: Any) -> None:
-        """What came of a call that has ended."""
+        """Take the outcome of a call that has ended."""
         worker, number = self._busy.pop(call)
         try:
             result = self._ray.get(call)
@@ -179,8 +177,8 @@ class _Team(Generic[Part, Result]):
             self._free.append(worker)
 
     def _replace(self, worker: Any, number: int | None) -> None:
-        """Another worker in the place of one that died, and what it was at for whoever is free next. Raises
-        `UserError` where too many have died so."""
+        """Start a worker in place of a dead one and return its part to the queue. Raises `UserError` if too many
+        have died over it."""
         self._deaths[number] = self._deaths.get(number, 0) + 1
         if self._deaths[number] > _DEATHS:
             over = "before they could begin" if number is None else "over the same part"
@@ -195,7 +193,7 @@ class _Team(Generic[Part, Result]):
 
 @contextmanager
 def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
-    """Ray with room for the workers, unless it runs already: on the cluster that RAY_ADDRESS names, else here."""
+    """Ray with room for the workers, started unless it is running: on the cluster at RAY_ADDRESS, else here."""
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)
         yield
@@ -220,6 +218,6 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of what a worker wrote, without the traces of Ray's own calls."""
+    """The last line of a worker's error, without the traceback of Ray's own calls."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines else type(error).__name__

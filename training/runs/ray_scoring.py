@@ -1,7 +1,7 @@
 """Evaluators on workers: each loads its own, and traces are scored as by one process.
 
-Traces are read and made into token ids here, handed out in the windows that one process would score, and their
-judgments come back in order, for one writer.
+Traces are read and tokenized here, distributed in the windows that one process would score, and their judgments
+come back in order, for one writer.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ Window = list[tuple[Trace, Encoded]]
 
 
 def check_for_workers(spec: str, place: Placement) -> None:
-    """Raises `UserError` where workers cannot each have an evaluator of their own: a server has it, or it is spread
+    """Raises `UserError` if workers cannot each have an evaluator of their own: it is behind a server, or spread
     over devices."""
     if is_address(spec):
         raise UserError(
@@ -46,8 +46,8 @@ def check_for_workers(spec: str, place: Placement) -> None:
 
 @dataclass(frozen=True)
 class WorkerEvaluator:
-    """An evaluator as workers load it: what `load_evaluator` takes, its fingerprint here, the device and type of
-    its weights there, and the cores of this machine, by which batches are cut."""
+    """An evaluator as workers load it: the arguments of `load_evaluator`, its fingerprint here, the device and type
+    of its weights there, and the number of cores of this machine, which determines the batches."""
 
     spec: str
     fingerprint: str
@@ -56,11 +56,11 @@ class WorkerEvaluator:
 
     @property
     def gpus(self) -> int:
-        """What each worker needs of its own."""
+        """The number of GPUs that each worker needs."""
         return 0 if self.place.on_processor else 1
 
     def load(self) -> Scorer:
-        """A scorer with it. Raises `UserError` where it is not there, or another one than here."""
+        """A scorer with the evaluator. Raises `UserError` if it is missing, or differs from the one here."""
         if Path(self.spec).is_absolute() and not can_load(self.spec):
             raise UserError(
                 f"a worker finds no evaluator {self.spec!r}.", "It has to lie at the same path on every machine."
@@ -73,7 +73,7 @@ class WorkerEvaluator:
 
 
 def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEvaluator]:
-    """The evaluator on this machine's processor, where it computes nothing, and as workers load it.
+    """The evaluator on this machine's processor, where it computes nothing, and its description for workers.
 
     Raises `UserError` as `load_evaluator` and `check_for_workers` do.
     """
@@ -91,7 +91,7 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
 
 
 class RayScorer:
-    """Scores traces with so many workers on Ray, each with a copy of one evaluator; `evaluator` is the one here."""
+    """Scores traces with workers on Ray, each with a copy of one evaluator; `evaluator` is the copy here."""
 
     def __init__(self, spec: str, place: Placement, workers: int) -> None:
         """Starts nothing yet. Raises `UserError` as `load_for_workers` does."""
@@ -101,7 +101,7 @@ class RayScorer:
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """As `Scorer.score`; raises `UserError` as `work_on_ray` does too."""
+        """As `Scorer.score`; also raises `UserError` as `work_on_ray` does."""
         windows = _windows(encode_all(self.evaluator, traces, on_skip), self._window)
         make = partial(_window_scorer, self._theirs, Mode(mode))
         with closing(work_on_ray(make, windows, self._workers, self._theirs.gpus)) as scored:
@@ -110,7 +110,7 @@ class RayScorer:
 
     @property
     def _window(self) -> int:
-        """That of the scorer on a worker."""
+        """The window of the scorer on a worker."""
         if not isinstance(self.evaluator, ModelEvaluator):
             return window_of(type(None))
         return window_of(PaddedForward if self._theirs.gpus else suitable_pass(self.evaluator))
@@ -127,7 +127,7 @@ def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], li
 
 
 def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
-    """The scorer of an evaluator in this process, at `place`; or by so many workers on Ray. Raises `UserError` as
+    """The scorer of an evaluator in this process, at `place`, or on this many Ray workers. Raises `UserError` as
     `load_evaluator` and `load_for_workers` do."""
     if workers is not None:
         return RayScorer(spec, place, workers)

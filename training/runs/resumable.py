@@ -1,7 +1,7 @@
 """The trainer behind `stepsight train` and `stepsight sft`.
 
-Beyond Transformers' own it shards on processors as on GPUs, keeps whole checkpoints only, goes on from the last
-one, and says what ran out.
+Beyond Transformers' own, it shards on processors as on GPUs, keeps only whole checkpoints, resumes from the last
+one, and names the resource that ran out.
 """
 
 import sys
@@ -33,7 +33,7 @@ _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
 
 
 def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
-    """What `TrainingArguments` and those made from it take of a configuration, with checkpoints in `folder`."""
+    """The values of `TrainingArguments` and its subclasses from a configuration, with checkpoints in `folder`."""
     return {
         "output_dir": str(folder),
         "gradient_accumulation_steps": config.accumulation,
@@ -67,7 +67,7 @@ def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
 
 
 def check_processes(config: Optimisation, processes: int, command: str) -> None:
-    """Raises `UserError` where `fsdp` is asked for and there is one process."""
+    """Raises `UserError` if `fsdp` is set with a single process."""
     if config.fsdp and processes == 1:
         raise UserError(
             "fsdp is true, but there is one process only.",
@@ -82,13 +82,13 @@ def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def logging_steps(steps: int) -> int:
-    """How many steps each row of a run's history is of."""
+    """The number of steps per row of a run's history."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 
 class Resumable(Trainer):
-    """A trainer with `checkpoints`, which `begin` sets before it is initialised. `steps` counts those of the whole
-    run, `parameters` those of its model, `trained` those that are learnt."""
+    """A trainer with `checkpoints`, which `begin` sets before initialisation. `steps` is the number of steps of the
+    whole run, `parameters` that of its model's parameters, `trained` that of the trained ones."""
 
     checkpoints: Checkpoints
     steps: int
@@ -97,16 +97,15 @@ class Resumable(Trainer):
     _begun: float
 
     def begin(self, checkpoints: Checkpoints) -> None:
-        """Before the trainer's own initialisation, which asks for both."""
+        """Set the values that the trainer's own initialisation asks for."""
         self.checkpoints, self._begun = checkpoints, time.monotonic()
 
     def keep_quiet(self) -> None:
-        """Transformers prints to standard output, where the path of what was trained belongs."""
+        """Keep Transformers from printing to standard output, where the path of the result belongs."""
         self.remove_callback(PrinterCallback)
 
     def create_accelerator_and_postprocess(self) -> None:
-        """The trainer's own; where processors take the place of devices, Accelerate leaves FSDP out, and without a
-        word, though its FSDP runs on them."""
+        """The trainer's own, with FSDP on processors: Accelerate silently leaves it out there, though it works."""
         super().create_accelerator_and_postprocess()
         if self.args.fsdp and not self.is_fsdp_enabled:
             plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
@@ -122,8 +121,8 @@ class Resumable(Trainer):
     def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
         """A block around the run, which begins with a line about it; `learnt` is such as `24 traces, 900 tokens`.
 
-        Where it is interrupted, a line says how to go on. In the end processes that were launched together wait for
-        each other.
+        If it is interrupted, a line says how to resume. At the end, processes launched together wait for each
+        other.
         """
         if self.args.should_save:
             self._announce(learnt, batch_size)
@@ -154,11 +153,11 @@ class Resumable(Trainer):
 
     @property
     def devices(self) -> str:
-        """What it runs on, such as `2 x cuda`."""
+        """The devices in use, such as `2 x cuda`."""
         return f"{self.args.world_size} x {self.args.device.type}"
 
     def outcome(self) -> dict[str, Any]:
-        """What became of the run, for its record; `seconds` are those of all calls."""
+        """The outcome of the run, for its record; `seconds` are those of all calls."""
         rows = self.state.log_history
         some = {} if self.trained in (None, self.parameters) else {"trained_parameters": self.trained}
         return {
@@ -171,7 +170,7 @@ class Resumable(Trainer):
         }
 
     def finish(self) -> None:
-        """Train to the end, from the last whole checkpoint where there is one; what runs out leaves that."""
+        """Train to the end, from the last whole checkpoint if there is one, which stays if a resource runs out."""
         last = self.checkpoints.last()
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
@@ -185,7 +184,7 @@ class Resumable(Trainer):
             ) from None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log with the seconds that the run has taken, over all its calls; not the totals of this call."""
+        """Log with the seconds of the run over all its calls, rather than the totals of this call."""
         if "train_runtime" not in logs:
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
 

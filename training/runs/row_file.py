@@ -1,4 +1,4 @@
-"""JSON Lines that a run adds to while it works, and goes on with after it was stopped."""
+"""JSON Lines to which a run appends while it works, and from which it resumes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,10 +12,10 @@ from stepsight.core.files.json_values import parse_json
 
 
 class RowFile:
-    """The file `path` with one JSON object a line, to which rows are added at its end; use it in a `with` block.
+    """The file `path` with one JSON object per line, to which rows are appended; use it in a `with` block.
 
-    A line that was cut short or is no object ends the rows: it and what follows count as not written. So nothing
-    has to be forced onto the disk, for what a power cut takes away is computed again. Raises `UserError` where the
+    A line that was cut short or is not an object ends the rows: it and everything after it count as not written. So
+    nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises `UserError` if the
     file cannot be written.
     """
 
@@ -47,18 +47,18 @@ class RowFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is in the file."""
+        """True if the file is empty."""
         return self.path.stat().st_size == 0
 
     def keep(self, count: int) -> None:
-        """Keep the first `count` rows and cut off what follows them."""
+        """Keep the first `count` rows and truncate the file there."""
         self._file.seek(0)
         for _ in range(count):
             self._file.readline()
         self._file.truncate(self._file.tell())
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows, for every process to see."""
+        """Append rows, visible to every process."""
         try:
             self._file.write("".join(map(format_line, rows)).encode())
             self._file.flush()
@@ -78,7 +78,7 @@ def format_line(row: Mapping[str, Any]) -> str:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """The row of a line; None where the line is not whole, or no object."""
+    """The row of a line; None if the line is incomplete or not an object."""
     try:
         row = parse_json(line) if line.endswith(b"\n") else None
     except ValueError:

@@ -1,6 +1,6 @@
-"""A chain: the calculations of a story carried out on its numbers, rightly or with one planted error.
+"""A chain: the calculations of a story carried out on its numbers, correctly or with one planted error.
 
-A step of the solution tells one link of the chain or two of them, a `LinkGroup`.
+A step of the solution states one link of the chain, or two as a `LinkGroup`.
 """
 
 import random
@@ -20,7 +20,7 @@ _WEIGHTS = {
     ErrorKind.INFERENCE: 3.0,
     ErrorKind.CASE: 3.5,
 }
-"""Of the kinds of errors that one calculation can hold; 1 where none is given."""
+"""The weight of each kind of error that a calculation can hold; 1 if none is given."""
 _ANSWER_RATE = 0.04
 _LARGER = 6
 _TRIES = 20_000
@@ -31,8 +31,8 @@ _LARGEST_DENOMINATOR = 400
 
 @dataclass(frozen=True)
 class PlantedError:
-    """One error at calculation `index`: a result replaced (slip), a quantity (misread), the calculation (most
-    others), or, in the last step, the answer by the result of another calculation (`key`)."""
+    """One error at calculation `index`: a replaced result (slip), a replaced quantity (misread), a replaced
+    calculation (most others), or, in the last step, another calculation's result as the answer (`key`)."""
 
     kind: ErrorKind
     index: int
@@ -43,9 +43,9 @@ class PlantedError:
 
 @dataclass(frozen=True)
 class Link:
-    """One calculation as carried out: the formula used, the values it was used on, and the stated result.
+    """One calculation as carried out: the formula, the values it was applied to, and the stated result.
 
-    `turned` are the keys of those values that are multiples of π.
+    `turned` holds the keys of the values that are multiples of π.
     """
 
     calculation: Calculation
@@ -56,7 +56,7 @@ class Link:
 
     @property
     def shown(self) -> Formula:
-        """The formula as it is written: with π wherever a value or the result is a multiple of it."""
+        """The formula as written, with π wherever a value or the result is a multiple of it."""
         shown, turned = self.formula, self.formula.names & self.turned
         for name in turned:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
@@ -84,7 +84,7 @@ class Chain:
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
 ) -> Chain | None:
-    """The chain, or None where a result has no value."""
+    """The chain, or None if a result is undefined."""
     values = dict(quantities)
     if error and error.kind == ErrorKind.MISREAD:
         values[error.key] = error.value
@@ -106,7 +106,7 @@ def carry_out(
 
 @dataclass(frozen=True)
 class DrawnProblem:
-    """The numbers and names of one problem, an error, and the chain without and with it."""
+    """The numbers and names of one problem, an error, and the chains without and with it."""
 
     quantities: dict[str, Number]
     names: dict[str, str]
@@ -116,9 +116,10 @@ class DrawnProblem:
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
-    """Both chains must be fit to be shown whichever is used, so that the numbers of a problem do not tell.
+    """Draw a problem. Both chains must be presentable whichever is used, so that a problem's numbers give nothing
+    away.
 
-    Raises `RuntimeError` naming the story where its conditions leave next to nothing to draw.
+    Raises `RuntimeError` naming the story if its conditions leave almost nothing to draw.
     """
     index, kind = _draw_place(story, rng)
     conditions = [Condition.of(condition) for condition in story.conditions]
@@ -155,17 +156,17 @@ def _fit(chain: Chain, story: Story, larger: bool) -> bool:
 
 
 def _writable(value: Number, story: Story) -> bool:
-    """Whether a result can be written: whole, with two decimals, or as a fraction."""
+    """True if a result can be written: whole, with two decimals, or as a fraction."""
     if story.whole or value.denominator == 1:
         return value.denominator == 1
     return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
 
 
 def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
-    """The calculation that holds the error, each as likely as the others, and the error's kind.
+    """Draw the calculation that holds the error, each equally likely, and then the kind of error.
 
-    If the kind were drawn first, calculations that invite many would be wrong more often, and as their words name
-    them, the words would tell.
+    If the kind were drawn first, calculations that invite many kinds would be wrong more often, and their wording
+    would give errors away.
     """
     last = len(story.calculations) - 1
     if last > 1 and rng.random() < _ANSWER_RATE:
@@ -199,7 +200,7 @@ def _draw_error(kind: ErrorKind, index: int, story: Story, right: Chain, rng: ra
 
 @dataclass(frozen=True)
 class LinkGroup:
-    """Positions of links that share a step; the last one's result is the step's."""
+    """Positions of links that share a step, whose result is that of the last one."""
 
     indices: tuple[int, ...]
 
@@ -217,7 +218,7 @@ class LinkGroup:
         return style.fill(self.last(chain).calculation.what, names, chain.values)
 
     def formula(self, chain: Chain) -> Formula:
-        """The calculation of the step as it is written, from the values that stand before it."""
+        """The calculation of the step as written, from the values given before it."""
         links = self.links(chain)
         formula = links[-1].shown
         return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
@@ -241,7 +242,7 @@ class LinkGroup:
 
 
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    """One equation per link that says something, each with its delimiters: "6 = 6" does not."""
+    """One equation per link, with delimiters, except trivial ones such as "6 = 6"."""
     pairs = [
         (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
         for link in links
@@ -250,7 +251,7 @@ def equations(links: tuple[Link, ...], style: Style) -> list[str]:
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
-    """Each link in a group of its own, except that at most one pair of linked ones may share a step."""
+    """Each link in a group of its own, except that at most one pair of consecutive links may share a step."""
     pairs = story.joinable
     joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
     groups, i = [], 0

@@ -1,4 +1,4 @@
-"""The checks that a story's solution offers, each truthful about what was stated."""
+"""The checks that a story's solution offers, each truthful about the values stated."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -20,9 +20,9 @@ _Texts = Callable[[], list[str]]
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a check needs to know: both chains, the planted error, and where its steps stand.
+    """The inputs of a check: both chains, the planted error, and the positions of its steps.
 
-    `offset`: the number of steps before that of the first group; `focus`: the step that holds the error.
+    `offset`: the number of steps before the first group's; `focus`: the step that holds the error.
     """
 
     story: Story
@@ -48,7 +48,7 @@ class Inspection:
         return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[Check]:
-        """Every check; one whose outcome the error leaves unchanged settles nothing."""
+        """Every check; one whose outcome the error does not change settles nothing."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check
@@ -69,12 +69,12 @@ class Inspection:
             yield from self._verification(verification)
 
     def number(self, value: Number, unit: str = "") -> str:
-        """A value as it stands in a sentence."""
+        """A value as written in a sentence."""
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
 
     def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[Check]:
-        """Tests of one step's own arithmetic: they cannot see a misreading or a wrong operation."""
+        """Tests of one step's own arithmetic, which cannot detect a misreading or a wrong operation."""
         again = group.again(self.stated)
         if not again:
             return
@@ -125,7 +125,7 @@ class Inspection:
         return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[Check]:
-        """What must be true of any right solution; where the error breaks it, a result is implausible."""
+        """Statements true of any correct solution; if the error violates one, a result is implausible."""
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
         for condition, template in self.story.bounds.items():
@@ -170,7 +170,7 @@ class Inspection:
         )
 
     def _question(self) -> Check:
-        """Whether the answer is the one asked for."""
+        """A check that the answer is the quantity asked for."""
         true, stated = self.right.answer, self.stated.answer
         tail = verdict(true, stated, self.rng, self.number(stated, self.stated.unit))
         shown = self.number(true, self.right.unit)
@@ -178,7 +178,7 @@ class Inspection:
         return Check("question", self.end + 1, lambda: text, true == stated, True)
 
     def _verification(self, verification: Verification) -> Iterator[Check]:
-        """From the stated answer back to what the problem says."""
+        """A check from the stated answer back to a number in the problem."""
         values = self.problem.quantities | {"answer": self.stated.answer}
         chain = carry_out(verification.calculations, values)
         step = self.end + (self.error.kind == ErrorKind.ANSWER)
@@ -201,7 +201,7 @@ class Inspection:
         yield Check(verification.kind, step, text, result == needed, True)
 
     def _contradiction(self, verification: Verification, values: Values, start: str, step: int) -> Iterator[Check]:
-        """On the way back from the answer a division does not come out whole, so the answer is wrong."""
+        """On the way back from the answer a division leaves a remainder, so the answer is wrong."""
         for count, calculation in enumerate(verification.calculations):
             chain = carry_out(verification.calculations[: count + 1], values)
             if chain is None:
@@ -224,7 +224,7 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
-    """(kind, formulas, their result, the number it must equal) of each way to test `link`."""
+    """(kind, formulas, their result, the number it must equal) for each way to test `link`."""
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))
     if operands is None or not whole or link.calculation.unit == PI:

@@ -1,4 +1,4 @@
-"""The synthetic corpus: a stream of traces, each drawn from the seed and its own number alone."""
+"""The synthetic corpus: a stream of traces, each determined by the seed and its own number."""
 
 import random
 from collections.abc import Collection, Iterator
@@ -19,17 +19,17 @@ def generate(
     larger: bool = False,
     consequences: bool = False,
 ) -> Iterator[Trace]:
-    """Yield `size` traces. Trace k depends on `seed`, k, `families` and `larger` only, never on `size`.
+    """Yield `size` traces. Trace k depends only on `seed`, k, `families` and `larger`, never on `size`.
 
-    `families`: some of `FAMILIES`; where None, all but those of `HELD_OUT`. `larger`: on numbers beyond those
-    that are drawn otherwise. `consequences`: with labels for the steps behind the first error too, where a step
-    that only carries the error on is right; otherwise these have none, save what states the error. Each trace's
-    meta holds `family`; `error`, its kind, and `error_step`, or null; `focus`, the step that holds the error or in
-    a right trace could have held it; `evidence`, the later step that exposes or clears it as `{step, kind,
-    passes}`, or null; `later_check`, whether any check stands after the focus; `redone`, whether the trace
-    corrects itself. For who wants to derive the labels again: `givens`, the problem's quantities by key;
-    `relations`, what follows from them as formulas; and for each step its `roles` and `claims`, the values that it
-    states by key. Raises `UserError` for an unknown family.
+    `families`: some of `FAMILIES`; if None, all except `HELD_OUT`. `larger`: with numbers beyond those drawn
+    otherwise. `consequences`: also label the steps behind the first error, with a step that only carries the error
+    on being right; otherwise these are unlabelled, except the ones that state the error. Each trace's meta holds
+    `family`; `error`, its kind, and `error_step`, or null; `focus`, the step that holds the error or, in a correct
+    trace, could have held it; `evidence`, the later step that exposes or clears it, as `{step, kind, passes}`, or
+    null; `later_check`, true if any check follows the focus; and `redone`, true if the trace corrects itself. For
+    deriving the labels independently: `givens`, the problem's quantities by key; `relations`, what follows from
+    them, as formulas; and for each step its `roles` and `claims`, the values that it states by key. Raises
+    `UserError` for an unknown family.
     """
     chosen = [family for family in FAMILIES if family in (TRAINED if families is None else families)]
     unknown = set(families or ()) - set(FAMILIES)

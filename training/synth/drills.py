@@ -1,7 +1,7 @@
-"""Drills: short traces of single equations, each right or wrong by itself, as real solutions write them.
+"""Drills: short traces of separate equations, each right or wrong by itself, written as in real solutions.
 
-What a step says is drawn with its value, so a label is exact by construction; an equation does not depend on the
-one before it, so every step of a drill is labelled.
+A step's text is drawn together with its value, so a label is exact by construction. No equation depends on the one
+before it, so every step of a drill is labelled.
 """
 
 import random
@@ -25,15 +25,15 @@ _FRAMES = (
 _TIMES = {True: (r"\cdot", r"\times"), False: ("*", "*", "x", "×")}
 
 WRONG = 0.5
-"""The share of wrong equations where nothing else is asked for."""
+"""The default share of wrong equations."""
 
 Equation = tuple[str, str, str]
-"""A left side, its right value, and a wrong one."""
+"""A left side, its correct value, and a wrong one."""
 
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
-    """Yield `size` drills of 1 to 6 equations, of which the share `wrong` is wrong on average. Drill k depends on
-    `seed`, `wrong` and k only."""
+    """Yield `size` drills of 1 to 6 equations, of which the share `wrong` is wrong on average. Drill k depends only
+    on `seed`, `wrong` and k."""
     for number in range(size):
         rng = random.Random(f"drill:{seed}:{number}")
         latex = rng.random() < 0.6
@@ -50,7 +50,7 @@ def _step(latex: bool, share: float, rng: random.Random) -> Step:
 
 
 def _near(value: int, rng: random.Random) -> int:
-    """A wrong value as a slip gives it: one off, one digit off, a sign, a carry."""
+    """A wrong value as a slip produces it: off by one, one digit off, a sign, a carry."""
     ways = [value + rng.choice([-1, 1]), value + rng.choice([-10, 10]), value + rng.randint(-9, 9), -value]
     if abs(value) > 9:
         text = str(abs(value))

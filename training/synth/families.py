@@ -1,4 +1,4 @@
-"""The problem families of the corpus: how often each is drawn, and how it plans a solution."""
+"""The problem families of the corpus: the frequency of each, and its planner of solutions."""
 
 import random
 from collections.abc import Callable
@@ -58,19 +58,19 @@ WEIGHTS = {
     "statistics": 1.0,
     QUADRATIC: 3.0,
 }
-"""The families, each a file of `stories/`, in the order in which they are drawn: part of every seed."""
+"""The families, each a file of `stories/`, in the order in which they are drawn, which is part of every seed."""
 FAMILIES = tuple(WEIGHTS)
 
 COUNTERPART_RATE = 0.1
-"""How often a story gives way to each of its counterparts. One step in six that finds something is wrong, and with
-this rate about one in six of those that give a reason of an error."""
+"""The rate at which a story is replaced by each of its counterparts. One step in six that computes something is
+wrong and, with this rate, about one in six of those that give an error's reason."""
 
 HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
-"""Families that training never sees: figures of evaluators on them stand apart."""
+"""Families that training never sees; evaluators' figures on them are given separately."""
 
 
 def planner(family: str) -> Planner:
-    """What plans solutions of a family."""
+    """The function that plans solutions of a family."""
     if family == QUADRATIC:
         return partial(plan_quadratic, read_family(family, QuadraticWording))
     return partial(_plan_any, tuple(read_family(family, dict[str, Story]).values()))
@@ -85,5 +85,5 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 @cache
 def read_family(family: str, kind: type[T]) -> T:
-    """A family's file, which is read once. Raises `UserError` naming it and the key where it is no `kind`."""
+    """A family's file, read once. Raises `UserError` naming the file and key if it is not of the `kind`."""
     return validate_yaml(kind, STORIES / f"{family}.yaml")

@@ -19,7 +19,7 @@ _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "
 
 
 class _UndefinedError(ArithmeticError):
-    """The root of no square, the remainder of a fraction, and the like."""
+    """Raised for an undefined value: an irrational root, the remainder of a fraction, and the like."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Formula:
 
     @classmethod
     def of(cls, text: str) -> "Formula":
-        """Raises `ValueError` where the text is no formula."""
+        """Parse a formula. Raises `ValueError` if the text is not one."""
         return _parse_formula(text)
 
     @cached_property
@@ -45,18 +45,18 @@ class Formula:
         return _compile(self.tree)
 
     def value(self, values: Values) -> Number | None:
-        """The exact value, or None where there is none: a division by zero, the root of no square."""
+        """The exact value, or None if it is undefined: a division by zero, an irrational root."""
         try:
             return self._calculation(values)
         except ArithmeticError:
             return None
 
     def written(self, values: Values, style: Style) -> str:
-        """The formula on `values`, without the delimiters of `style.math`."""
+        """The formula with `values` put in, without the delimiters of `style.math`."""
         return _write(self.tree, values, style, first=True)[0]
 
     def put(self, name: str, inner: "Formula") -> "Formula":
-        """The formula with `inner` in the place of `name`."""
+        """The formula with `inner` in place of `name`."""
         return Formula(_put(self.tree, name, inner.tree))
 
     def operands(self, values: Values) -> tuple[str, Number, Number] | None:
@@ -74,7 +74,7 @@ class Formula:
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is a single operation `+ - * /`."""
+        """True if it is a single operation `+ - * /`."""
         operands = self.operands(dict.fromkeys(self.names, 1))
         return operands is not None and operands[0] != "%"
 
@@ -88,7 +88,7 @@ class Condition:
 
     @classmethod
     def of(cls, text: str) -> "Condition":
-        """Raises `ValueError` where the text is no comparison."""
+        """Parse a comparison. Raises `ValueError` if the text is not one."""
         return _parse_condition(text)
 
     @cached_property
@@ -96,7 +96,7 @@ class Condition:
         return frozenset[str]().union(*(side.names for side in self.sides))
 
     def holds(self, values: Values) -> bool:
-        """Whether it is true; false where a side has no value."""
+        """True if the comparison holds; False if a side is undefined."""
         sides = [side.value(values) for side in self.sides]
         triples = zip(sides, self.comparisons, sides[1:], strict=False)
         return all(a is not None and b is not None and compare(a, b) for a, compare, b in triples)
@@ -180,7 +180,7 @@ def _mod(a: Number, b: Number) -> Number:
 
 
 def _log(base: Number, value: Number) -> Number:
-    """The whole exponent to which `base` is `value`."""
+    """The integer exponent to which `base` gives `value`."""
     for exponent in range(_LARGEST_POWER + 1) if base > 1 else ():
         if base**exponent == value:
             return exponent
@@ -207,11 +207,11 @@ _FUNCTIONS: dict[tuple[str, int], Callable[..., Number]] = {
     ("abs", 1): abs,
     ("percent", 2): lambda r, p: _divide(r * p, 100),
 }
-"""By name and number of arguments."""
+"""Functions by name and number of arguments."""
 
 
 def _compile(node: ast.expr) -> _Calculation:
-    """What calculates a formula; raises `ValueError` where a part of it is none."""
+    """A function that computes a formula. Raises `ValueError` if a part is not supported."""
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return lambda values: number
@@ -250,7 +250,8 @@ def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
 
 
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
-    """Text and how tightly it binds. `first`: nothing stands before it, so a minus needs no brackets."""
+    """The text, and the precedence of its outermost operation. With `first`, nothing precedes it, so a minus needs
+    no brackets."""
     match node:
         case ast.Name(id="π"):
             return "π", _ATOM
@@ -271,7 +272,7 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
 
 
 def _bound(node: ast.expr, values: Values, style: Style, least: int, first: bool = False) -> str:
-    """The text of a part, in brackets where it binds less than `least`."""
+    """The text of a part, in brackets if its precedence is below `least`."""
     text, binds = _write(node, values, style, first)
     return text if binds >= least else f"({text})"
 

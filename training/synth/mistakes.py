@@ -1,4 +1,4 @@
-"""Planted errors: their kinds, and the wrong number or calculation that stands in place of the right one."""
+"""Planted errors: their kinds, and the wrong number or calculation that replaces the right one."""
 
 import ast
 import random
@@ -10,12 +10,12 @@ from stepsight.training.synth.formula import Formula
 from stepsight.training.synth.style import Number
 
 PI = "π"
-"""The unit of a calculation whose result is a multiple of π: its formula is that of the factor."""
+"""The unit of a calculation whose result is a multiple of π; its formula gives the factor."""
 
 
 class ErrorKind(StrEnum):
     """The kinds of errors. A slip, a misread quantity and a wrong answer are drawn; the others are invited by a
-    calculation, which they replace by another."""
+    calculation, which they replace."""
 
     SLIP = "arithmetic slip"
     MISREAD = "misread quantity"
@@ -45,7 +45,7 @@ _UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10
 
 
 def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str]]:
-    """The wrong calculations that a formula invites by its form, each with the kind of its error."""
+    """The wrong calculations that a formula invites by its form, each with its kind of error."""
     tree = formula.tree
     if isinstance(tree, ast.BinOp) and formula.names:
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
@@ -60,7 +60,7 @@ def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str
 
 
 def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """One of the signs between terms turned."""
+    """One of the signs between terms reversed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             turned = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
@@ -68,14 +68,14 @@ def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
 
 
 def _dropped_terms(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """One operand of an operation left out."""
+    """One operand of an operation dropped."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             yield ErrorKind.DROPPED, ast.unparse(_replaced(tree, node, node.left))
 
 
 def _unit_errors(tree: ast.expr) -> Iterator[tuple[ErrorKind, str]]:
-    """A factor between units confused with another."""
+    """A conversion factor replaced by another."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             right = node.right
@@ -99,9 +99,10 @@ def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
 
 
 def slip(right: Number, factors: Sequence[Number], rng: random.Random) -> Number:
-    """A wrong result near `right`; `factors` are those of a product, whose multiple it may stay.
+    """A wrong result near `right`; `factors` are those of a product, of which the wrong result may remain a
+    multiple.
 
-    Most slips keep the last digit or the divisibility, so that no rule of thumb finds them.
+    Most slips keep the last digit or the divisibility, so that no rule of thumb detects them.
     """
     size: Number = right if right >= 0 else -right
     if right.denominator != 1:
@@ -124,7 +125,7 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """A number taken for `value`: its digits swapped, another quantity of the problem, or near it."""
+    """A number mistaken for `value`: its digits swapped, another quantity of the problem, or a number near it."""
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]

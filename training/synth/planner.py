@@ -1,4 +1,4 @@
-"""Planning a story's solution: its calculations told in steps, with the checks and redundant steps it offers."""
+"""Planning a story's solution: its calculations as steps, with the checks and redundant steps it offers."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class _StoryWriter:
 
     @property
     def offset(self) -> int:
-        """The number of steps before that of the first group."""
+        """The number of steps before the first group's."""
         return int(self.outlined) + int(self.reading is not None)
 
     @property
@@ -80,7 +80,7 @@ class _StoryWriter:
             yield self._answer()
 
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
-        """One step; both versions draw from the same place in their lists of templates."""
+        """One step; both versions draw from the same position in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
         calculation = group.last(self.right).calculation
         # A mistake that leaves nothing to calculate shows a result alone, so right steps there often do.
@@ -102,7 +102,7 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """How often a mistake's own reason tells it: less often where no problem makes it right."""
+        """The rate at which a mistake is told by its own reason, lower if no problem makes that reason right."""
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
@@ -174,7 +174,7 @@ class _StoryWriter:
         return self.style.math(self.style.number(value))
 
     def redo(self, step: int) -> str:
-        """The right equations of the groups from the focus to `step`."""
+        """The correct equations of the groups from the focus to `step`."""
         error = self.problem.error
         shown = self.groups[self.first : max(step - self.offset + 1, 0)]
         answer = self.style.math(
@@ -192,7 +192,8 @@ class _StoryWriter:
         return f"{text} for {self._what(shown[-1])}."
 
     def redundant(self) -> Iterator[RedundantStep]:
-        """Restating the question, a quantity or a result, going there and back, computing what nobody needs."""
+        """Redundant steps: restating the question, a quantity or a result, going there and back, computing
+        something unneeded."""
         yield self._question()
         yield from self._repetition()
         yield from self._aside()
@@ -237,7 +238,7 @@ class _StoryWriter:
         return RedundantStep(step, "detour", text)
 
     def _aside(self) -> Iterator[RedundantStep]:
-        """A sum or a double that lies on no way to the answer."""
+        """A sum or a double that does not lead to the answer."""
         values = sorted(int(value) for value in self.problem.quantities.values())
         a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
         results = {f"{a} + {signed(b)} = {a + b}": a + b, f"2 * {abs(a)} = {2 * abs(a)}": 2 * abs(a)}
@@ -258,7 +259,7 @@ def _stated(chain: Chain, key: str) -> StatedValues:
 
 
 def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
-    """Draw a plan of `story`, with its error if `wrong`; `larger`: on numbers beyond those of training."""
+    """Draw a plan of `story`, with its error if `wrong`; with `larger`, on numbers beyond those of training."""
     problem = draw_problem(story, rng, larger)
     style = Style.draw(rng, story.decimals)
     stated = problem.faulty if wrong else problem.right

@@ -56,11 +56,11 @@ class QuadraticWording(Model):
 
 
 _CheckParts = tuple[str, int, str, bool, bool]
-"""Kind, target, text, whether it passes, and whether it would settle the focus."""
+"""Kind, target, text, True if it passes, and True if it would settle the focus."""
 
 
 def polynomial(b: int, c: int) -> str:
-    """x^2 + bx + c with its signs put right."""
+    """x^2 + bx + c with its signs written properly."""
     middle = "" if b == 0 else f" {'+' if b > 0 else '-'} {'' if abs(b) == 1 else abs(b)}x"
     return f"x^2{middle} {'+' if c > 0 else '-'} {abs(c)}"
 
@@ -71,7 +71,8 @@ def _factor(p: int) -> str:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The coefficients as read, the pair of numbers for the factors, the pair in the factors, and the roots."""
+    """The coefficients as read, the pair of numbers for the factors, the pair as written in the factors, and the
+    roots."""
 
     b: int
     c: int
@@ -113,7 +114,7 @@ def _same_product(c: int, used: set[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _QuadraticWriter:
-    """Everything drawn once for a plan; `ask`: the number that is asked for, where it is not the roots."""
+    """Everything drawn once for a plan; `ask`: the number asked for, if it is not the roots."""
 
     style: Style
     right: _Solution
@@ -132,7 +133,7 @@ class _QuadraticWriter:
         return self.right if corrected else self.stated
 
     def steps(self) -> list[SolutionStep]:
-        """What is needed, the pair, the factors, the roots, the answer."""
+        """The five steps: the goal, the pair, the factors, the roots, the answer."""
         values = zip(self._values(self.stated), self._values(self.right), strict=True)
         return [SolutionStep(partial(self._text, index), *pair) for index, pair in enumerate(values)]
 
@@ -156,7 +157,7 @@ class _QuadraticWriter:
         )
 
     def _values(self, solution: _Solution) -> list[StatedValues]:
-        """What each of the five steps says of the quantities in `_RELATIONS`."""
+        """The values that each of the five steps states of the quantities in `_RELATIONS`."""
         (p, q), (u, v), (r, s) = solution.pair, solution.factors, solution.roots
         of_roots = {"root_product": str(r * s), "root_sum": str(r + s)}
         return [
@@ -173,7 +174,7 @@ class _QuadraticWriter:
         return f"{solution.roots[0]}, {solution.roots[1]}"
 
     def redo(self, step: int) -> str:
-        """The right steps from the focus to `step`, in brief."""
+        """The correct steps from the focus to `step`, in brief."""
         p, q = self.right.pair
         parts = [
             f"the product is {self.right.c} and the sum {self.right.b}",
@@ -186,7 +187,7 @@ class _QuadraticWriter:
         return "So " + ", and ".join(shown[-2:]) + "."
 
     def checks(self) -> Iterator[Check]:
-        """Every check; one whose outcome the error leaves unchanged settles nothing."""
+        """Every check; one whose outcome the error does not change settles nothing."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
             yield Check(kind, target, partial(str, text), passes, settles and passes != wrong)

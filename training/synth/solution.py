@@ -1,7 +1,6 @@
-"""A planned solution: everything that a trace may say, and the trace that is assembled from it.
+"""A planned solution: everything that a trace may say, and the trace assembled from it.
 
-Texts are functions, as a trace shows only a part of what its plan offers. Whatever they need is drawn when the plan
-is made.
+Texts are functions, since a trace shows only part of its plan. Their random choices are made with the plan.
 """
 
 import random
@@ -19,15 +18,15 @@ CHECK_AT_ONCE_RATE = 0.25
 REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
 
 StatedValues = Mapping[str, str]
-"""What a step says of the quantities of the problem: values, exact, by key."""
+"""The values, exact, by key, that a step states of the problem's quantities."""
 
 Wording = Callable[[bool], str]
-"""The text of a step; true: as it stands where the solution has been corrected, so without the error."""
+"""The text of a step; the argument is True for the corrected version, without the error."""
 
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """A step of the solution, with the values it states: with the error, where there is one, and corrected."""
+    """A step of the solution with the values it states: with the error, if there is one, and corrected."""
 
     text: Wording
     values: StatedValues = field(default_factory=dict)
@@ -36,7 +35,8 @@ class SolutionStep:
 
 @dataclass(frozen=True)
 class Check:
-    """A truthful test of solution step `target`. `settles`: its outcome tells whether the focus is wrong."""
+    """A truthful test of solution step `target`. `settles` is True if its outcome tells whether the focus is
+    wrong."""
 
     kind: str
     target: int
@@ -49,7 +49,7 @@ class Check:
 class RedundantStep:
     """A valid but redundant step that may stand anywhere after solution step `after` (-1: from the start).
 
-    `kind`: restating (a quantity, the question, a result), detour (there and back), aside (what nobody needs).
+    `kind`: restating (a quantity, the question, a result), detour (there and back), aside (something unneeded).
     """
 
     after: int
@@ -61,10 +61,10 @@ class RedundantStep:
 class SolutionPlan:
     """One solution of one problem.
 
-    `focus` is the step that holds the error or, in a right solution, would have held it: checks, places and
-    wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j rightly.
-    `quantities` are those of the problem and `relations` what follows from them, as formulas in the order
-    of their use: with the steps' values they say which step is wrong.
+    `focus` is the step that holds the error or, in a correct solution, would have held it: checks, places and
+    wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j correctly. `quantities`
+    are those of the problem, and `relations` are the formulas that follow from them, in order of use: with the
+    steps' values they show which step is wrong.
     """
 
     problem: str
@@ -99,7 +99,8 @@ class _TraceDraft:
     def add(
         self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
     ) -> None:
-        """Append a step; after the error it is unlabelled unless its label `stays`, or consequences have theirs."""
+        """Append a step. After the error it is unlabelled unless its label `stays`, or consequences are
+        labelled."""
         self.steps.append(capital(text))
         self.labels.append(label if stays or self.consequences or not self.after_error else None)
         self.roles.append(role)
@@ -117,7 +118,8 @@ class _TraceDraft:
             self.add(step.text(self.redone), "neu", step.kind)
 
     def add_check(self, check: Check, after: int, redo: str, start: str) -> None:
-        """A check after a solution step; one that settles the focus is the evidence, and a redo may follow."""
+        """Append a check after a solution step; one that settles the focus is the evidence, and a redo may
+        follow."""
         if self.evidence and redo != "none" and not check.settles:
             return  # it speaks of numbers that a redo has replaced
         text = start + (capital(check.text()) if start.endswith(". ") else check.text())
@@ -137,10 +139,10 @@ class _TraceDraft:
 def assemble_trace(
     plan: SolutionPlan, family: str, id: str, rng: random.Random, consequences: bool = False
 ) -> Trace:
-    """Draw what the trace shows of `plan`. No draw looks at whether the plan is wrong.
+    """Draw the part of `plan` that the trace shows. No draw depends on whether the plan is wrong.
 
-    With `consequences` the steps behind the error are labelled too, each by itself: a plan has one error, so that
-    what only carries it on is right.
+    With `consequences` the steps behind the error are labelled too, each by itself: a plan has one error, so a step
+    that only carries it on is right.
     """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
@@ -170,7 +172,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Check]]:
-    """The checks that are shown, by the solution step after which they stand."""
+    """The checks that are shown, by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -190,7 +192,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Chec
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """The redundant steps that are shown, by the solution step after which they stand."""
+    """The redundant steps that are shown, by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

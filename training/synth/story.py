@@ -69,7 +69,7 @@ WORDS = {
         "pens", "books", "mugs", "toys", "lamps", "cups", "hats", "balls", "bowls", "plates", "scarves", "candles",
     ),
 }  # fmt: skip
-"""Lists of words that stories name."""
+"""Lists of words that stories refer to by name."""
 
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.
@@ -137,8 +137,8 @@ _ConditionText = Annotated[str, AfterValidator(_condition)]
 class Quantity(Model):
     """A quantity of the problem: the values it is drawn from and what it counts ("15 `noun`").
 
-    `words` are values that the problem may give indirectly, such as 7 as "a week". A `fixed` quantity is drawn
-    from the same values where larger numbers are asked for. One with a `formula` instead of values is calculated
+    `words` are values that the problem may express indirectly, such as 7 as "a week". A `fixed` quantity is drawn
+    from the same values even if larger numbers are asked for. One with a `formula` instead of values is computed
     from the hidden quantities of its story and those that are drawn.
     """
 
@@ -156,7 +156,7 @@ class Quantity(Model):
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names that its formula uses."""
+        """The names in its formula."""
         return Formula.of(self.formula).names if self.formula else frozenset()
 
     def draw(self, rng: random.Random, larger: bool) -> int:
@@ -169,9 +169,9 @@ class Quantity(Model):
 
 
 class Counterpart(Model):
-    """Problems of the same quantities in which a mistake is the right calculation.
+    """Problems with the same quantities in which a mistake is the right calculation.
 
-    `what` names the results that are others there, by key; `conditions` come on top of the story's.
+    `what` names the results that mean something else there, by key; `conditions` are added to the story's.
     """
 
     problems: Templates
@@ -182,8 +182,8 @@ class Counterpart(Model):
 class Mistake(Model):
     """An error that a calculation invites: `formula` is computed instead.
 
-    `wording` fits the right calculation as well and tells it, too. `reason` is what only the error is told with: it
-    is false of the right calculation. So that its words do not tell, `right` has problems in which it is true.
+    `wording` fits the right calculation too and is used for both. `reason` fits only the error and is false of the
+    right calculation. To keep its words from giving the error away, `right` has problems in which it is true.
     """
 
     kind: Annotated[ErrorKind, Strict(False)]
@@ -202,8 +202,8 @@ class Mistake(Model):
 class Calculation(Model):
     """`key = formula` over the quantities and the calculations before it; `what` names the result in words.
 
-    `wording` are step templates of its own; `mistakes` the errors it invites besides those that any formula does;
-    `unit` follows the result.
+    `wording` are step templates of its own; `mistakes` are the errors it invites besides those that any formula
+    invites; `unit` follows the result.
     """
 
     key: str
@@ -219,28 +219,28 @@ class Calculation(Model):
 
     @cached_property
     def told(self) -> tuple[str, ...]:
-        """What tells it, rightly or wrongly calculated; empty where the common wording does."""
+        """The templates for it, right or wrong; empty if the common wording is used."""
         shared = [text for mistake in self.mistakes for text in mistake.wording]
         return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """Those of its own and of its mistakes."""
+        """Its own templates and those of its mistakes."""
         return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
-        """The mistakes of its own and those that its formula invites by its form."""
+        """Its own mistakes and those that its formula invites by its form."""
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
     @cached_property
     def invites_terse(self) -> bool:
-        """Whether one of its mistakes takes a number as it stands, so that there is no calculation to show."""
+        """True if one of its mistakes takes a number unchanged, so that there is no calculation to show."""
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """The calculation that `mistake` makes, as the right one, with this one as its mistake."""
+        """The calculation made by `mistake` as the right one, with this one as its mistake."""
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
             key=self.key,
@@ -252,7 +252,7 @@ class Calculation(Model):
         )
 
     def among(self, known: Collection[str]) -> Self:
-        """This calculation with those of its mistakes that use none but the `known` keys."""
+        """This calculation with those of its mistakes that use only `known` keys."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
         # Not a copy, which would have what is cached of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -260,10 +260,10 @@ class Calculation(Model):
 
 
 class Verification(Model):
-    """Calculations that lead from the answer back to what the problem says: `result` must equal `equals`.
+    """Calculations that lead from the answer back to a number in the problem: `result` must equal `equals`.
 
-    They may use the key `answer`, the quantities and their own keys, and should have an operation each. The result
-    is that of the last one unless another is named.
+    They may use the key `answer`, the quantities and their own keys, and should have one operation each. The result
+    is the last one's unless another is named.
     """
 
     steps: Annotated[dict[str, _FormulaText], Field(min_length=1)]
@@ -283,12 +283,12 @@ class Verification(Model):
 class Story(Model):
     """A template of problems. In `problems`, {n} is a number, @{p} dollars, {d_} "7 days" or "a week".
 
-    `verifications` lead from the answer back. `conditions` must be met by the right solution. `bounds` are truths
-    about any right solution, each with a text that says it of the values; an error is settled only by breaking one.
-    Results are whole unless `whole` is false, and lie between `smallest` and `largest`, of which the last is
-    raised where larger numbers are asked for. `answers` replace the general wording of the last step.
-    `outlines` announce what will be done. `hidden` quantities, such as roots, do not appear in the problem: others
-    are calculated from them. `readings`: whether a step may read a quantity off the problem.
+    `verifications` lead back from the answer. The right solution must meet `conditions`. `bounds` are true of any
+    right solution, each with a text that states it of the values; an error is settled only by violating one.
+    Results are whole unless `whole` is false, and lie between `smallest` and `largest`, which is raised if larger
+    numbers are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan.
+    `hidden` quantities, such as roots, do not appear in the problem: others are computed from them. `readings` is
+    True if a step may read a quantity off the problem.
     """
 
     problems: Templates
@@ -317,7 +317,7 @@ class Story(Model):
         return self
 
     def _formulas(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Of each formula: its key, the names it uses, and those it may use."""
+        """For each formula: its key, the names it uses, and those it may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
         for key, quantity in self.quantities.items():
             yield f"quantities.{key}", quantity.uses, [*self.hidden, *drawn]
@@ -336,7 +336,7 @@ class Story(Model):
             yield place, [verification.equals, verification.result_key], back
 
     def _templates(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Of each template: its key, the places it has, and those that are filled."""
+        """For each template: its key, its placeholders, and those that can be filled."""
         drawn = [*self.names, *self.quantities]
         calculated = [*drawn, *self.steps]
         turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
@@ -366,7 +366,8 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """What is not needed there is left out, as is what the story says of its answer, which may be false."""
+        """The story's parts in the counterpart, without those not needed there and without the story's statements
+        on its answer, which may be false."""
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
         for key, calculation in reversed(self.steps.items()):
@@ -394,7 +395,7 @@ class Story(Model):
 
     @cached_property
     def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
-        """Of each calculation: the kinds of errors that it can hold."""
+        """For each calculation, the kinds of errors that it can hold."""
         read_at = {self.first_use(key) for key in self.quantities}
         return tuple(
             tuple(
@@ -409,7 +410,7 @@ class Story(Model):
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
-        """The calculations that can be told in one step with the next, which alone uses their result."""
+        """The calculations that can share a step with the next, which alone uses their result."""
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
 
@@ -420,11 +421,11 @@ class Story(Model):
         return binary and not worded and not here.unit and uses == [after]
 
     def first_use(self, key: str) -> int | None:
-        """The number of the calculation that uses a quantity first."""
+        """The index of the calculation that uses a quantity first."""
         return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
-        """Values of the quantities and names, not yet known to give fit results."""
+        """Values of the quantities, and names, before it is known whether the results are suitable."""
         drawn = {**self.hidden, **self.quantities}
         values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():
@@ -436,7 +437,7 @@ class Story(Model):
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
     def words(self, values: Values, names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
-        """The texts that fill the places of a problem besides its numbers."""
+        """The texts for the placeholders of a problem other than its numbers."""
         filled = dict(names)
         for key, quantity in self.quantities.items():
             indirect = quantity.words.get(int(values[key]))

@@ -1,4 +1,4 @@
-"""The style of one trace: how it writes its mathematics, as plain text or as LaTeX."""
+"""The style of one trace: its notation, plain text or LaTeX."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 Number = int | Fraction
-"""An exact value; most are whole, which makes them int and quick."""
+"""An exact value; most are whole, and then an int for speed."""
 
 Values = Mapping[str, Number]
 
@@ -38,9 +38,9 @@ DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 
 @dataclass(frozen=True)
 class Style:
-    """`times` and `over` replace `*` and `/` wherever a formula is written; `over` may be `frac` in LaTeX.
+    """`times` and `over` replace `*` and `/` in written formulas; `over` may be `frac` in LaTeX.
 
-    `decimals`: values that have at most two decimals are written with them, not as fractions.
+    `decimals` is True if values with at most two decimals are written with them rather than as fractions.
     """
 
     latex: bool
@@ -56,7 +56,7 @@ class Style:
         return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]), decimals)
 
     def number(self, value: Number) -> str:
-        """A value as it stands in a formula."""
+        """A value as written in a formula."""
         if value.denominator == 1:
             return str(value.numerator)
         if self.decimals and value.denominator in DECIMALS:
@@ -120,8 +120,8 @@ class Style:
         return shown or "0"
 
     def problem(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill a problem: as `fill`; besides, `@{p}` is an amount of dollars and `{r}%` a percentage, and in LaTeX
-        a number stands in mathematics."""
+        """Fill a problem: as `fill`, and besides, `@{p}` is an amount in dollars and `{r}%` a percentage; in LaTeX
+        a number is set as mathematics."""
 
         def slot(match: re.Match[str]) -> str:
             formula, money, key, percent = match.groups()
@@ -142,19 +142,19 @@ class Style:
 
 
 def _typeset(text: str) -> str:
-    """LaTeX of what templates write as plain text: relations, roots, logarithms, long exponents and indices."""
+    """LaTeX for the plain notation of templates: relations, roots, logarithms, long exponents and indices."""
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
     return text
 
 
 def _size(value: Number) -> Number:
-    """Its absolute value."""
+    """The absolute value."""
     return value if value >= 0 else -value
 
 
 def signed(value: int) -> str:
-    """A number as it stands after an operator: negative ones in brackets."""
+    """A number as written after an operator: a negative one in brackets."""
     return f"({value})" if value < 0 else str(value)
 
 

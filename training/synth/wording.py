@@ -1,7 +1,7 @@
-"""The wording: templates in which any calculation can be told, and the words of checks.
+"""The wording: templates for any calculation, and the words of checks.
 
-Places: {eq} the equation `formula = result`, {what} and {What} the name of its result, {res} the result, {weq} and
-{wres} the same as "name = ..." in mathematics, {box} the answer.
+Placeholders: {eq} the equation `formula = result`, {what} and {What} the name of its result, {res} the result,
+{weq} and {wres} the same as "name = ..." in mathematics, {box} the answer.
 """
 
 import random
@@ -212,39 +212,40 @@ _OPENERS = (
 
 
 def terse(template: str) -> str:
-    """The template with the result alone in place of the calculation, where it can stand there."""
+    """The template with only the result in place of the calculation, if it fits there."""
     if "{res}" in template or "{wres}" in template or not _TERSE.search(template):
         return template
     return template.replace("eq}", "res}")
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """What a check with one result says of the value stated earlier; `shown`: how that one is written."""
+    """The sentence of a check, with its own result, on the value stated earlier; `shown` is the notation of that
+    value."""
     return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 
 def returns(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """What an inverse operation says: it gives back the number it started from, or it does not."""
+    """The sentence of an inverse operation: it gives back the number it started from, or does not."""
     return rng.choice(_RETURNS)[result != needed].replace("{c}", shown or str(needed))
 
 
 def leads_back(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """What is said at the end of the way from the answer back to what the problem says."""
+    """The sentence at the end of the way from the answer back to the problem."""
     return rng.choice(_BACK)[result != needed].replace("{c}", shown or str(needed))
 
 
 def meets(result: str, needed: str, rng: random.Random) -> str:
-    """What is said where two ways were calculated that must end alike, as the sides of an equation."""
+    """The sentence comparing two calculations that must agree, as the sides of an equation."""
     return rng.choice(_SIDES)[result != needed].replace("{a}", result).replace("{c}", needed)
 
 
 def breaks(rng: random.Random) -> str:
-    """What is said of a division on that way that does not come out whole."""
+    """The sentence on a division along that way that leaves a remainder."""
     return rng.choice(_BROKEN)
 
 
 def bounded(holds: bool, rng: random.Random) -> str:
-    """What is said of a bound that a result must keep."""
+    """The sentence on a bound that a result must keep."""
     return rng.choice(_BOUNDS)[not holds]
 
 
