@@ -16,7 +16,7 @@ from stepsight.app.relabel.agreement_measure import CampaignAgreement, measure_a
 from stepsight.app.relabel.campaigns import choose_html, terms
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_address import Number, PageNumber, PageQuery, read_query
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns

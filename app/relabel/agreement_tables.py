@@ -24,10 +24,9 @@ from stepsight.core.metrics.agreement import (
     kappa,
     several,
 )
-from stepsight.core.metrics.bootstrap import Weights, difference, share
-from stepsight.core.metrics.items import ONE_CLASS
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from stepsight.app.web.computations import LARGEST, Computations, Newest, Pending
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.judgments.metric_columns import read_data_version

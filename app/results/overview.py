@@ -13,9 +13,9 @@ from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.value import Value
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import breakable, table_html

@@ -20,8 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Weights, interval, share, weighted_sums, weighted_totals
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, Weights, interval, share, weighted_sums, weighted_totals
 
 NO_LABEL = "nobody has labelled anything"
 ONE_ANNOTATOR = "only one person has labelled"

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.bootstrap import Weights, chunks, weighted_sums
-from stepsight.core.metrics.items import Items
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_sums
+from stepsight.core.metrics.table import Items
 
 
 def macro_f1(items: Items) -> Value:

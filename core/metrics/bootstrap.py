@@ -1,17 +1,48 @@
-"""The bootstrap over traces: resamples as counts per trace, and the sums, shares and intervals computed from
-them."""
+"""The value of a metric with its interval, and the bootstrap over traces that intervals come from: resamples as
+counts per trace, and the sums and shares computed from them."""
 
+import math
 import mmap
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.value import Value
+
+
+@dataclass(frozen=True)
+class Value:
+    """`number` is NaN only with a `reason`; beside a number, `reason` says what the number leaves out. `low` and
+    `high` are the 95 % interval, NaN if there is none."""
+
+    number: float
+    reason: str = ""
+    low: float = math.nan
+    high: float = math.nan
+
+    @classmethod
+    def none(cls, reason: str) -> "Value":
+        return cls(math.nan, reason)
+
+    @property
+    def exists(self) -> bool:
+        return not math.isnan(self.number)
+
+    def within(self, low: float, high: float) -> "Value":
+        """The same value with its interval."""
+        return Value(self.number, self.reason, low, high)
+
+    def as_json(self) -> dict[str, float | str | None]:
+        """`value`, `low` and `high` as fractions, null for NaN, and the reason if there is one."""
+        shown = {"value": self.number, "low": self.low, "high": self.high}
+        numbers: dict[str, float | str | None] = {k: None if math.isnan(v) else v for k, v in shown.items()}
+        return numbers | ({"reason": self.reason} if self.reason else {})
+
 
 DRAWS = 1000
 # The arrays of a chunk of resamples stay within this many numbers.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.arrays import Floats64, Ints
-from stepsight.core.metrics.items import NO_ITEMS, NO_SCORES, Items
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
 

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.bootstrap import Weights, weighted_sums
-from stepsight.core.metrics.items import ONE_CLASS
-from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.table import ONE_CLASS, SILENT, StepTable
 from stepsight.core.scores import Outputs
 
 

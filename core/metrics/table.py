@@ -1,5 +1,5 @@
 """The step table: gold and scores of many traces as columns, a row per step, from which every metric is
-computed."""
+computed; and the items, steps or solutions, of a metric of two classes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -195,3 +195,41 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
     columns = np.column_stack([redundancy, least.probs])
     columns[silent] = np.nan
     return columns
+
+
+NO_ITEMS = "there is nothing to measure"
+ONE_CLASS = "the gold has one class only"
+NO_SCORES = "the evaluator gives no scores to rank by"
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """`n` steps or solutions, each of shape (n,): `scores`, higher for the positive class, NaN if the evaluator
+    gives none; `gold`; `predicted`; and `trace`, the index of the item's trace.
+
+    A prediction that cannot be read is stored as the opposite of the gold (ReasonEval's protocol).
+    """
+
+    scores: Floats64
+    gold: Bools
+    predicted: Bools
+    trace: AnyInts
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    @property
+    def problem(self) -> str:
+        """The reason why metrics of the predictions are undefined, or ""."""
+        if not len(self):
+            return NO_ITEMS
+        return ONE_CLASS if self.gold.all() or not self.gold.any() else ""
+
+    @property
+    def ranking_problem(self) -> str:
+        """The reason why metrics of the scores are undefined, or ""."""
+        return self.problem or (NO_SCORES if np.isnan(self.scores).any() else "")
+
+    def where(self, chosen: Bools) -> "Items":
+        """The chosen items."""
+        return Items(self.scores[chosen], self.gold[chosen], self.predicted[chosen], self.trace[chosen])

@@ -7,10 +7,8 @@ import numpy as np
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, auc_draws, f1
-from stepsight.core.metrics.bootstrap import Weights, weighted_sums
-from stepsight.core.metrics.items import NO_ITEMS, ONE_CLASS, Items
-from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
 
 _CLASSES = [int(label) for label in Label]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Calibration, Threshold, find_calibration, save_calibration

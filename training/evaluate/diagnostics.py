@@ -14,11 +14,9 @@ from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, auc_draws, f1, precision, recall
-from stepsight.core.metrics.bootstrap import Weights, difference, interval, weighted_sums
-from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, interval, weighted_sums
 from stepsight.core.metrics.reasoneval import Errors, Level
-from stepsight.core.metrics.table import SILENT, StepTable, Third, by_change, by_third, retroactive
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.evaluate.metrics import Measurement, Subject

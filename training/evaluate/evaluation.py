@@ -15,12 +15,10 @@ from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
-from stepsight.core.metrics.bootstrap import DRAWS, Weights, difference, resamples
-from stepsight.core.metrics.prmscore import CATEGORIES
+from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
 from stepsight.core.metrics.published import Published, published
-from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level
 from stepsight.core.metrics.table import StepTable
-from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Calibration, count_shared, find_calibration

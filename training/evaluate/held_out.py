@@ -23,9 +23,8 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.metrics.table import build_table
+from stepsight.core.metrics.table import Items, build_table
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
-from stepsight.core.metrics.bootstrap import Weights, interval
+from stepsight.core.metrics.bootstrap import Value, Weights, interval
 from stepsight.core.metrics.calibration import brier, expected_calibration_error
 from stepsight.core.metrics.first_error import (
     FirstErrors,
@@ -21,11 +21,8 @@ from stepsight.core.metrics.first_error import (
     process_bench_f1,
 )
 from stepsight.core.metrics.first_error import process_bench_f1_draws as process_bench_draws
-from stepsight.core.metrics.items import Items
-from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
-from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.metrics.table import StepTable
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
+from stepsight.core.metrics.table import Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 
 Draws = NDArray[np.float64]

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import DRAWS, Weights, resamples
+from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, resamples
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import StepTable
-from stepsight.core.metrics.value import Value
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.metric_columns import read_gold, read_table

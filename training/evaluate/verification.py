@@ -9,10 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.bootstrap import interval, resamples
+from stepsight.core.metrics.bootstrap import Value, interval, resamples
 from stepsight.core.metrics.first_error import first_errors, process_bench_f1, process_bench_f1_draws
 from stepsight.core.metrics.table import StepTable, build_table
-from stepsight.core.metrics.value import Value
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
-from stepsight.core.metrics.value import Value
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row

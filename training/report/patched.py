@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import difference
+from stepsight.core.metrics.bootstrap import Value, difference
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.value import Value
 from stepsight.training.evaluate.evaluation import Evaluation, Row
 from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered, slug
 from stepsight.training.report.tables import Cell, CellKind, Column, Table

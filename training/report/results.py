@@ -7,12 +7,12 @@ from dataclasses import replace
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
-from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Outputs
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import (

@@ -10,7 +10,7 @@ import json
 from stepsight.app.commands.options import add_db
 from stepsight.app.relabel.agreement_measure import CampaignAgreement, measure_agreement
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.results.ratings import CampaignRatings

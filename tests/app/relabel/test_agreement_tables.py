@@ -10,8 +10,7 @@ from stepsight.app.relabel.agreement_tables import (
     step_table,
 )
 from stepsight.core.metrics.agreement import NO_LABEL, ONE_ANNOTATOR
-from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, resamples
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

@@ -5,8 +5,7 @@ import pytest
 from stepsight.app.relabel.agreement import figures, matrix, verdict
 from stepsight.app.relabel.agreement_tables import overall_table, pair_table
 from stepsight.core.metrics.agreement import ONE_ANNOTATOR
-from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, resamples
 from tests.app.relabel.rated import rated
 
 DRAWS = resamples(2, 50)

@@ -4,7 +4,7 @@ import pytest
 from stepsight.app.relabel.agreement_tables import MAJORITY, annotator_table, gold_table, pair_table
 from stepsight.core.metrics.agreement import ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.items import ONE_CLASS
+from stepsight.core.metrics.table import ONE_CLASS
 from tests.app.relabel.rated import cells, rated
 
 DRAWS = resamples(2, 50)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.binary import auc, macro_f1, precision, recall, roc
-from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.table import Items
 
 
 def items(scores, golds, predicted=None):

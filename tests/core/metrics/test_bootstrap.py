@@ -1,6 +1,8 @@
 """Figures must have the value that scikit-learn gives, and every resample that on the items repeated as drawn."""
 
 import errno
+import json
+import math
 import os
 
 import numpy as np
@@ -9,10 +11,9 @@ from sklearn.metrics import brier_score_loss, f1_score, precision_score, recall_
 
 from stepsight.core.metrics import binary, bootstrap
 from stepsight.core.metrics.binary import auc_draws, macro_f1_draws
-from stepsight.core.metrics.bootstrap import interval, resamples
+from stepsight.core.metrics.bootstrap import Value, interval, resamples
 from stepsight.core.metrics.calibration import brier
-from stepsight.core.metrics.items import Items
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.table import Items
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,16 @@ def test_a_resample_of_one_class_has_no_macro_f1_though_it_is_judged_wrongly():
     items = Items(np.array([0.2, 0.8]), np.array([True, False]), np.array([False, True]), np.arange(2))
     weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
     np.testing.assert_array_equal(macro_f1_draws(items, weights), [0, np.nan, np.nan])
+
+
+def test_no_value_is_null_with_its_reason():
+    assert Value.none("one class").as_json() == {"value": None, "low": None, "high": None, "reason": "one class"}
+    assert not Value.none("one class").exists
+
+
+def test_a_value_with_its_interval():
+    value = Value(0.5).within(0.25, 0.75)
+    assert json.loads(json.dumps(value.as_json())) == {"value": 0.5, "low": 0.25, "high": 0.75}
+    assert value.exists
+    assert math.isnan(Value(0.0).low)
+    assert Value(0.0).exists

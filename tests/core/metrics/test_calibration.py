@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.calibration import brier, expected_calibration_error, reliability
-from stepsight.core.metrics.items import Items
+from stepsight.core.metrics.table import Items
 
 
 def items(scores, golds):

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.binary import mcnemar
-from stepsight.core.metrics.bootstrap import difference
-from stepsight.core.metrics.items import Items
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value, difference
+from stepsight.core.metrics.table import Items
 
 
 def items(golds, predicted):

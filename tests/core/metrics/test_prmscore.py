@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.binary import macro_f1
-from stepsight.core.metrics.prmscore import CATEGORIES, prm_items
+from stepsight.core.metrics.reasoneval import CATEGORIES, prm_items
 from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.scores import Outputs, StepScores
 from tests.core.metrics.tables import table, trace

@@ -7,8 +7,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.binary import macro_f1
-from stepsight.core.metrics.items import Items
 from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.calibrations import Threshold, find_calibration

@@ -11,9 +11,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import ALL, BASELINES
 from stepsight.core.metrics.binary import McNemar
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import build_table
-from stepsight.core.metrics.value import Value
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.report.html import Part, Section, content_html, page_html, plots_html, table_html
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import CellKind, Column, Table

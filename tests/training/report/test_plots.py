@@ -5,9 +5,9 @@ import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import BASELINES
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Third
-from stepsight.core.metrics.value import Value
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change
 from stepsight.training.report.plots import (
     change_plot,

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
-from stepsight.core.metrics.value import Value
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.report.tables import (
     CellKind,
     Column,

@@ -6,8 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepsight.core.metrics.bootstrap import DRAWS, resamples
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
 from stepsight.training.experiments.finetuning.results import Printed, Result
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, show

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.experiments.grid.results import GridResults, Key
 
 MASKS = {"bidirectional": "Bidir", "causal": "Causal"}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
 from stepsight.training.experiments.grid.plots import (
     cell_plot,

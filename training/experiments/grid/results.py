@@ -10,9 +10,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.table import StepTable, Third, by_third
 from stepsight.core.metrics.ternary import Classified, accuracy, classify, macro_auc, macro_f1
-from stepsight.core.metrics.value import Value
 from stepsight.training.experiments.grid.design import RunSettings
 
 RUNS, WHOLE = "results", "results.json"

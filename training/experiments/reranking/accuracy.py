@@ -7,8 +7,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.best_of_n import By, Method, best_of, pass_at, sizes_up_to, voted
-from stepsight.core.metrics.bootstrap import DRAWS, interval, resamples, weighted_totals
-from stepsight.core.metrics.value import Value
+from stepsight.core.metrics.bootstrap import DRAWS, Value, interval, resamples, weighted_totals
 from stepsight.training.experiments.reranking.choices import Ranked
 
 _NO_ANSWERS = "no candidate has an answer"

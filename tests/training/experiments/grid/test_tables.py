@@ -1,7 +1,7 @@
 import pytest
 
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import reference_tables
-from stepsight.core.metrics.value import Value
 from stepsight.core.places import asset
 from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
