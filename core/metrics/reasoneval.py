@@ -149,8 +149,8 @@ def prm_items(
     classes: tuple[str, ...] = (),
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Items:
-    """Steps as items, positive if free of error; `macro_f1` of them is the PRMScore (Song et al., 2025): half the F1
-    of correct steps plus half that of wrong ones, pooled over steps.
+    """Steps as items, positive if free of error; `macro_f1` of them is the PRMScore (Song et al., 2025): half the
+    F1 of correct steps plus half that of wrong ones, pooled over steps.
 
     Every step counts, also after the first error. In the classes of simplicity the error is redundancy: neu, which
     shows as `s_red`, or, as in the official script, as validity if the evaluator gives nothing else. Two figures
