@@ -1,4 +1,4 @@
-"""The kinds of file that can be imported, one module each. A new kind is a module and a line in `_MODULES`."""
+"""The kinds of files that can be imported, one module each. A new kind is a module and a line in `_MODULES`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -61,11 +61,12 @@ class OtherKindError(UserError):
 def read_traces(
     kind: Kind, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
 ) -> Iterator[tuple[str, Trace]]:
-    """Yield (where, trace) of each row of the file called `name`, holding one row at a time.
+    """Yield (where, trace) for each row of the file called `name`, holding one row at a time.
 
     `where` is such as `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
-    bad row, saying which kind it looks like where that is another one. Given `on_bad`, tells it of bad rows and
-    goes on, and raises where nothing more can be read, or where the first rows are all of one other kind.
+    bad row, naming the kind that it looks like if that is another one. With `on_bad`, bad rows are reported to it
+    and skipped; an error is then raised only if the rest of the file cannot be read, or the first rows are all of
+    one other kind.
     """
     rows = kind.rows(lines, name, on_bad)
     if on_bad is not None:
@@ -91,7 +92,7 @@ def _check_kind(kind: Kind, first: Sequence[tuple[str, Row]], name: str) -> None
 
 
 def _likely(kind: Kind, row: Row, where: str) -> str | None:
-    """The other kind that a row looks like, None for one of this kind and for any other fault."""
+    """The other kind that a row looks like, None for one of this kind or with any other fault."""
     try:
         parse_row(kind, row, where)
     except OtherKindError as error:
@@ -102,7 +103,7 @@ def _likely(kind: Kind, row: Row, where: str) -> str | None:
 
 
 def parse_row(kind: Kind, row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError`, which is an `OtherKindError` where the row looks like another kind."""
+    """A row as a trace. Raises `UserError`, or `OtherKindError` if the row looks like another kind."""
     try:
         return kind.parse(row, where)
     except UserError as error:
@@ -113,6 +114,6 @@ def parse_row(kind: Kind, row: Row, where: str) -> Trace:
 
 
 def guess_kind(row: Row) -> str | None:
-    """The kind whose fields `row` has, that with the most fields where several match, else None."""
+    """The kind whose fields `row` has, the one with the most fields if several match, else None."""
     fitting = [kind for kind in KINDS.values() if kind.fields <= row.keys()]
     return max(fitting, key=lambda kind: len(kind.fields)).name if fitting else None

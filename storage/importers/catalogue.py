@@ -1,6 +1,6 @@
-"""The public benchmarks that we know, with the scores that evaluators' authors published for them.
+"""The catalogue of public benchmarks, with the scores that evaluators' authors published for them.
 
-`assets/catalogue.json` has for each what it is, from where and under which licence; files are known by their hash.
+`assets/catalogue.json` describes each, with its source and licence; files are identified by hash.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from stepsight.storage.importers.downloads import PublicFile
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """What an evaluator said of a benchmark, as its authors published it. `size` is in bytes, where we know it."""
+    """An evaluator's scores on a benchmark, as its authors published them. `size` is in bytes, None if unknown."""
 
     evaluator: str
     file: PublicFile
@@ -26,8 +26,8 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A file of a benchmark: the `dataset` that it becomes, its `kind`, and what people want to know before they
-    fetch it. `traces` and `size`, in bytes, are None where we do not know them."""
+    """A file of a benchmark: the `dataset` that it becomes, its `kind`, and the facts to know before fetching it.
+    `traces` and `size`, in bytes, are None if unknown."""
 
     dataset: str
     kind: str
@@ -42,18 +42,18 @@ class Benchmark:
 
     @property
     def can_be_fetched(self) -> bool:
-        """Whether we know what its content has to be."""
+        """True if the hash of its content is known."""
         return self.file.digest is not None
 
     @property
     def whole_size(self) -> int:
-        """The bytes of it and of its scores, as far as known."""
+        """The size of the file and its scores in bytes, as far as known."""
         return (self.size or 0) + sum(score.size or 0 for score in self.scores)
 
 
 @cache
 def benchmarks() -> tuple[Benchmark, ...]:
-    """All of them, in the order in which they are shown."""
+    """All benchmarks in display order."""
     content = read_json(asset("catalogue.json"))
     return tuple(_benchmark(values, content["scores_root"]) for values in content["benchmarks"])
 
@@ -68,7 +68,7 @@ def find_benchmark(dataset: str) -> Benchmark:
 
 
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
-    """The benchmark whose file has that content, or whose scores of an evaluator; None where we know none."""
+    """The benchmark whose file, or whose scores of an evaluator, have that content; None if there is none."""
     return _known().get(sha256)
 
 

@@ -1,4 +1,4 @@
-"""A table of solutions under its own column names: a person says which hold problem, steps and labels."""
+"""A table of solutions with arbitrary column names: a person says which columns hold problem, steps and labels."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from stepsight.storage.importers.fields import content_id, describe, located, un
 from stepsight.storage.importers.kind import Kind, Reader, Row
 
 NAME = "columns"
-"""The kind of a dataset that came in this way."""
+"""The kind of a dataset imported in this way."""
 
 LABELS = {
     "ratings": "each step: -1, 0, 1 or neg, neu, pos",
@@ -25,7 +25,7 @@ LABELS = {
     "error-from-0": "the first wrong step, counted from 0; -1: none",
     "error-from-1": "the first wrong step, counted from 1; 0: none",
 }
-"""What a column of labels holds, in the words of the page."""
+"""The possible contents of a column of labels, as the page words them."""
 
 _RATINGS: dict[object, Label] = {-1: Label.NEG, 0: Label.NEU, 1: Label.POS} | {one.text: one for one in Label}
 _VALID: dict[object, bool] = {
@@ -49,12 +49,11 @@ _GUESSES = {
 
 @dataclass(frozen=True, config=STRICT)
 class ColumnMap(Record):
-    """Names of columns; `a.b` is the key `b` of what stands in the column `a`, or of each where that is a list, and
-    `a.0` the first of a list.
+    """Names of columns; `a.b` is the key `b` of the object in column `a`, or of each object in a list there, and
+    `a.0` the first element of a list.
 
-    `steps` holds a list, or a text that is split: at each `split`, or as `core.text.split` does where there is
-    none.
-    `labels_as` is one of `LABELS`. Without `id` a trace is known by what its row says.
+    `steps` holds a list, or a text to be split: at each `split`, or as `core.text.split` does without one.
+    `labels_as` is one of `LABELS`. Without `id`, a trace is identified by the content of its row.
     """
 
     problem: str
@@ -77,7 +76,7 @@ def columns_kind(columns: ColumnMap, rows: Reader) -> Kind:
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
-    """The columns of some rows in their order, and the keys of objects within them."""
+    """The columns of some rows in order, with the keys of objects within them."""
     names: dict[str, None] = {}
     for row in rows:
         for key, value in row.items():
@@ -89,7 +88,7 @@ def column_names(rows: Iterable[Row]) -> list[str]:
 
 
 def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
-    """The columns that their names speak for; empty where none does."""
+    """The columns suggested by their names; empty if there are none."""
     found = {field: _guess(names, words) for field, words in _GUESSES.items()}
     if found["labels"] in (found["steps"], found["problem"]):
         found["labels"] = ""
@@ -110,7 +109,7 @@ def _guess_labels(values: Sequence[object]) -> str:
 
 
 def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` where a column is missing or holds something else."""
+    """A row as a trace. Raises `UserError` if a column is missing or has other content."""
     with located(where):
         for what, name in (("problem", columns.problem), ("steps", columns.steps)):
             if not name:
@@ -129,7 +128,7 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
 
 
 def _find(row: Row, name: str) -> Any:
-    """What stands in a column; `_MISSING` where there is none."""
+    """The value in a column; `_MISSING` if there is none."""
     if name in row:
         return row[name]
     first, _, inner = name.partition(".")
@@ -137,7 +136,7 @@ def _find(row: Row, name: str) -> Any:
 
 
 def _within(value: Any, name: str) -> Any:
-    """What stands at a path in an object or a list. A list without it in any of its items has none."""
+    """The value at a path in an object or a list. For a list, it is missing if no element has it."""
     if isinstance(value, dict):
         return _find(value, name)
     if not isinstance(value, list):
@@ -256,7 +255,7 @@ def _valid(texts: tuple[str, ...], label: object, number: int) -> Step:
 
 
 def _key(label: object) -> str | int | None:
-    """A label as it is looked up: `Pos `, `1` and `1.0` are pos, 1 and 1."""
+    """A label in the form in which it is looked up: `Pos `, `1` and `1.0` become pos, 1 and 1."""
     if isinstance(label, float) and label.is_integer():
         return int(label)
     if isinstance(label, str):
@@ -266,7 +265,7 @@ def _key(label: object) -> str | int | None:
 
 
 def _list(value: object) -> list[Any] | None:
-    """A list, also one that stands in a text as JSON, as in CSV."""
+    """A list, which may be given as JSON in a text, as in CSV."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             value = parse_json(value)

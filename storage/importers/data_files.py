@@ -1,8 +1,8 @@
-"""The files of a dataset, read one after the other as one table: a file, a folder, or what a hub has.
+"""The files of a dataset, read in sequence as one table: a file, a folder, or a hub's dataset.
 
 A folder is what `datasets` saved to disk, with its Arrow files, or holds files as hubs do, such as
-`data/train-00000-of-00002.parquet`. Files that are numbered like that are one part, called `data/train` or `train`.
-Rows are counted over all files of the part, as `datasets` counts them, but from 1.
+`data/train-00000-of-00002.parquet`. Files numbered like that are one part, called `data/train` or `train`. Rows are
+counted over all files of the part, as in `datasets`, but from 1.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file by the name that messages give it."""
+    """A file, with its name in messages."""
 
     name: str
     path: Path
@@ -50,7 +50,7 @@ class DataFiles:
         self._hash = hashlib.sha256()
 
     def kind(self, columns: ColumnMap) -> Kind:
-        """The kind that reads these files by the columns that are named."""
+        """The kind that reads these files with the given columns."""
         return columns_kind(columns, self._rows)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -96,13 +96,13 @@ class DataFiles:
 
 
 def is_hub_id(text: str) -> bool:
-    """Whether it looks like the `OWNER/NAME` of a dataset on a hub, and not like a file."""
+    """True if it looks like the `OWNER/NAME` of a dataset on a hub rather than a file."""
     return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(SUFFIXES)
 
 
 def find_data(path: Path, part: str = "") -> DataFiles:
-    """The files at a path: one file, or of a folder those of one `part`. Raises `UserError` where there is none,
-    and where the folder has several parts and none is named."""
+    """The files at a path: one file, or those of one `part` of a folder. Raises `UserError` if there is none, and
+    if the folder has several parts and none is named."""
     if not path.is_dir():
         with open_input(path):
             return DataFiles(str(path), [DataFile(path.name, path)])
@@ -116,7 +116,7 @@ def find_data(path: Path, part: str = "") -> DataFiles:
 
 
 def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
-    """Of the names of a dataset's files those of one part, in order. Raises `UserError` as `find_data` does."""
+    """The names of one part among those of a dataset's files, in order. Raises `UserError` as `find_data` does."""
     parts = _parts(names)
     if not parts:
         raise UserError(f"{where}: no file of data.", f"Expected files that end in {', '.join(SUFFIXES)}.")
@@ -130,7 +130,7 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
 
 
 def _parts(names: Iterable[str]) -> dict[str, list[str]]:
-    """The files of each part, in the first of the formats that it has."""
+    """The files of each part, in the first of the formats it has."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(name)
@@ -142,7 +142,7 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _saved_part(path: Path, part: str) -> str:
-    """The folder of a part of what `datasets` saved as a dictionary."""
+    """The folder of a part in a dictionary saved by `datasets`."""
     splits = read_json(path / _DICTIONARY).get("splits")
     if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
         raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")
@@ -155,7 +155,7 @@ def _saved_part(path: Path, part: str) -> str:
 
 
 def _saved_files(path: Path) -> list[str]:
-    """The names of the Arrow files of what `datasets` saved, in order."""
+    """The names of the Arrow files saved by `datasets`, in order."""
     state: Mapping[str, Any] = read_json(path / _STATE)
     files = state.get("_data_files")
     named = files if isinstance(files, list) else []
@@ -169,7 +169,7 @@ def _saved_files(path: Path) -> list[str]:
 
 
 def _is_name(value: object) -> bool:
-    """Whether it names a file or a folder right here."""
+    """True if it names a file or folder in the current folder."""
     return isinstance(value, str) and bool(_PLAIN.fullmatch(value)) and value.strip(".") != ""
 
 

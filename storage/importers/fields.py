@@ -1,4 +1,4 @@
-"""Typed fields of a row. Each raises `UserError` saying what was found and what was expected."""
+"""Typed fields of a row. Each raises `UserError` with what was found and what was expected."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def field(row: Row, key: str) -> Any:
-    """The value of a field that must be there."""
+    """The value of a required field."""
     if key not in row:
         keys = ", ".join(map(repr, sorted(row)[:12])) or "none"
         raise UserError(f"the field {key!r} is missing (found: {keys}).", "Check the kind of the file.")
@@ -35,7 +35,7 @@ def text(row: Row, key: str) -> str:
 
 
 def identifier(row: Row, key: str) -> str:
-    """A text or a whole number, as a text."""
+    """A text or a whole number, as text."""
     value = field(row, key)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
@@ -43,15 +43,15 @@ def identifier(row: Row, key: str) -> str:
 
 
 def content_id(row: Row) -> str:
-    """An id for a row of a file that gives none: a hash of all that the row says, whatever the order of its keys.
+    """An id for a row of a file without ids: a hash of its content, whatever the order of its keys.
 
-    It stays the same when rows are added to the file or moved in it, as a line number does not.
+    Unlike a line number, it stays the same when rows are added to the file or moved in it.
     """
     return hashlib.sha256(canonical(row)).hexdigest()[:16]
 
 
 def canonical(row: Row) -> bytes:
-    """All that a row says, whatever the order of its keys."""
+    """The content of a row, independent of the order of its keys."""
     try:
         return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
     except RecursionError:
@@ -59,7 +59,7 @@ def canonical(row: Row) -> bytes:
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
-    """A whole number from `low` to `high`; true and 2.0 are none. `expected` is how a message puts the range."""
+    """An integer from `low` to `high`; true and 2.0 do not count. `expected` words the range in messages."""
     if type(value) is not int or not low <= value <= high:
         raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
     return value
@@ -79,9 +79,9 @@ def texts(row: Row, key: str) -> list[str]:
 
 
 def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
-    """Steps of a solution of which only the first error is known, as its 0-based index (None: there is none).
+    """The steps of a solution of which only the first error is known, as a 0-based index (None: there is none).
 
-    Those before it are valid without a label, it is neg, and those after it are unlabelled.
+    Steps before it are valid without a label, it is neg, and steps after it are unlabelled.
     """
     return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
 
@@ -106,12 +106,12 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
-    """What the trace keeps as its `meta`: every field that is not one of `used`."""
+    """The `meta` of the trace: every field that is not one of `used`."""
     return {key: value for key, value in row.items() if key not in used}
 
 
 def describe(value: object) -> str:
-    """A found value, short enough for a message, in the words of JSON."""
+    """A found value in JSON's terms, shortened for a message."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):

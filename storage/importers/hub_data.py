@@ -1,4 +1,4 @@
-"""A dataset of a hub, by `OWNER/NAME` and a revision: fetched by the hub's own client into its cache, at one
+"""A hub's dataset, given by `OWNER/NAME` and a revision, fetched by the hub's own client into its cache at one
 commit."""
 
 from pathlib import Path
@@ -17,9 +17,9 @@ _RESERVE = 200_000_000
 
 
 def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
-    """The files of one part of a hub's dataset, called `OWNER/NAME@COMMIT` in the store. What is in the cache is
-    not fetched again. Raises `UserError` where the hub has no such dataset, revision or part, does not give it to
-    us or cannot be reached, and where the disk has no room for it."""
+    """The files of one part of a hub's dataset, called `OWNER/NAME@COMMIT` in the store. Files in the cache are not
+    fetched again. Raises `UserError` if the hub lacks the dataset, revision or part, refuses access or cannot be
+    reached, and if the disk is full."""
     with explained(repo, revision or NEWEST, _REPOSITORY):
         info = HfApi().dataset_info(repo, revision=revision or NEWEST, files_metadata=True, timeout=SECONDS)
         sizes = {one.rfilename: one.size or 0 for one in info.siblings or []}

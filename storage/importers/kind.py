@@ -1,4 +1,4 @@
-"""A kind of file: how its rows are read, and how one becomes a trace."""
+"""A kind of file: reading its rows, and turning a row into a trace."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -15,13 +15,13 @@ from stepsight.storage.importers.downloads import PublicFile
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
 OnBad = Callable[[str, UserError, bytes], None]
-"""Called with the place of a bad row, what is wrong with it and its content; the reading then goes on."""
+"""Called with the place of a bad row, its error and its content; reading then continues."""
 
 
 def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) of each line of a JSON Lines file, `where` being such as `file.jsonl line 3`.
+    """(where, row) for each line of a JSON Lines file, `where` being such as `file.jsonl line 3`.
 
-    Raises `UserError` at a line that is no JSON object, or tells `on_bad` of it.
+    Raises `UserError` at a line that is not a JSON object, or reports it to `on_bad`.
     """
     for number, raw in enumerate(lines, start=1):
         try:
@@ -36,10 +36,10 @@ def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 
 
 def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) of a file that holds JSON Lines or one JSON array, told by its first character.
+    """(where, row) for a file of JSON Lines or with one JSON array, distinguished by its first character.
 
-    `where` is such as `file.json row 3` in an array. One row is held at a time, but an array whose rows stand on
-    one line is read as that line.
+    `where` is such as `file.json row 3` in an array. One row is held at a time, but an array on a single line is
+    read as that line.
     """
     source = iter(lines)
     head = []
@@ -54,10 +54,10 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
 
 
 def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) of each object of a JSON array.
+    """(where, row) for each object of a JSON array.
 
-    Raises `UserError` with the line or row on invalid UTF-8 and invalid or truncated JSON, after which nothing can
-    be read, and at what is no object, or tells `on_bad` of it.
+    Raises `UserError` with the line or row on invalid UTF-8 and on invalid or truncated JSON, after which nothing
+    can be read. It also does so at an element that is not an object, unless that can be reported to `on_bad`.
     """
     for where, value in _values(lines, name):
         if isinstance(value, dict):
@@ -121,7 +121,7 @@ def _decode(raw: bytes, line: int, name: str) -> str:
 
 
 def _punctuation(sign: str, wanted: str, where: str) -> str:
-    """What comes after a bracket or comma of the array: `row`, `end`, or UserError where `sign` is not wanted."""
+    """What follows a bracket or comma of the array: `row` or `end`. Raises `UserError` if `sign` is not allowed."""
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
         raise UserError(f"{where}: {sign!r} found, expected {expected}.", "Write one JSON array of objects.")
@@ -129,7 +129,7 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
 
 
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
-    """The value at `offset` and the offset after it, None where more lines are needed."""
+    """The value at `offset` and the offset after it, None if more lines are needed."""
     try:
         value, end = decoder.raw_decode(buffer, offset)
         check_depth(value)
@@ -153,7 +153,7 @@ def _skip(buffer: str, offset: int) -> int:
 
 
 class Reader(Protocol):
-    """How the rows of a kind are read, as `json_rows` does."""
+    """A function that reads the rows of a kind, as `json_rows` does."""
 
     def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
 
@@ -162,9 +162,9 @@ class Reader(Protocol):
 class Kind:
     """A kind of file.
 
-    `fields` tell its rows from those of other kinds. `parse(row, where)` raises `UserError` that starts with
-    `where`. `dataset` is the name a dataset gets where the user gives none; None means that of the file. `files`
-    are those that it is published as, as far as we know their address.
+    `fields` distinguish its rows from those of other kinds. `parse(row, where)` raises `UserError` that starts with
+    `where`. `dataset` is the default name of a dataset; None stands for the name of the file. `files` are the
+    published files with known addresses.
     """
 
     name: str
@@ -176,9 +176,9 @@ class Kind:
     files: tuple[PublicFile, ...] = ()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
-        """The published file of that name, the only one where none is given; `sha256` takes the place of its own.
+        """The published file of that name, by default the only one; `sha256` overrides its own.
 
-        Raises `UserError` naming those there are.
+        Raises `UserError` naming the files there are.
         """
         if not self.files:
             raise UserError(

@@ -21,7 +21,7 @@ _FIRST = "Step 1:"
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing fields and where `label` does not follow `input`."""
+    """A row as a trace. Raises `UserError` on missing fields and if `label` does not correspond to `input`."""
     with located(where):
         parts = text(row, "input").split(_TAG)
         signs = _signs(parts, text(row, "label"))
@@ -38,7 +38,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _signs(parts: list[str], label: str) -> list[str]:
-    """The sign that stands in `label` for each tag between the parts of the input."""
+    """The sign in `label` for each tag between the parts of the input."""
     signs, at = [], 0
     for number, part in enumerate(parts[:-1], start=1):
         at += len(part)

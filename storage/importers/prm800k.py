@@ -34,7 +34,7 @@ from stepsight.storage.importers.fields import content_id, describe, field, list
 from stepsight.storage.importers.kind import Kind, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
-"""Traces and labelled steps of phase 2 that the paper trains on and tests on."""
+"""Traces and labelled steps of phase 2 in the paper's training and test sets."""
 
 _NOTHING: tuple[list[Any] | None, ...] = ([], None)
 _GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_completion": None} for none in _NOTHING)
@@ -57,8 +57,8 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
-    """How many traces and labelled steps were read, beside the paper's (its appendix "Data and Reproducibility"),
-    which does not say which records of the files those are."""
+    """The number of traces and labelled steps that were read, compared with the paper's (its appendix "Data and
+    Reproducibility"), which does not say which records of the files those are."""
     counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
 
@@ -84,7 +84,7 @@ def _step(item: object, number: int) -> Step:
 
 
 def _picked(step: Row, what: str) -> Row:
-    """The completion that the trace goes on with."""
+    """The completion with which the trace continues."""
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:

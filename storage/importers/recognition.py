@@ -1,5 +1,4 @@
-"""What a file is, told by its content: traces of a kind that we know, scores, or a table whose columns somebody has
-to name."""
+"""The content of a file: traces of a known kind, scores, or a table whose columns somebody has to name."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ from stepsight.storage.importers.kind import Kind, Reader, Row, json_rows
 from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 
 BEGINNING = 4096
-"""Bytes that the container of a file is told by."""
+"""The number of bytes by which a file's container is recognised."""
 
 # Rows that a file is told by.
 _FIRST = 20
@@ -47,9 +46,9 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a file is. `kind` reads it where it `holds` traces; `names` are its columns, and `columns` a guess at
-    what they hold, for a file that is read as a table. `dataset` and `evaluator` are the names that offer
-    themselves, empty where none does; `known` where we know the file by its hash."""
+    """The content of a file. `kind` reads it if it `holds` traces; `names` are its columns, and `columns` a guess
+    at their meaning, for a file that is read as a table. `dataset` and `evaluator` are suggested names, or empty;
+    `known` is set if the file's hash is in the catalogue."""
 
     holds: Holds
     kind: str
@@ -61,7 +60,7 @@ class Finding:
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raise `UserError` where a file that begins so is none that we import."""
+    """Raises `UserError` if a file with this beginning cannot be imported."""
     for magic, what, hint in _OTHER_FILES:
         if content.startswith(magic):
             raise UserError(f"{name}: {what}.", hint)
@@ -70,7 +69,7 @@ def check_beginning(content: bytes, name: str) -> None:
 
 
 def find_reader(content: bytes) -> Reader:
-    """How the rows of a file that begins so are read."""
+    """The reader of the rows of a file with this beginning."""
     if content.startswith(PARQUET):
         return parquet_rows
     start = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -78,9 +77,9 @@ def find_reader(content: bytes) -> Reader:
 
 
 def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
-    """What the file called `name` is, by its hash where we know that, else by its first rows.
+    """The content of the file called `name`, by its hash if the catalogue has it, else by its first rows.
 
-    Raises `UserError` where it is none that we import, or its first rows cannot be read.
+    Raises `UserError` if it cannot be imported, or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
@@ -103,7 +102,7 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> Kind:
-    """The kind by that name, which reads a file that begins so. Raises `UserError` where no column is named."""
+    """The kind of that name, which reads a file with this beginning. Raises `UserError` if no column is named."""
     if finding_kind != COLUMNS:
         return find_kind(finding_kind)
     if columns is None:

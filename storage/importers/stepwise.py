@@ -1,10 +1,12 @@
-"""Stepwise supervision, as TRL and its datasets write it: a prompt, its completions and whether each is right.
+"""Stepwise supervision, as in TRL and its datasets: a prompt, its completions, and a label of right or wrong for
+each.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
 
-The labels know right and wrong only: true is valid without a label (datasets differ in whether a neutral step
-became true or false), false is neg, and null is unlabelled. The rows have no id, so one is made of their content.
+The labels distinguish only right and wrong: true is valid without a label (datasets differ in whether a neutral
+step became true or false), false is neg, and null is unlabelled. The rows have no id, so one is made of their
+content.
 """
 
 from stepsight.core.errors import UserError

@@ -1,4 +1,4 @@
-"""Rows of CSV, Parquet and Arrow, whose columns a person says the meaning of (see `columns`)."""
+"""Rows of CSV, Parquet and Arrow, whose columns a person assigns (see `columns`)."""
 
 import csv
 import io
@@ -19,11 +19,11 @@ _SEPARATORS = ",;\t"
 
 
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) of each row of a CSV file below its header; every value is a text, and a formula is one too.
+    """(where, row) for each row of a CSV file below its header; every value is a text, including a formula.
 
-    The separator is a comma, a semicolon or a tab, whichever the header has most of. Raises `UserError` at what is
-    not UTF-8 or no CSV, after which nothing can be read, and at a row that is not as long as the header, or tells
-    `on_bad` of it.
+    The separator is a comma, a semicolon or a tab, whichever occurs most in the header. Raises `UserError` on
+    invalid UTF-8 and invalid CSV, after which nothing can be read. It also does so at a row of another length than
+    the header, unless that can be reported to `on_bad`.
     """
     texts = _decoded(lines, name)
     header = next(texts, "")
@@ -53,13 +53,13 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
 
 
 def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) of each row of a Parquet file, which is held in memory as it is stored. Raises `UserError` where
-    it is none or pyarrow is missing."""
+    """(where, row) for each row of a Parquet file, which is held in memory as stored. Raises `UserError` if it is
+    not one or pyarrow is missing."""
     return table_rows(parquet_batches(io.BytesIO(b"".join(lines))), name, "Parquet")
 
 
 def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
-    """(where, row) of each row of `parquet_batches` or `arrow_batches`. Raises `UserError` as these are read."""
+    """(where, row) for each row of `parquet_batches` or `arrow_batches`. Raises `UserError` for their errors."""
     arrow, _ = load_parquet()
     number = 0
     try:
@@ -73,15 +73,15 @@ def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
 
 
 def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
-    """The rows of a Parquet file, some at a time. Raises what pyarrow does."""
+    """The rows of a Parquet file, in batches. Raises pyarrow's errors."""
     _, parquet = load_parquet()
     with parquet.ParquetFile(file) as content:
         yield from content.iter_batches(batch_size=_BATCH)
 
 
 def arrow_batches(path: Path) -> Iterator[Any]:
-    """The rows of an Arrow file, which is a stream as `datasets` writes it or has an index at its end, some at a
-    time. Raises what pyarrow does."""
+    """The rows of an Arrow file, a stream as `datasets` writes it or a file with an index at its end, in batches.
+    Raises pyarrow's errors."""
     arrow, _ = load_parquet()
     with arrow.memory_map(str(path)) as content:
         if content.read(len(_ARROW_FILE)) == _ARROW_FILE:
@@ -98,18 +98,18 @@ def arrow_batches(path: Path) -> Iterator[Any]:
 
 
 def is_arrow(beginning: bytes) -> bool:
-    """Whether a file that begins so is one of Arrow."""
+    """True if a file with this beginning is an Arrow file."""
     return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row in the values of JSON: dates and the like become texts."""
+    """A row with JSON's types: dates and the like become texts."""
     value: dict[str, Any] = json.loads(json.dumps(row, default=_text), parse_constant=_constant)
     return value
 
 
 def _constant(name: str) -> float | None:
-    """What is no number stands for nothing, as in pandas."""
+    """NaN and the infinities become null, as in pandas."""
     return None if name == "NaN" else float(name)
 
 

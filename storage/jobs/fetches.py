@@ -1,4 +1,4 @@
-"""What a job to fetch an evaluator is asked for: a model of the hub at a commit."""
+"""The request of a job that fetches an evaluator: a model of the hub at a commit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -17,8 +17,8 @@ from stepsight.storage.jobs.jobs import Job, Task, list_requests, start_request
 
 @dataclass(frozen=True, config=STRICT)
 class Fetch(Record):
-    """A model of the hub at the commit `revision`, and the commits of those that it needs by their `part_key`: the
-    same where it is taken up again days later."""
+    """A model of the hub at the commit `revision`, and the commits of those it needs by their `part_key`: the same
+    if it is resumed days later."""
 
     repo: str
     revision: str
@@ -26,7 +26,7 @@ class Fetch(Record):
 
 
 def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
-    """Start fetching what the hub was found to have, or loading what was fetched. Raises `UserError` where its name
+    """Start fetching a model found on the hub, or loading one that was fetched. Raises `UserError` if its name
     cannot be stored."""
     check_name(remote.repo, "the name of the model")
     request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
@@ -34,10 +34,10 @@ def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
 
 
 def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
-    """Those that are queued or running, the oldest first, and those that have failed since so long ago."""
+    """Fetches that are queued or running, oldest first, and recently failed ones."""
     return list_requests(store, Task.FETCH, failed_since)
 
 
 def read_fetch(request: Mapping[str, Any]) -> Fetch:
-    """What a job of the store is asked for. Raises `UserError` where that is no fetch."""
+    """The request of a stored job. Raises `UserError` if it is not a fetch."""
     return validate(Fetch, dict(request), "the request of the job")

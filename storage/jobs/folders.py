@@ -1,4 +1,4 @@
-"""Importing whatever a file or a folder holds: traces first, then the scores of evaluators on them."""
+"""Importing the content of a file or folder: traces first, then the scores of evaluators on them."""
 
 import hashlib
 from collections import Counter
@@ -20,7 +20,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Found:
-    """A file and what it is, or why it cannot be imported."""
+    """A file and its content, or the reason why it cannot be imported."""
 
     path: Path
     finding: Finding | None = None
@@ -28,10 +28,10 @@ class Found:
 
 
 def find_files(path: Path) -> list[Found]:
-    """What a file, or every file below a folder, is; traces come before scores. Of several files that would become
-    one dataset each becomes one of its own, named after the file as well.
+    """The content of a file, or of every file below a folder, traces before scores. If several files would become
+    the same dataset, each becomes its own, named after the file as well.
 
-    Raises `UserError` where there is no file that could be imported.
+    Raises `UserError` if no file can be imported.
     """
     if path.is_dir():
         paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
@@ -61,8 +61,8 @@ def look_at(path: Path) -> Found:
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
-    """Import a file as what it is; gives what came of it, in words. With `listings` bad rows are left out, and
-    listed in a file of that folder. Raises `UserError`, with nothing of it stored."""
+    """Import a file according to its content, and return the outcome in words. With `listings`, bad rows are left
+    out and listed in a file of that folder. Raises `UserError`, with nothing stored."""
     if found.error is not None:
         raise found.error
     assert found.finding is not None
@@ -74,7 +74,7 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
 
 
 def _dataset_of(store: Store, path: Path) -> str:
-    """The dataset that scores are about, by their ids and their counts."""
+    """The dataset that scores belong to, by their ids and their number."""
     names = matching_datasets(store, path)
     if len(names) == 1:
         return names[0]
@@ -85,7 +85,7 @@ def _dataset_of(store: Store, path: Path) -> str:
 
 
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
-    """Each with a dataset of its own: named after the file, or its path where files of one name are there."""
+    """Give each file a dataset of its own, named after the file, or its path if several have the same name."""
     named = [_with_name(one, one.path.stem) for one in files]
     by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
     plain, by_name = _datasets(files), _datasets(named)
@@ -107,6 +107,6 @@ def _datasets(files: list[Found]) -> Counter[str]:
 
 
 def _dataset(found: Found) -> str:
-    """The dataset that a file of traces becomes; "" for any other."""
+    """The dataset that a file of traces becomes; "" for any other file."""
     finding = found.finding
     return finding.dataset if finding and finding.holds == Holds.TRACES else ""

@@ -1,7 +1,7 @@
-"""Doing an import: files fetched or sent by a browser become traces and judgments of the store.
+"""Carrying out an import: files that were fetched, or sent by a browser, become traces and judgments of the store.
 
-Every file is stored whole or not at all, and one that is stored is not stored again; so an import that was broken
-off is simply done again.
+Every file is stored whole or not at all, and a stored one is not stored again, so an interrupted import is simply
+repeated.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ from stepsight.storage.traces.imports import BadRows, FileSource, LeftOutRows, R
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes gone through and those there are; what it raises ends the import."""
+"""Called with the number of bytes processed and their total; an exception it raises ends the import."""
 
 LEAVE_OUT = "by adding the file again with bad rows left out"
 _EVERY = 200
@@ -33,7 +33,7 @@ _EVERY = 200
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an import, in words, the dataset it was about, and how many rows were left out."""
+    """The outcome of an import in words, its dataset, and the number of rows left out."""
 
     summary: str
     dataset_id: int
@@ -41,16 +41,16 @@ class Imported:
 
 
 def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Progress) -> Imported:
-    """Do what a job is asked for. Raises `UserError` where it cannot be done."""
+    """Carry out a job's request. Raises `UserError` if that is not possible."""
     if isinstance(wanted, BenchmarkImport):
         return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
     return _import_upload(store, wanted, progress)
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
-    """Fetch a benchmark of the catalogue, and what evaluators' authors published for it, unless that is here.
+    """Fetch a benchmark of the catalogue and the scores published for it, unless they are here.
 
-    Its bad rows are left out: nobody here can mend what was published, and PRMBench has some.
+    Its bad rows are left out: a published file cannot be corrected here, and PRMBench has some.
     """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
@@ -68,7 +68,7 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
 
 
 class _Files:
-    """Fetches the files of a benchmark one after the other and tells how far all of them are."""
+    """Fetches the files of a benchmark in sequence and reports their joint progress."""
 
     def __init__(self, benchmark: Benchmark, progress: Progress, *, scores: bool) -> None:
         self._progress = progress
@@ -118,8 +118,8 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """What came of an import whose worker ended after it had stored everything. Raises `NotFoundError` where none
-    did."""
+    """The outcome of an import whose worker ended after storing everything. Raises `NotFoundError` if there is
+    none."""
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
@@ -135,7 +135,7 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
 
 
 def _check(kind: Kind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
-    """Read the whole file. Raises `UserError` at bad rows that are not to be left out."""
+    """Read the whole file. Raises `UserError` at bad rows, unless they are to be left out."""
     bad = RefusedRows(name, LEAVE_OUT)
     good = sum(1 for _ in read_traces(kind, lines, name, bad))
     if not leave_out:

@@ -1,4 +1,4 @@
-"""What an import job is asked for: a benchmark of the catalogue, or a file that a browser sent."""
+"""The request of an import job: a benchmark of the catalogue, or a file that a browser sent."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,10 +19,10 @@ from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 @dataclass(frozen=True, config=STRICT)
 class FileImport(Record):
-    """An upload, what it `holds`, and the dataset that it goes to or is about.
+    """An upload, the content that it `holds`, and the dataset that it goes to or refers to.
 
-    Traces have a `kind`, with `columns` where that is `importers.columns.NAME`, and bad rows may be left out;
-    scores have an `evaluator` and a `mode`. `sha256` is of the content that was looked at.
+    Traces have a `kind`, with `columns` if that is `importers.columns.NAME`, and bad rows may be left out; scores
+    have an `evaluator` and a `mode`. `sha256` is that of the content that was previewed.
     """
 
     upload: int
@@ -38,14 +38,14 @@ class FileImport(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class BenchmarkImport(Record):
-    """A benchmark of the catalogue, by the dataset that it becomes, with the scores published for it or without."""
+    """A benchmark of the catalogue, by the dataset that it becomes, with or without the scores published for it."""
 
     benchmark: str
     scores: bool = True
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Start the import of a file. Raises `NotFoundError` where it is not that person's."""
+    """Start the import of a file. Raises `NotFoundError` if it does not belong to that person."""
     upload = get_upload(store, wanted.upload, user_id)
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
@@ -57,13 +57,13 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
 
 
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
-    """Start fetching a benchmark. Raises `UserError` where the catalogue has none of that name."""
+    """Start fetching a benchmark. Raises `UserError` if the catalogue has none of that name."""
     benchmark = find_benchmark(wanted.benchmark)
     scores = f" with the scores of {len(benchmark.scores)} evaluators" if wanted.scores and benchmark.scores else ""
     return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(wanted))
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
-    """What a job of the store is asked for. Raises `UserError` where that is no import that we know."""
+    """The request of a stored job. Raises `UserError` if it is not a known kind of import."""
     kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
     return validate(kind, dict(request), "the request of the job")

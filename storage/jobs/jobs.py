@@ -1,8 +1,8 @@
-"""Jobs: a dataset to be judged by an evaluator, something to be imported, an evaluator to be fetched; worked off by
-a process of its own.
+"""Jobs: judging a dataset with an evaluator, importing, or fetching an evaluator, carried out by a separate
+process.
 
-A worker holds its job by a heartbeat. One whose heartbeat stopped is taken up by the next worker; the first one,
-should it come back, finds that the job is no longer its own. What was judged is in the store and is not done again.
+A worker holds its job by a heartbeat. If that stops, the next worker takes the job over, and the first one, should
+it return, finds that it has lost the job. Judgments already in the store are not made again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,7 +23,7 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import NotFoundError, Store
 
 LEASE = timedelta(seconds=30)
-"""After how long without a heartbeat a job is anybody's."""
+"""The time without a heartbeat after which a job is free."""
 
 # Who is told, of which store, that a job was queued.
 _LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
@@ -60,14 +60,14 @@ ACTIVE = (State.QUEUED, State.RUNNING)
 
 @dataclass(frozen=True)
 class Job:
-    """A job and how far it is.
+    """A job and its progress.
 
-    To judge: `evaluator` is a name for people, `spec` what leads a worker to it (a shipped name or a folder). Of
-    `total` traces `done` are judged, `began` of them before the worker took it up, and `left_out` are too long for
-    the evaluator. `reason` says why the job failed, or why the first trace was left out.
+    Judging: `evaluator` is a name for people, `spec` the shipped name or folder by which a worker finds it. Of
+    `total` traces, `done` are judged, `began` of them before the worker took the job, and `left_out` are too long
+    for the evaluator. `reason` says why the job failed, or why the first trace was left out.
 
-    To import or fetch: `subject` says what, `request` the same to the worker. `total`, `began` and `done` are
-    bytes, `left_out` rows, and `reason` also says what has come of it. `dataset` is empty as long as there is none.
+    Importing or fetching: `subject` describes it, `request` is the same for the worker. `total`, `began` and `done`
+    are bytes, `left_out` rows, and `reason` is also the outcome in words. `dataset` is empty until there is one.
     """
 
     id: int
@@ -94,14 +94,14 @@ class Job:
 
     @property
     def progress(self) -> float:
-        """The share gone through, 0 to 1; 1 for a dataset without traces."""
+        """The share done, 0 to 1; 1 for a dataset without traces."""
         if self.task != Task.JUDGE:
             return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
         return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
 
     @property
     def rate(self) -> float | None:
-        """Traces, or bytes, a second since the worker took it up; None while there is nothing to tell it by."""
+        """Traces, or bytes, per second since the worker took the job; None if that is not known yet."""
         if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
             return None
         seconds = (self.heartbeat - self.started).total_seconds()
@@ -109,14 +109,14 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it takes on at this rate, None where that cannot be told."""
+        """The estimated remaining time at this rate, None if unknown."""
         passed = self.done + (self.left_out if self.task == Task.JUDGE else 0)
         return max(0, self.total - passed) / self.rate if self.rate else None
 
 
 @contextmanager
 def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
-    """Within the block, `call` is called after a job was queued by this process, in the thread that queued it."""
+    """Within the block, `call` is called whenever this process has queued a job, in the thread that did so."""
     listeners = _LISTENERS.setdefault(store, [])
     listeners.append(call)
     try:
@@ -127,7 +127,7 @@ def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _queueing(store: Store) -> Iterator[Session]:
-    """A session that queues a job; those who listen are told once it is committed."""
+    """A session that queues a job; listeners are notified once it is committed."""
     with store.write() as session:
         yield session
     for call in tuple(_LISTENERS.get(store, ())):
@@ -135,9 +135,9 @@ def _queueing(store: Store) -> Iterator[Session]:
 
 
 def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
-    """Put a job at the end of the queue. One that is queued or running for the same thing is given instead.
+    """Queue a job. If one for the same thing is queued or running, that one is returned.
 
-    Raises `NotFoundError` where there is no such dataset, `UserError` where the name cannot be stored.
+    Raises `NotFoundError` if there is no such dataset, and `UserError` if the name cannot be stored.
     """
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
@@ -153,8 +153,8 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
-    """Put an import or a fetch, of so many bytes in all, at the end of the queue. One that is queued or running for
-    the same is given instead."""
+    """Queue an import or a fetch of this many bytes in all. If the same is queued or running, that one is
+    returned."""
     with _queueing(store) as session:
         _lock_requests(session)
         same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
@@ -168,15 +168,14 @@ def start_request(store: Store, task: Task, subject: str, request: Mapping[str, 
 
 
 def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
-    """Jobs, the newest first."""
+    """Jobs, newest first."""
     with store.read() as session:
         rows = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
         return [_job(row) for row in rows.mappings()]
 
 
 def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
-    """Imports or fetches that are queued or running, the oldest first, and those that have failed since so long
-    ago."""
+    """Imports or fetches that are queued or running, oldest first, and recently failed ones."""
     failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
     wanted = _jobs().where(JobRow.task == task.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
@@ -190,9 +189,10 @@ def get_job(store: Store, job_id: int) -> Job:
 
 
 def cancel_job(store: Store, job_id: int) -> Job:
-    """End a job that is queued or running; its worker learns of it at the next heartbeat. What is judged stays.
+    """Cancel a job that is queued or running; its worker learns of it at the next heartbeat. Existing judgments
+    stay.
 
-    Raises `NotFoundError`, and `UserError` where it has ended.
+    Raises `NotFoundError`, and `UserError` if it has ended.
     """
     with store.write() as session:
         job = _get(session, job_id)
@@ -203,9 +203,9 @@ def cancel_job(store: Store, job_id: int) -> Job:
 
 
 def resume_job(store: Store, job_id: int) -> Job:
-    """Queue a failed or cancelled job again: it goes on with what is not done.
+    """Queue a failed or cancelled job again; it continues with the remaining work.
 
-    Raises `NotFoundError`, and `UserError` where it is not failed or cancelled, or another one does the same.
+    Raises `NotFoundError`, and `UserError` if it is neither failed nor cancelled, or another job does the same.
     """
     with _queueing(store) as session:
         job = _get(session, job_id)
@@ -230,11 +230,11 @@ def take_job(
     *,
     queued_only: bool = False,
 ) -> Job | None:
-    """The oldest job of `tasks` that is queued or, unless `queued_only`, whose worker is gone, now held by
-    `worker`; None where there is none.
+    """The oldest job of `tasks` that is queued or, unless `queued_only`, has lost its worker, now held by `worker`;
+    None if there is none.
 
-    No two workers get the same one. A job over which three workers in a row have ended fails. A heartbeat of the
-    future is one of before the clock was set back: a worker that lives has written another since.
+    No two workers get the same one. A job that has ended three workers in a row fails. A heartbeat in the future
+    dates from before the clock was set back: a live worker would have written another since.
     """
 
     def oldest() -> Select[JobRow]:
@@ -269,14 +269,14 @@ def take_job(
 
 
 def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
-    """Note what there is to do, once the worker knows. False where the job is no longer the worker's."""
+    """Record the amount of work, once the worker knows it. False if the job is no longer the worker's."""
     values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
     return _change(store, job_id, worker, values)
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
-    """Go on for the evaluator of that fingerprint, which the one of that name has become since the job was started.
-    False where the job is no longer the worker's. Raises `UserError` where another one does the same."""
+    """Continue with the evaluator of that fingerprint, since the named one has changed since the job was started.
+    False if the job is no longer the worker's. Raises `UserError` if another job does the same."""
     with store.write() as session:
         job = _get(session, job_id)
         assert job.dataset_id is not None
@@ -290,12 +290,13 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
 
 
 def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> bool:
-    """Note which dataset an import belongs to. False where the job is no longer the worker's."""
+    """Record the dataset of an import. False if the job is no longer the worker's."""
     return _change(store, job_id, worker, {"dataset_id": dataset_id})
 
 
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
-    """The worker is alive, and this far. False where the job is no longer the worker's, which then has to stop."""
+    """Record that the worker is alive, and its progress. False if the job is no longer the worker's, which then has
+    to stop."""
     # Who gets on is not stuck, however often it is ended; an import begins anew each time.
     got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)
@@ -304,18 +305,18 @@ def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, re
 
 
 def release_job(store: Store, job_id: int, worker: str) -> bool:
-    """Give a job back to the queue: its worker was asked to stop."""
+    """Return a job to the queue, since its worker was asked to stop."""
     values = {"state": State.QUEUED.value, "worker": None, "heartbeat": None, "attempts": 0}
     return _change(store, job_id, worker, values)
 
 
 def finish_job(store: Store, job_id: int, worker: str, state: State, reason: str = "") -> bool:
-    """End a job as done or failed. False where it is no longer the worker's."""
+    """End a job as done or failed. False if it is no longer the worker's."""
     return _change(store, job_id, worker, {"state": state.value, "finished": now(), "reason": reason})
 
 
 def _change(store: Store, job_id: int, worker: str, values: Mapping[str, Any]) -> bool:
-    """Change a job that the worker holds; whether it does."""
+    """Change a job, if the worker holds it; True if it does."""
     held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
     with store.write() as session:
         return _changed(session, update(JobRow).where(*held).values(**values))
@@ -327,15 +328,15 @@ def _changed(session: Session, statement: Update) -> bool:
 
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
-    """Let nobody else start a job of this dataset until the transaction ends; SQLite has one writer anyway."""
+    """Keep others from starting a job of this dataset until the transaction ends; SQLite has one writer anyway."""
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
 def _lock_requests(session: Session) -> None:
-    """Let nobody else, on any server, queue an import or a fetch until the transaction ends; SQLite has one writer
-    anyway."""
+    """Keep others, on any server, from queueing an import or a fetch until the transaction ends; SQLite has one
+    writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))
 

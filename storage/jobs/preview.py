@@ -1,4 +1,4 @@
-"""What an upload would become, before anything is stored: its first traces, and the bad rows of its beginning."""
+"""A preview of an upload before anything is stored: its first traces, and the bad rows near its beginning."""
 
 import time
 from dataclasses import dataclass, replace
@@ -21,16 +21,16 @@ _SECONDS = 2.0
 
 
 class _EnoughError(Exception):
-    """The preview took its time."""
+    """Raised when the time for the preview is over."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """Of an upload, read as `finding` says: of the rows that were looked at `good` can be imported, `bad` cannot;
-    `faults` has the first bad ones with their place, and `whole` says that all rows were looked at.
+    """A preview of an upload, read as `finding` says. Of the rows looked at, `good` can be imported and `bad`
+    cannot; `faults` has the first bad ones with their place; `whole` is True if all rows were looked at.
 
-    `traces` are the first ones, and `outputs` is what the rows of a score file are. `error` says why the file
-    cannot be imported at all. `stored` names a dataset that the same file was imported as.
+    `traces` are the first ones; `outputs` is the kind of scores in a score file. `error` is the reason why the file
+    cannot be imported at all. `stored` names a dataset that was imported from the same file.
     """
 
     upload: Upload
@@ -50,8 +50,8 @@ class Preview:
 
 
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
-    """What becomes of an upload that is whole, with another `kind` or other `columns` than it offers where they are
-    given. Raises `UserError` where it is none that we import."""
+    """Preview a complete upload, with another `kind` or other `columns` than suggested if they are given. Raises
+    `UserError` if it cannot be imported."""
     source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
     finding = recognise(beginning, source, upload.name, upload.sha256)
     if finding.holds == Holds.SCORES:

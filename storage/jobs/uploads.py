@@ -1,7 +1,7 @@
 """Files that browsers send in parts, kept in the database until a job has read them.
 
-An upload is complete or can be resumed: a page that was closed, a server that was started again, or another server
-of the same database, finds what came before.
+An upload is complete or resumable: a page that was closed, a restarted server, or another server of the same
+database finds the parts that arrived before.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.importers.recognition import BEGINNING, check_beginning
 
 LARGEST = 256_000_000
-"""Bytes of a file."""
+"""The largest file, in bytes."""
 PART = 512 * 1024
-"""Bytes that a browser sends at a time."""
+"""The number of bytes that a browser sends at a time."""
 LASTS = timedelta(days=1)
-"""How long a file that nobody goes on with is kept."""
+"""The time for which an abandoned upload is kept."""
 
 # Of all files of a person together.
 _ROOM = 4 * LARGEST
@@ -39,7 +39,8 @@ _LARGEST_PART = 2 * PART
 
 @dataclass(frozen=True)
 class Upload:
-    """A file of a browser: `received` of its `size` bytes are here. `sha256` is empty until it is whole."""
+    """A file from a browser: `received` of its `size` bytes have arrived. `sha256` is empty until it is
+    complete."""
 
     id: int
     name: str
@@ -53,10 +54,10 @@ class Upload:
 
 
 def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str = "") -> Upload:
-    """A new upload, or the one with which the same person sends the same file, as far as that is known by its name,
-    its size and its last change.
+    """A new upload, or the existing one with which the same person sends the same file, as identified by name, size
+    and time of last change.
 
-    Raises `UserError` where the file is empty or too large, or no room is left.
+    Raises `UserError` if the file is empty or too large, or there is no room left.
     """
     check_name(name, "the name of the file")
     modified = modified[:40] if modified.isprintable() else ""
@@ -87,8 +88,8 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
 
 
 def _check_disk(store: Store, name: str, size: int) -> None:
-    """Raises `UserError` where a store in a file has no room for one more. Of a full disk nothing can be removed
-    either, since SQLite writes what it is about to remove."""
+    """Raises `UserError` if a store in a file has no room for another upload. Nothing can be removed from a full
+    disk either, since SQLite writes what it is about to remove."""
     if store.engine.dialect.name != "sqlite":
         return
     folder = os.path.dirname(os.path.abspath(store.name))
@@ -101,11 +102,11 @@ def _check_disk(store: Store, name: str, size: int) -> None:
 
 
 def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
-    """Add what comes at `start`. Where that is not what is missing next, nothing is added: `received` of the answer
-    says from where to go on.
+    """Add the bytes at `start`. If they are not the next missing ones, nothing is added: `received` of the answer
+    says where to continue.
 
-    Raises `NotFoundError`, and `UserError` where the part is too long or the file begins as none that we import; it
-    is then removed.
+    Raises `NotFoundError`, and `UserError` if the part is too long or the file's beginning shows that it cannot be
+    imported; it is then removed.
     """
     if len(content) > _LARGEST_PART:
         raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
@@ -128,26 +129,26 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
 
 
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
-    """The upload of that number, of that person where one is given. Raises `NotFoundError`."""
+    """The upload with that number, of that person if one is given. Raises `NotFoundError`."""
     with store.read() as session:
         return _upload(_get(session, upload_id, user_id))
 
 
 def list_uploads(store: Store, user_id: int) -> list[Upload]:
-    """A person's, the oldest first."""
+    """A person's uploads, oldest first."""
     with store.read() as session:
         rows = session.scalars(select(UploadRow).where(UploadRow.user_id == user_id).order_by(UploadRow.id))
         return [_upload(row) for row in rows]
 
 
 def keep_upload(store: Store, upload_id: int) -> None:
-    """Keep a file for a further day."""
+    """Keep a file for another day."""
     with store.write() as session:
         session.execute(update(UploadRow).where(UploadRow.id == in_range(upload_id)).values(touched=now()))
 
 
 def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
-    """Forget a file. One that is not there is none."""
+    """Remove an upload, if it exists."""
     with store.write() as session:
         session.execute(delete(UploadRow).where(*_wanted(upload_id, user_id)))
 
@@ -160,7 +161,7 @@ def read_beginning(store: Store, upload_id: int) -> bytes:
 
 
 class UploadSource:
-    """The lines of an upload that is whole, as `storage.traces.imports.Source`. Raises `UserError` where parts are
+    """The lines of a complete upload, as `storage.traces.imports.Source`. Raises `UserError` if parts are
     missing."""
 
     def __init__(self, store: Store, upload: Upload) -> None:
@@ -200,7 +201,7 @@ class UploadSource:
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:
-    """The part that begins at `start`. Raises `NotFoundError` where the file is gone."""
+    """The part that begins at `start`. Raises `NotFoundError` if the file is gone."""
     part = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == start)
     content = session.scalar(part)
     if content is None:

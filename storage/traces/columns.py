@@ -1,4 +1,4 @@
-"""Columns of a dataset's traces: what they are filtered and sorted by, as far as no evaluator comes in."""
+"""Columns of a dataset's traces for filtering and sorting, without those of evaluators."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -20,13 +20,12 @@ GROUP_KEYS = ("classification", "question_type", "family", "generator")
 
 @dataclass(frozen=True, eq=False)
 class TraceColumns:
-    """The `n` traces of a dataset in file order, each of shape (n,).
+    """The `n` traces of a dataset in file order, each column of shape (n,).
 
-    `trace_ids` of the database; `digests`, their first characters; `steps`, how many; `first_error`, 0-based,
-    `SILENT` where the gold names none; `gold`, the place in `GOLD`; `redundant`, whether it calls a
-    step so; `group`, the place in `groups` of the class
-    that the benchmark puts the trace in, `SILENT` for none; `third`, the place in `core.metrics.table.Third` of
-    that in which the first error stands, `SILENT` for none; `relabelled`, whether a person gave labels.
+    `trace_ids` of the database; `digests`, their first characters; `steps`, their number; `first_error`, 0-based,
+    `SILENT` if the gold names none; `gold`, an index into `GOLD`; `redundant`, True if the gold calls a step so;
+    `group`, the index in `groups` of the benchmark's class of the trace, `SILENT` for none; `third`, the index in
+    `core.metrics.table.Third` of the first error's, `SILENT` for none; `relabelled`, True if a person gave labels.
     """
 
     trace_ids: Ints
@@ -49,7 +48,7 @@ class TraceColumns:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def places(self, trace_ids: Ints) -> Ints:
-        """The place of each of some traces, `SILENT` where it is not of this dataset."""
+        """The index of each of some traces, `SILENT` for one that is not of this dataset."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
         at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
@@ -62,12 +61,12 @@ class TraceColumns:
 
 
 def trace_group() -> ColumnElement[str]:
-    """The class that the benchmark puts a trace in, "" for none."""
+    """The benchmark's class of a trace, "" for none."""
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
 
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """The database ids, ascending, of a dataset's traces with a submitted annotation that stands, shape (n,)."""
+    """The database ids, ascending, of a dataset's traces with a standing submitted annotation, shape (n,)."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
     statement = (
         select(ItemRow.trace_id)
@@ -80,12 +79,12 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
 
 
 def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """The columns, in which these traces are the ones to which a person gave labels."""
+    """The columns with these traces marked as labelled by people."""
     return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
-    """The columns of a dataset's traces, in memory in proportion to its traces."""
+    """The columns of a dataset's traces, in memory in proportion to their number."""
     row = TraceRow
     statement = (
         select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, row.n_redundant, trace_group())

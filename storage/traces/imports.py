@@ -1,4 +1,4 @@
-"""Importing a file of traces into the store: all of it or nothing."""
+"""Importing a file of traces into the store, all or nothing."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of the file called `name`, so that its refusal can tell how many there are, and how to
+    """Counts the bad rows of the file called `name`, so that its refusal can give their number and the way to
     `leave_out` them."""
 
     def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
@@ -50,7 +50,7 @@ class RefusedRows:
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 
     def finish(self, good: int) -> None:
-        """Raise `UserError` where there was a bad row, showing the first few; `good` rows were none."""
+        """Raises `UserError` if there was a bad row, showing the first few; `good` rows were not."""
         if not self.count:
             return
         if self.count == 1:
@@ -63,15 +63,15 @@ class RefusedRows:
         raise UserError("\n".join([head, *lines, *more]))
 
     def close(self) -> None:
-        """There is nothing to clear up."""
+        """Nothing to clean up."""
 
 
 class LeftOutRows:
-    """Remembers the bad rows of the file called `name` with the dataset, and lists them in the file `listing` where
-    one is given.
+    """Stores the bad rows of the file called `name` with the dataset, and lists them in the file `listing` if one
+    is given.
 
-    The list is JSON Lines. It appears when the import ends well and there was a bad row, and never takes the
-    place of another file.
+    The list is JSON Lines. It appears if the import succeeds and there was a bad row, and never replaces another
+    file.
     """
 
     def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
@@ -95,7 +95,7 @@ class LeftOutRows:
             self._flush()
 
     def finish(self, good: int) -> None:
-        """Put the list in its place. Raises `UserError` where another one is there, and where no row is good."""
+        """Move the list into place. Raises `UserError` if there is another file, or no row is good."""
         if not self.count:
             return
         if not good:
@@ -105,12 +105,13 @@ class LeftOutRows:
             self._listing.finish()
 
     def close(self) -> None:
-        """Remove a list that was not put in its place."""
+        """Remove a list that was not moved into place."""
         if self._listing:
             self._listing.close()
 
     def _digest(self, content: bytes) -> str:
-        """Of the content and of how often it stood in the file before: two equal bad rows are two."""
+        """A digest of the content and the number of its earlier occurrences in the file: two equal bad rows are
+        two."""
         digest = hashlib.sha256(content)
         key = digest.digest()
         if self._seen[key]:
@@ -129,7 +130,7 @@ class LeftOutRows:
 
 
 class _Listing:
-    """A file with a line for every bad row, which is written beside its place and put there at the end."""
+    """A file with a line for every bad row, written beside its place and moved there at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._partial = path, path.with_name(f"{path.name}.partial")
@@ -144,7 +145,7 @@ class _Listing:
             raise self._unwritable(fault) from None
 
     def finish(self) -> None:
-        """Put it in its place. Raises `UserError` where another file is there."""
+        """Move it into place. Raises `UserError` if there is another file."""
         try:
             if not self._path.exists():
                 os.replace(self._partial, self._path)
@@ -158,7 +159,7 @@ class _Listing:
             )
 
     def close(self) -> None:
-        """Remove what was not put in its place."""
+        """Remove the file unless it was moved into place."""
         if self._begun:
             with suppress(OSError):
                 self._partial.unlink()
@@ -173,8 +174,8 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two lists name the same rows. Of what is wrong with one, an import that finds the good rows stored
-    may tell otherwise than the first did."""
+    """True if two lists name the same rows. Their errors may differ, since an import that finds the good rows
+    stored may report others than the first one did."""
     with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
         return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
 
@@ -191,23 +192,22 @@ def _number(place: str) -> int:
 
 
 def _without_place(name: str, place: str, error: UserError) -> str:
-    """What is wrong with a row, without its place."""
+    """The error of a row without its place."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 
 
 # Called with the traces read so far and the part of the file read, from 0 to 1.
 Progress = Callable[[int, float], None]
 Change = Callable[[Trace], Trace | None]
-"""Makes another trace of one, or gives it up."""
+"""Turns a trace into another one, or drops it."""
 
 
 @dataclass(frozen=True)
 class ImportSummary:
-    """What an import did. `unchanged` traces were stored before, `repeated` ones stand twice in the file,
-    `left_out` rows of it are bad and `unwanted` ones do not meet the conditions, each counted at the first that it
-    does not, or were `given_up`; `total` is what the dataset now holds, and `labelled` the labelled steps of the
-    traces that were read.
-    """
+    """The outcome of an import. `unchanged` traces were stored before, `repeated` ones occur twice in the file,
+    `left_out` rows are bad, and `unwanted` ones do not meet the conditions, each counted at the first that it
+    fails, or were `given_up`. `total` is the number of traces in the dataset now, and `labelled` the labelled steps
+    of the traces read."""
 
     dataset: str
     kind: str
@@ -222,7 +222,7 @@ class ImportSummary:
 
     @property
     def read(self) -> int:
-        """The traces of the file that were wanted."""
+        """The number of wanted traces in the file."""
         return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:
@@ -247,20 +247,19 @@ def import_file(
     where: Conditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """Store the traces of a file, in one transaction and a bounded amount of memory.
+    """Store the traces of a file in one transaction and bounded memory.
 
-    Importing a file again changes nothing; rows new to the dataset are added after the others. A trace is the
-    same where problem, steps and gold are (`Trace.digest`); what else the file says of it is kept as first
-    stored.
+    Importing a file again changes nothing; rows new to the dataset are added after the others. Two traces are the
+    same if problem, steps and gold are (`Trace.digest`); other fields stay as first stored.
 
-    A bad row is one that is no trace of the kind, or has an id that stands for other content before. Given
-    `skipped`, such rows are left out, listed in that file as JSON Lines, and remembered with the dataset; the file
-    is not made where there are none, and one with other content is left alone. Traces whose metadata does not meet
-    `where` are left out, and those that `change` gives up; the others are stored as it makes them.
+    A bad row is not a trace of the kind, or has an id that already stands for other content. With `skipped`, bad
+    rows are left out, listed in that file as JSON Lines, and stored with the dataset; the file is created only if
+    there are any, and one with other content is left alone. Traces whose metadata does not meet `where` are left
+    out, as are those that `change` drops; the others are stored as it returns them.
 
-    Raises `UserError`, with nothing stored, counting the bad rows where they are not to be skipped, and where the
-    file holds no trace or none that is wanted, looks like another kind, or cannot be read on, or the dataset is of
-    another kind.
+    Raises `UserError`, with nothing stored: with the number of bad rows unless they are to be skipped, and if the
+    file holds no trace or no wanted one, looks like another kind, or cannot be read to its end, or the dataset is
+    of another kind.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
@@ -279,7 +278,7 @@ def import_table(
     skipped: str | Path | None = None,
     where: Conditions | None = None,
 ) -> ImportSummary:
-    """As `import_file`, the rows of one or more files by the columns that are named."""
+    """As `import_file`, for the rows of one or more files with named columns."""
     return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
@@ -296,8 +295,8 @@ BadRows = RefusedRows | LeftOutRows
 
 
 class Source(Protocol):
-    """The lines of a file called `name` in messages and `file_name` in the store; `fraction`, from 0 to 1, is how
-    much of it was read, and `sha256` that of what was read."""
+    """The lines of a file called `name` in messages and `file_name` in the store; `fraction`, from 0 to 1, is the
+    share read so far, and `sha256` is of the bytes read."""
 
     @property
     def name(self) -> str: ...
@@ -320,7 +319,7 @@ def import_source(
     where: Conditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """As `import_file`, from any source; `bad_rows` gives what becomes of the bad rows of that dataset."""
+    """As `import_file`, from any source; `bad_rows` makes the handler of the dataset's bad rows."""
     check_name(dataset, "the name of the dataset")
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
@@ -341,7 +340,7 @@ def import_source(
 
 
 class _Wanted:
-    """The traces of a file that meet conditions, whose labelled steps are counted."""
+    """The traces of a file that meet the conditions, with a count of their labelled steps."""
 
     def __init__(
         self, located: Iterator[tuple[str, Trace]], where: Conditions, change: Change | None = None
@@ -353,7 +352,7 @@ class _Wanted:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """By condition, how many traces do not meet it."""
+        """The number of traces that do not meet each condition."""
         return dict(self._where.left_out)
 
     def __iter__(self) -> Iterator[tuple[str, Trace]]:
@@ -369,7 +368,7 @@ class _Wanted:
             yield place, changed
 
     def check(self, name: str) -> None:
-        """Raise `UserError` where traces were read and none met the conditions."""
+        """Raises `UserError` if traces were read and none met the conditions."""
         try:
             self._where.check()
         except UserError as error:
@@ -408,5 +407,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def _file_name(path: Path) -> str:
-    """The name without bytes that are no text, which a file system allows and a database does not."""
+    """The name without bytes that are not text, which a file system allows and a database does not."""
     return os.fsencode(path.name).decode("utf-8", "replace")

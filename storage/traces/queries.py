@@ -24,8 +24,8 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset and its counts. `errors` counts the traces in which the gold names a first error, `left_out` the
-    bad rows of its files that the person importing them chose to skip."""
+    """A dataset and its counts. `errors` counts the traces whose gold names a first error, `left_out` the bad rows
+    that were skipped on import."""
 
     id: int
     name: str
@@ -42,7 +42,7 @@ class Dataset:
 
     @property
     def size(self) -> str:
-        """How many traces it has, and of how many rows, such as `6,116 of 6,216`."""
+        """The number of its traces, and of the rows they came from, such as `6,116 of 6,216`."""
         return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
 
 
@@ -50,7 +50,7 @@ class Dataset:
 class StoredTrace(Trace):
     """A trace with its place in the store: `id` is its id within the dataset, `trace_id` the database's.
 
-    It goes through a scorer as any trace does, and the judgment that comes out can be stored.
+    It can be scored like any trace, and the resulting judgment can be stored.
     """
 
     trace_id: int = field(kw_only=True)
@@ -100,7 +100,7 @@ def find_dataset(store: Store, name: str) -> Dataset:
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
-    """The bad rows that were left out of a dataset: in which `file`, at which `place`, and with what `error`."""
+    """The bad rows that were left out of a dataset: the `file`, the `place` in it, and the `error`."""
     with store.read() as session:
         rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
         found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
@@ -135,15 +135,16 @@ def list_trace_ids(store: Store, dataset_id: int) -> list[int]:
 
 
 def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
-    """Every trace of a dataset in file order, `BATCH` at a time; no connection is held in between."""
+    """Yield every trace of a dataset in file order, reading `BATCH` at a time and holding no connection in
+    between."""
     return iterate(store, dataset_id, traces())
 
 
 def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
-    """The traces of a dataset that a statement made from `traces()` gives, as `iterate_traces` does.
+    """Yield the traces of a dataset selected by a statement made from `traces()`, as `iterate_traces` does.
 
-    Goes by stretches of positions, whether few or all of their traces are wanted: with a limit instead, a database
-    may plan for the whole dataset every time.
+    Reads ranges of positions, whether few or all of their traces are wanted: with a limit instead, a database may
+    plan for the whole dataset every time.
     """
     for start in count(0, BATCH):
         within = TraceRow.position.between(start, start + BATCH - 1)
@@ -215,7 +216,7 @@ def _datasets() -> Select[Any]:
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
-    """The datasets of a statement. Counting traces takes long, so it is done once for every revision."""
+    """The datasets of a statement. Counting traces is slow, so it is done once per revision."""
     cache, datasets = cache_of(store), []
     for row in session.execute(statement).mappings().all():
         values: dict[str, Any] = dict(row)

@@ -1,9 +1,9 @@
-"""Searching the texts of traces.
+r"""Searching the texts of traces.
 
-What is looked for is any part of a text, whatever the case: `3/4`, `x^2`, `\\frac{1}{2}`, the middle of a word. So
-the index is of every three characters in a row: SQLite's FTS5 with its trigram tokenizer, and a GIN index on arrays
-of them in PostgreSQL, whose own full text knows words alone and would find neither of those. What is shorter than
-three characters is looked for by reading the texts.
+A search matches any part of a text, regardless of case: `3/4`, `x^2`, `\frac{1}{2}`, the middle of a word. The
+index therefore holds every sequence of three characters: SQLite's FTS5 with its trigram tokenizer, and in
+PostgreSQL a GIN index on arrays of them, since its own full-text search knows only words and would find none of
+those. Searches for fewer than three characters read the texts.
 """
 
 from collections.abc import Iterable
@@ -40,9 +40,9 @@ _EITHER = (
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Make traces that were stored findable; each comes with its database id.
+    """Add stored traces to the index; each comes with its database id.
 
-    PostgreSQL keeps its indexes by itself. A trace that is deleted leaves the index by a trigger.
+    PostgreSQL updates its index itself. A deleted trace is removed from the index by a trigger.
     """
     if session.get_bind().dialect.name == "sqlite":
         rows = [{"id": id, "text": _BETWEEN.join((trace.problem, *trace.substeps))} for id, trace in traces]
@@ -50,13 +50,13 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
 
 
 def index_everything(session: Session) -> None:
-    """Make the traces of a store findable that came into it by another way; none of them is as yet."""
+    """Add the traces of a store to an empty index, for example after they were copied into it."""
     if session.get_bind().dialect.name == "sqlite":
         session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
-    """Which of some traces contain a text in the problem or a sub-step, shape (n,)."""
+    """True for each trace that contains a text in the problem or a sub-step, shape (n,)."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}

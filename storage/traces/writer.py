@@ -26,11 +26,11 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceWriter:
-    """Adds traces to one dataset within a transaction, after those that it has.
+    """Adds traces to one dataset within a transaction, after the existing ones.
 
-    The dataset is made where there is none, and locked until the transaction ends. Counts what it `added`, what
-    was `unchanged` since an earlier transaction, and what was `repeated` in this one. Raises `UserError` where the
-    dataset is of another kind.
+    The dataset is created if it does not exist, and locked until the transaction ends. Counts the traces `added`,
+    `unchanged` since an earlier transaction, and `repeated` in this one. Raises `UserError` if the dataset is of
+    another kind.
     """
 
     def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
@@ -53,14 +53,14 @@ class TraceWriter:
 
     @property
     def total(self) -> int:
-        """How many traces the dataset has."""
+        """The number of traces of the dataset."""
         return self._next
 
     def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
-        """Add the traces of a batch that are new; each comes with its place, such as `file.jsonl line 3`.
+        """Add the new traces of a batch; each comes with its place, such as `file.jsonl line 3`.
 
-        Raises `UserError` at an id that is known with other content, and at what cannot be stored, or tells
-        `on_bad` of it and adds the others.
+        Raises `UserError` at an id that exists with other content, and at content that cannot be stored, or reports
+        it to `on_bad` and adds the others.
         """
         fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
         stored = self._stored(fit)
@@ -76,7 +76,7 @@ class TraceWriter:
             self._insert(new)
 
     def finish(self, source: str, sha256: str) -> None:
-        """Note where the newest traces came from."""
+        """Record the source of the newest traces."""
         if self.added:
             row = self._session.get_one(DatasetRow, self.dataset_id)
             row.source, row.sha256 = source, sha256
@@ -84,7 +84,7 @@ class TraceWriter:
             self._refresh()
 
     def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
-        """Digest and position of the ids that the dataset has, those of earlier batches included."""
+        """Digest and position of the ids that the dataset has, including those of earlier batches."""
         ids = [trace.id for _, trace in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
@@ -121,10 +121,10 @@ class TraceWriter:
             self._refresh_at *= 4
 
     def _refresh(self) -> None:
-        """Tell PostgreSQL how large the tables have become.
+        """Update PostgreSQL's statistics on the size of the tables.
 
-        It would find out by itself, but not within this transaction and not in the first minute after it, and
-        meanwhile would read whole tables where an index serves.
+        It would notice the growth itself, but not within this transaction nor in the first minute after it, and
+        meanwhile would scan whole tables instead of using an index.
         """
         if self._session.get_bind().dialect.name == "postgresql":
             for model in (TraceRow, StepRow, SubstepRow):
@@ -150,7 +150,7 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
 
 
 def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
-    """Whether a trace passes a check; without `on_bad` the error of one that does not is raised."""
+    """True if a trace passes a check; without `on_bad`, an error is raised instead of False."""
     try:
         check(where, trace)
     except UserError as error:
@@ -162,7 +162,7 @@ def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: st
 
 
 def _check(where: str, trace: Trace) -> None:
-    """Refuse what a core trace allows and a database does not."""
+    """Refuse content that a core trace allows and a database does not."""
     try:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
@@ -212,23 +212,23 @@ def _substep_values(trace_id: int, trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 SAVED = "saved"
-"""The name of the dataset where no other is given, and the kind of every dataset of saved traces."""
+"""The default name of a dataset of saved traces, and the kind of every such dataset."""
 _ID_LENGTH = 16
 
 
 @dataclass(frozen=True)
 class SavedTrace:
-    """The trace as stored, and whether it is `new` to its dataset."""
+    """The trace as stored; `new` is True if its dataset did not have it."""
 
     trace: StoredTrace
     new: bool
 
 
 def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
-    """Store a trace under an id of its own, made from its content: the same trace saved twice is one.
+    """Store a trace under an id made from its content: the same trace saved twice is one.
 
-    Raises `UserError` where the name is none, or is that of a dataset which was imported: saved traces would change
-    what is measured on it.
+    Raises `UserError` if the name is invalid or is that of an imported dataset, whose figures saved traces would
+    change.
     """
     check_name(dataset, "the name of the dataset")
     named = replace(trace, id=trace.digest[:_ID_LENGTH])
