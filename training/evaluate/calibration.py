@@ -1,7 +1,7 @@
 """Calibration of thresholds on a validation dataset, since none may be chosen on the dataset that is measured
 (paper, App. C).
 
-One threshold between every two neighbouring scores is tried, all at once; others would judge no step differently.
+One threshold between every two adjacent scores is tried, all at once; any other would judge every step alike.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.metrics import Subject
 
 OF_ERRORS = {Errors.INVALID: Threshold.VALIDITY, Errors.REDUNDANT: Threshold.REDUNDANCY}
-"""The threshold that each kind of error is judged by."""
+"""The threshold for each kind of error."""
 
 _DIGITS = range(2, 10)
 
 
 class Goal(StrEnum):
-    """macro-f1: the best mean F1 of both classes of steps; recall: of the thresholds that find at least a wanted
-    share of the errors the one whose finds are most often errors."""
+    """macro-f1: the best mean F1 of both classes of steps; recall: of the thresholds that find at least the wanted
+    share of the errors, the one with the best precision."""
 
     MACRO_F1 = "macro-f1"
     RECALL = "recall"
@@ -40,8 +40,8 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold, and what it reaches on the steps that it was chosen on: macro-F1, and precision and recall of
-    the errors, as fractions; the precision is NaN where it finds none."""
+    """A threshold with its figures on the steps that it was chosen on: macro-F1, and precision and recall of the
+    errors, as fractions; the precision is NaN if it finds none."""
 
     value: float
     macro_f1: float
@@ -51,7 +51,7 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The threshold chosen for an evaluator on a dataset, where `errors` of `steps` steps have the error."""
+    """The threshold chosen for an evaluator on a dataset, in which `errors` of `steps` steps have the error."""
 
     evaluator: str
     dataset: str
@@ -75,8 +75,8 @@ def calibrate(
 ) -> Calibrated:
     """Choose the threshold for one kind of error from the stored judgments of a dataset, and put it in force.
 
-    `recall` is only read with that goal. Raises `UserError` where the evaluator, the gold or the scores let
-    nothing be chosen.
+    `recall` is used only with that goal. Raises `UserError` if the evaluator, the gold or the scores allow no
+    choice.
     """
     _check_outputs(evaluator, errors)
     gold = read_gold(store, dataset)
@@ -131,10 +131,10 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
 
 def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> ThresholdChoice:
     """The best threshold for the goal. Of equally good ones it is the nearest to the default, with as few digits as
-    tell it from its neighbours.
+    separate it from its neighbours.
 
-    Raises `UserError` where there is nothing to choose from, the gold has one class only, a step has no score, or
-    no threshold reaches the recall.
+    Raises `UserError` if there is nothing to choose from, the gold has only one class, a step has no score, or no
+    threshold reaches the recall.
     """
     unread = int(np.isnan(items.scores).sum())
     if unread:
@@ -155,7 +155,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Every threshold worth trying, shape (m,): more than `above` and at most `up_to`, and its figures."""
+    """Every threshold worth trying, shape (m,): above `above` and at most `up_to`, with its figures."""
 
     above: Floats64
     up_to: Floats64
@@ -165,7 +165,7 @@ class _Tried:
 
     @classmethod
     def of(cls, scores: Floats64, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
-        """Invalid is what is below a threshold, redundant what reaches it. A threshold lies in 0 to 1."""
+        """A step is invalid below a threshold, and redundant from it on. Thresholds lie in 0 to 1."""
         order = np.argsort(scores, kind="stable")
         values, counts = np.unique(scores[order], return_counts=True)
         ends = np.cumsum(counts)
@@ -185,7 +185,7 @@ class _Tried:
         return cls(*(column[inside] for column in columns))
 
     def best(self, goal: Goal, recall: float, default: float) -> int:
-        """The place of the best threshold."""
+        """The index of the best threshold."""
         distance = np.maximum(self.above - default, 0) + np.maximum(default - self.up_to, 0)
         if goal == Goal.MACRO_F1:
             return int(np.lexsort((distance, -self.macro_f1))[0])
@@ -200,9 +200,9 @@ class _Tried:
 
 
 def _shortest(above: float, up_to: float, default: float) -> float:
-    """The default where it lies in the range, else the number of fewest digits in it, the nearest to the middle.
+    """The default if it lies in the range, else the number with the fewest digits in it, nearest to the middle.
 
-    Scores are in single precision, and so is every comparison with a threshold.
+    Scores are in single precision, as is every comparison with a threshold.
     """
     low, high = max(above, 0.0), min(up_to, 1.0)
 

@@ -1,5 +1,4 @@
-"""The diagnostics: what the figures of a table leave open, namely which steps, which classes, and what later steps
-change.
+"""Diagnostics beyond the figures of a table: which steps, which classes, and the effect of later steps.
 
 The paper has them in its appendices: neutral-class and class-wise diagnostics, and the positional decomposition.
 """
@@ -25,18 +24,18 @@ TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
 
 def is_three_way(subject: Subject) -> bool:
-    """Whether there is anything to tell of the classes: three probabilities, and a gold of two classes or more."""
+    """True if there are classes to compare: three probabilities, and a gold of at least two classes."""
     labels = subject.table.label
     return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
 
 
 def lacking(labels: AnyInts) -> list[Label]:
-    """The classes that labels have none of."""
+    """The classes that do not occur among labels."""
     return [label for label in Label if not (labels == label).any()]
 
 
 def shares(labels: AnyInts) -> Floats64:
-    """The share of each class among labels, shape (3,); NaN where there are none."""
+    """The share of each class among labels, shape (3,); NaN if there are none."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
         fractions: Floats64 = counts / counts.sum()
@@ -45,8 +44,8 @@ def shares(labels: AnyInts) -> Floats64:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """Figures of a rule that decides for a class: `rule` is its name, `predicted` the share of steps that it takes
-    for the class."""
+    """The figures of a decision rule for a class: `rule` is its name, `predicted` the share of steps assigned to
+    the class."""
 
     rule: str
     predicted: float
@@ -56,7 +55,7 @@ class RuleFigures:
 
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
-    """Figures of deciding for a class by argmax, or where its probability is at least `tau`."""
+    """The figures of deciding for a class by argmax, or if its probability is at least `tau`."""
     # Probabilities are of single precision, and so is what they are compared with.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
@@ -66,7 +65,7 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
 
 
 def class_f1(side: Items) -> Value:
-    """F1 of a class against the rest; 0 where it is never predicted, no value where the gold has none."""
+    """F1 of a class against the rest; 0 if it is never predicted, undefined if the gold has none."""
     if not side.gold.any():
         return Value.none("the gold has no such item")
     return Value(f1(side.gold, side.predicted))
@@ -74,9 +73,9 @@ def class_f1(side: Items) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted where
-    its probability is at least tau. Precision is NaN where nothing is predicted, and all are where `reason` says
-    why."""
+    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted if its
+    probability is at least tau. Precision is NaN where nothing is predicted, and all are NaN if there is a
+    `reason`."""
 
     taus: Floats64
     precision: Floats64
@@ -134,8 +133,8 @@ def _f1_draws(side: Items, weights: Weights) -> Floats64:
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
-    """Which steps the protocol counts, shape (n,): for invalid errors those up to the first one. Parts of a table
-    have to be cut from these, for a part may lack the step that ends the counting."""
+    """True for each step that the protocol counts, shape (n,): for invalid errors those up to the first one. Parts
+    of a table have to be selected from these, since a part may lack the step that ends the counting."""
     if errors == Errors.REDUNDANT:
         return np.ones(len(table), np.bool_)
     first = table.first_errors()[table.trace]
@@ -144,8 +143,8 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
 
 
 def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
-    """`step_auc` in each third of the solutions, and `macro_auc` where the row has it: the positional
-    decomposition. A third may lack a class, so that its macro-AUC is of fewer than another's: `reason` says so."""
+    """`step_auc` in each third of the solutions, and `macro_auc` if the row has it: the positional decomposition. A
+    third may lack a class, so that its macro-AUC covers fewer than another's: `reason` says so."""
     subject = row.subject
     table = subject.table
     parts = by_third(table, counted(table, row.errors))
@@ -188,8 +187,8 @@ def offline_gain(
 
 @dataclass(frozen=True)
 class Changed:
-    """The steps whose validity fell, rose or stayed once later steps were seen: how many there are, how many of
-    them have an error, and the share judged rightly online and offline."""
+    """The steps whose validity fell, rose or stayed once later steps were visible: their number, the number with an
+    error, and the share judged correctly online and offline."""
 
     steps: int
     wrong: int
@@ -202,7 +201,7 @@ class Changed:
 
 
 def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
-    """`fell`, `rose` and `stayed`, of the steps that the protocol counts and both modes have judged."""
+    """`fell`, `rose` and `stayed`, among the steps that the protocol counts and both modes have judged."""
     both = online.subject.table.present & offline.subject.table.present
     tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]
     change = retroactive(*tables)

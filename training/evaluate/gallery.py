@@ -1,9 +1,9 @@
-"""The gallery: the shipped traces that show what later steps reveal, and how an evaluator does on them.
+"""The gallery: the shipped traces that show what later steps reveal, and an evaluator's figures on them.
 
 python -m stepsight.training.evaluate.gallery mini-bidir
 
-prints a JSON object: how many of the errors that a later step exposes cross the validity threshold between online
-and offline, how many correct steps are called wrong, what becomes of the other kinds of traces, and a row per
+prints a JSON object: the number of errors exposed by a later step that cross the validity threshold between online
+and offline, the number of correct steps called wrong, the outcome for the other kinds of traces, and a row per
 trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over traces.
 """
 
@@ -45,12 +45,12 @@ def read_gallery() -> list[Trace]:
 
 
 def measure(evaluator: Evaluator) -> dict[str, Any]:
-    """Figures of an evaluator on the gallery, at its own validity threshold.
+    """An evaluator's figures on the gallery, at its own validity threshold.
 
-    `crossed`: first errors exposed later that are valid online and invalid offline, of all such errors, and apart
-    where the evidence is the very next step and where it stands further on. `called wrong`: steps labelled pos or
-    neu that are invalid, of all such steps. `cleared`: steps in focus that are valid offline. `found`: errors
-    visible at once that are invalid in both modes. `passed`: traces without an error that have no invalid step.
+    `crossed`: first errors exposed later that are valid online and invalid offline, among all such errors, and
+    separately for evidence in the very next step and further on. `called wrong`: steps labelled pos or neu that are
+    invalid, among all such steps. `cleared`: steps in focus that are valid offline. `found`: immediately visible
+    errors that are invalid in both modes. `passed`: traces without an error that have no invalid step.
     """
     threshold = evaluator.thresholds.validity
     judged = [_Judged(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
@@ -95,12 +95,12 @@ class _Judged:
 
     @property
     def distance(self) -> int:
-        """Steps from the one in focus to its evidence; 0 where there is none."""
+        """The number of steps from the one in focus to its evidence; 0 if there is none."""
         evidence = self.trace.meta["evidence"]
         return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
 
     def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
-        """Whether the step in focus is valid as said, in the modes that are said."""
+        """True if the step in focus has the given validity in each of the given modes."""
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
         return int(all(valid == wanted for valid, wanted in verdicts if wanted is not None)), 1
@@ -129,7 +129,7 @@ class _Judged:
 
 
 def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[str, Any]:
-    """The counts of some traces added up, and their share with its interval; null where nothing is counted."""
+    """The counts of some traces added up, and their share with its interval; null if there is nothing to count."""
     counts = np.array([count(item) for item in items]).reshape(-1, 2)
     hits, total = counts.sum(axis=0)
     if not total:

@@ -1,8 +1,8 @@
 """The grader of answers: math-verify, in a process of its own.
 
-math-verify stops what takes too long by a signal, which only a process's main thread may do, which counts the time
-that other processes take too, and which does not stop a power of huge numbers. A process of its own grades for any
-thread, its processor time and memory are limited, and the verdict does not depend on how busy the machine is.
+math-verify interrupts slow work with a signal, which works only in a process's main thread, counts time taken by
+other processes, and does not stop a power of huge numbers. A separate process grades for any thread, with its
+processor time and memory limited, and its verdict does not depend on how busy the machine is.
 """
 
 import logging
@@ -34,10 +34,10 @@ _CODE = "from stepsight.training.evaluate.grading import serve; serve()"
 
 
 class Grader:
-    """Decides whether texts end in the right answer; a context manager, to be used from any one thread at a time.
+    """Decides whether texts end in the right answer; a context manager, to be used by one thread at a time.
 
-    `timeouts` counts the texts that were given up, for time or memory, which are graded as wrong. Raises
-    `UserError` where math-verify is not installed, or does not start.
+    `timeouts` counts the texts given up for time or memory, which are graded as wrong. Raises `UserError` if
+    math-verify is not installed, or does not start.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -57,7 +57,7 @@ class Grader:
         self._end()
 
     def grade(self, answer: str, text: str) -> bool:
-        """Whether `text`, a solution, comes to `answer`, which is LaTeX as a benchmark gives it, without `$`."""
+        """True if `text`, a solution, ends in `answer`, which is LaTeX as a benchmark gives it, without `$`."""
         pipe = self._start()
         verdict = None
         try:
@@ -107,12 +107,12 @@ class Grader:
 
 
 class _TimeUp(BaseException):
-    """A text has had its time; no `Exception`, which math-verify would keep to itself."""
+    """Raised when grading a text takes too long; a `BaseException`, because math-verify swallows `Exception`."""
 
 
 def serve() -> None:
-    """Grade what comes through the pipe whose number is the first argument until it is closed; the second is the
-    seconds that a text may take."""
+    """Grade the requests from the pipe whose number is the first argument until it is closed; the second is the
+    time limit per text in seconds."""
     pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
     # Ctrl-C is for the process that asked.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -130,7 +130,7 @@ def serve() -> None:
 
 
 def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
-    """The verdict, None where time or memory do not suffice."""
+    """The verdict, None if time or memory do not suffice."""
     # What is computed in one go, such as a power, sees no signal: there the system ends the process.
     used = math.ceil(time.process_time() + seconds) + _GRACE
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))

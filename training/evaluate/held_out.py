@@ -1,12 +1,12 @@
-"""The figures of an evaluator on synthetic traces that it was not trained on.
+"""An evaluator's figures on synthetic traces that it was not trained on.
 
 python -m stepsight.training.evaluate.held_out mini-bidir
 
-prints a JSON object. For traces of a fresh seed, of families never trained on and on larger numbers, and for
-those of the first in which a later step exposes or clears the one that matters and those in which none does:
-macro-F1 and AUC of step validity (ReasonEval's protocol), online and offline, and their difference, each as
-[value, low, high] with a 95 % bootstrap interval over traces. Then, of right traces, how often a step is called
-wrong where the trace is cut after it, and where the rest is there.
+prints a JSON object. For traces of a fresh seed, of families never trained on and with larger numbers, and for
+those of the first in which a later step exposes or clears the decisive one and those in which none does: macro-F1
+and AUC of step validity (ReasonEval's protocol), online and offline, and their difference, each as [value, low,
+high] with a 95 % bootstrap interval over traces. Then, for correct traces, the share of steps called wrong if the
+trace is cut after them, and if the rest is there.
 """
 
 import argparse
@@ -49,9 +49,9 @@ _GROUPS: dict[str, Callable[[Trace], bool]] = {
 
 
 def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[str, Any]:
-    """The figures described above, `size` traces for each set.
+    """The figures described above, with `size` traces per set.
 
-    `seed` must not be one that the evaluator was trained with. A figure that has no value is null.
+    `seed` must not be one that the evaluator was trained with. An undefined figure is null.
     """
     scorer = Scorer(evaluator)
     result: dict[str, Any] = {"traces": size, "seed": seed}
@@ -89,8 +89,8 @@ def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
 
 
 def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
-    """Whether endings are read: of the steps but the last of right traces, the share called wrong where the trace
-    ends with them, where the rest is there, and the difference.
+    """Whether the evaluator reads endings: among the steps of correct traces except the last, the share called
+    wrong if the trace ends there, if the rest is there, and the difference.
 
     Each trace counts as if it were cut once, after a step drawn uniformly.
     """

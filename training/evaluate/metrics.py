@@ -1,4 +1,4 @@
-"""The measures: every figure that a table of an evaluator can show, with its resamples."""
+"""The measures: every figure of an evaluator that a table can show, with its resamples."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -77,8 +77,8 @@ def protocol(
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     """`accuracy`, `macro_f1` and `macro_auc` of the three classes, and `neg_auc`, `neu_auc`, `pos_auc` against the
-    rest. Of an evaluator that gives no three classes only `neg_auc`, from its validity, and of one of verdicts
-    nothing. None of them where the gold labels one class only: it is then a gold of validity."""
+    rest. For an evaluator without three classes only `neg_auc`, from its validity; for one with verdicts none. None
+    if the gold labels a single class, since it is then a gold of validity."""
     steps = ternary.classify(subject.table)
     figures: dict[str, Measurement] = {}
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
@@ -99,8 +99,8 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measurement]]:
-    """`first_error_accuracy` (of MR-Score the part on steps), `processbench_f1`, `mr_mcc` (its part on solutions),
-    `ece` and `brier` of step validity."""
+    """`first_error_accuracy` (MR-Score's part on steps), `processbench_f1`, `mr_mcc` (its part on solutions), `ece`
+    and `brier` of step validity."""
     if not subject.outputs.has_steps:
         return
     errors = subject.first_errors
@@ -115,7 +115,7 @@ def others(subject: Subject, weights: Weights) -> Iterator[tuple[str, Measuremen
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """`prmscore` over all classes, and by category and class where the table's groups are PRMBench's."""
+    """`prmscore` over all classes, and by category and class if the table's groups are PRMBench's."""
     groups = set(subject.table.groups)
     chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
     for category, classes in CATEGORIES.items():
@@ -132,7 +132,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 def _measured(
     value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
 ) -> Measurement:
-    """Resamples are only drawn where there is a value to put between them."""
+    """A measurement; resamples are drawn only if the value is defined."""
     if not value.exists:
         return Measurement(value, np.full(len(weights), np.nan))
     draws = draw(sample, weights)
@@ -140,8 +140,8 @@ def _measured(
 
 
 def kinds_of_error(table: StepTable) -> list[Errors]:
-    """The kinds that the gold tells of: redundant where a step is neu, invalid where one is wrong; invalid where
-    neither is, if the gold says anything."""
+    """The kinds of error in the gold: redundant if a step is neu, invalid if one is wrong; invalid if neither is,
+    provided the gold says anything."""
     kinds = []
     if (table.valid == 0).any() or not (table.label == Label.NEU).any():
         kinds.append(Errors.INVALID)

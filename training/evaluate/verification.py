@@ -1,7 +1,7 @@
 """Verifying a published figure: F1 on a part of ProcessBench, by its authors' rule for thresholds.
 
-ProcessBench (Zheng et al., 2024), 4.1: the threshold of a reward model that gives numbers is the one with the best
-F1 on GSM8K, and is kept for the other parts. Where its authors name a threshold of their own, that holds.
+ProcessBench (Zheng et al., 2024), 4.1: the threshold of a reward model with numeric scores is the one with the best
+F1 on GSM8K, and is kept for the other parts. A threshold named by the evaluator's authors takes precedence.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ _MOST = 2000
 
 
 def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
-    """F1 as a fraction, with its interval over traces, and the threshold that it is at: the best one for these
-    traces where `threshold` is None. Raises `UserError` where they are not of both kinds."""
+    """F1 as a fraction, with its interval over traces, and the threshold used: the best one for these traces if
+    `threshold` is None. Raises `UserError` unless there are traces of both kinds."""
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
     errors = first_errors(table, chosen)
@@ -32,7 +32,7 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
 
 
 def best_threshold(table: StepTable) -> float:
-    """The threshold with the best F1, the one nearest to 0.5 of several; 0.5 where there is no score."""
+    """The threshold with the best F1, the one nearest to 0.5 if there are several; 0.5 if there is no score."""
     scores = np.unique(table.validity[~np.isnan(table.validity)])
     if len(scores) > _MOST:
         scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))

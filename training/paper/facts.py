@@ -75,7 +75,8 @@ _DIFFERENCES = {
 
 
 def table_facts() -> Facts:
-    """The cells of the paper's tables. Of rows with one name and no section, the first cell tells them apart."""
+    """The cells of the paper's tables. Rows with the same name and no section are told apart by their first
+    cell."""
     facts: Facts = {}
     for table in reference_tables():
         for row in table.rows:
@@ -84,13 +85,13 @@ def table_facts() -> Facts:
 
 
 def paper_facts() -> Facts:
-    """What follows from the paper's own rows: its cells, and what its runs of the grid come to."""
+    """Facts from the paper's own rows: its cells, and the results of its grid's runs."""
     runs = read_results(asset("reference", "full-grid-results.json"))
     return grid_facts(runs) | table_facts() | {"study/filter/sample": _POOL}
 
 
 def cells_of(table: PublishedTable) -> list[str]:
-    """The names of its cells, but for those that say which row it is."""
+    """The names of its cells, except those that identify the row."""
     places = [place for place, column in enumerate(table.columns) if column.name not in _PLACES]
     return [_cell(table, row, place) for row in table.rows for place in places]
 
@@ -103,7 +104,7 @@ def _cell(table: PublishedTable, row: PublishedRow, place: int) -> str:
 
 
 def recipe_facts() -> Facts:
-    """What the paper's recipes in `training/configs` set, and the thresholds in the code."""
+    """The settings of the paper's recipes in `training/configs`, and the thresholds in the code."""
     thresholds = Thresholds()
     facts = {"threshold/validity": thresholds.validity, "threshold/redundancy": thresholds.redundancy}
     for name in _RECIPES:
@@ -167,7 +168,7 @@ def _numbers(prefix: str, values: object) -> Facts:
 
 
 def grid_facts(results: GridResults) -> Facts:
-    """What a grid comes to on its first test offline: the tables and numbers of section 4.2 and appendix B."""
+    """The results of a grid on its first test offline: the tables and numbers of section 4.2 and appendix B."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
     for name, title in METRICS.items():
@@ -214,7 +215,7 @@ def _mean_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _detailed_facts(results: GridResults, key: Key) -> Facts:
-    """What only runs of our own tell."""
+    """Facts that only our own runs can provide."""
     figures = [run.figures[key] for run in results.runs]
     neutral = [one.classes[Label.NEU.text] for one in figures if one.classes]
     if not neutral:
@@ -230,7 +231,7 @@ def _detailed_facts(results: GridResults, key: Key) -> Facts:
 
 
 def filter_facts(results: Sequence[Result]) -> Facts:
-    """The table of data filtering, of models that learnt from subsets."""
+    """The table of data filtering, from models trained on subsets."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         name = next((row.evaluator for row in published("mr-math-invalid") if row.names(one.scorer)), one.scorer)
@@ -248,7 +249,7 @@ def filter_facts(results: Sequence[Result]) -> Facts:
 
 
 def training_facts(folder: Path) -> Facts:
-    """A training run, of its evaluator's folder. Raises `UserError` where that holds none."""
+    """A training run, from its evaluator's folder. Raises `UserError` if that holds none."""
     try:
         about = read_json(folder / CARD)["provenance"]
         history = parse_json(read_bytes(folder / "log_history.json"))
@@ -268,7 +269,7 @@ def training_facts(folder: Path) -> Facts:
 
 
 def store_facts(store: Store) -> Facts:
-    """The benchmarks of the store that are those of the paper, and what its evaluators reach on them."""
+    """The store's benchmarks that are in the paper, and its evaluators' figures on them."""
     facts: Facts = {}
     measured: dict[tuple[str, str, str], Mapping[str, float]] = {}
     names = json.loads(asset("reference", "names.json").read_text(encoding="utf-8"))["datasets"]
@@ -321,7 +322,7 @@ def _measured_cells(table: PublishedTable, measured: Mapping[tuple[str, str, str
 
 
 def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
-    """What a dataset of PRM800K holds, as its `split`, and how many of its traces the grid's pool takes."""
+    """The content of a dataset of PRM800K, as its `split`, and the number of its traces in the grid's pool."""
     gold = read_gold(store, dataset)
     labels = gold.label[gold.label != SILENT]
     facts: Facts = {f"prm800k-{split}/traces": len(gold.ids), f"prm800k-{split}/steps": len(labels)}
@@ -334,7 +335,7 @@ def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
 
 
 def neutral_facts(store: Store, dataset: Dataset) -> Facts:
-    """LLaDA-PRM's decisions for neu on a dataset of PRM800K, offline; nothing where it has not judged it."""
+    """LLaDA-PRM's decisions for neu on a dataset of PRM800K, offline; empty if it has not judged it."""
     evaluator = next((one for one in evaluators_of(store, dataset.id) if _is_llada_prm(one)), None)
     if evaluator is None:
         return {}

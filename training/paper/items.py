@@ -1,4 +1,4 @@
-"""What the paper prints, by section: its tables, its figures, and the numbers of its text."""
+"""The paper's tables, figures and numbers, by section."""
 
 import json
 import re
@@ -16,8 +16,7 @@ _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
 
 @dataclass(frozen=True)
 class Source:
-    """What brings figures forth, under a `name`: a `command`, and what it `needs` that is not in a checkout, "" for
-    nothing."""
+    """The origin of figures, under a `name`: a `command`, and its `needs` beyond a checkout, "" for none."""
 
     name: str
     command: str
@@ -26,10 +25,10 @@ class Source:
 
 @dataclass(frozen=True)
 class PaperItem:
-    """A table or a figure by the `label` that the paper's source gives it, or a number, `printed` as it stands.
+    """A table or a figure by its `label` in the paper's source, or a number, `printed` as it stands.
 
-    `of` are names of facts (`training.paper.facts`): of one a number is the value; of two it is the difference, the
-    `percent` that the first is of the second, or, of several pairs, the `largest drop`.
+    `of` are names of facts (`training.paper.facts`). With one, a number is its value; with two it is the
+    difference, the `percent` that the first is of the second, or, with several pairs, the `largest drop`.
     """
 
     what: str
@@ -50,7 +49,7 @@ class PaperItem:
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 
     def shown(self, value: float) -> str:
-        """Another value, written as the printed one is; "undefined" where it is NaN."""
+        """Another value in the format of the printed one; "undefined" for NaN."""
         if isnan(value):
             return "undefined"
         sign, digits, decimals = self._parts()
@@ -61,7 +60,7 @@ class PaperItem:
         return (minus or ("+" if sign == "+" else "")) + text
 
     def agrees(self, value: float) -> bool | None:
-        """Whether a value is the printed one, to its digit; None where the text says about how much it is."""
+        """True if a value equals the printed one to its last digit; None if the text is only approximate."""
         if self.how == "largest drop":
             return value < self.value + 0.05 if "at most" in self.printed else value < self.value
         if self.what.endswith((", about", ", near")):
@@ -77,7 +76,7 @@ class PaperItem:
         return sign, digits, decimals
 
     def computed(self, facts: Mapping[str, float]) -> float | None:
-        """The number by these facts; None where one is missing, NaN where one is."""
+        """The number computed from these facts; None if one is missing, NaN if one is NaN."""
         if not self.of or any(name not in facts for name in self.of):
             return None
         values = [facts[name] for name in self.of]
@@ -90,7 +89,7 @@ class PaperItem:
 
 @dataclass(frozen=True)
 class PaperSection:
-    """A section or appendix with what it prints, in its order."""
+    """A section or appendix with its items in order."""
 
     number: str
     title: str
@@ -99,7 +98,7 @@ class PaperSection:
 
 @cache
 def paper_sections() -> tuple[PaperSection, ...]:
-    """Every section that prints a table, a figure or a number."""
+    """Every section with a table, a figure or a number."""
     body = json.loads(asset("reference", _FILE).read_text(encoding="utf-8"))
     sources = {name: Source(name, **values) for name, values in body["sources"].items()}
     return tuple(

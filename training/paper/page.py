@@ -1,5 +1,5 @@
-"""The paper as one page: what it prints, section by section, and beside it what follows from its own tables and
-what StepSight has."""
+"""The paper as one page: each printed item, beside it the value computed from the paper's own tables, and
+StepSight's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where figures of ours may come from; whatever is None is not looked at. `train` and `test` are the datasets
+    """The places to look for figures of ours; those that are None are skipped. `train` and `test` are the datasets
     of the store that hold PRM800K's two files."""
 
     store: Store | None = None
@@ -57,7 +57,7 @@ class Evidence:
 
 
 def our_facts(evidence: Evidence) -> Facts:
-    """Every fact that there is here. Raises `UserError` where something that is named is not there."""
+    """Every fact available here. Raises `UserError` if something named does not exist."""
     facts = recipe_facts()
     if evidence.store is not None:
         facts |= store_facts(evidence.store)
@@ -76,7 +76,7 @@ def our_facts(evidence: Evidence) -> Facts:
 
 
 def make_paper_report(ours: Mapping[str, float], day: date | None = None) -> Report:
-    """The report by these facts of ours."""
+    """The report from these facts of ours."""
     printed, tables = paper_facts(), {table.label: table for table in reference_tables()}
     sections = [Section("Where figures come from", [_sources(ours, tables)])]
     sections += [Section(_title(section), [_table(section, printed, ours, tables)]) for section in paper_sections()]
@@ -131,7 +131,7 @@ def _row(
 
 
 def _same(printed: float, ours: float) -> bool:
-    """Whether a cell is the printed one to its digit."""
+    """True if a cell equals the printed one to its last digit."""
     decimals = len(f"{printed:.2f}".rstrip("0").partition(".")[2])
     return round(ours, max(decimals, 1)) == round(printed, max(decimals, 1))
 

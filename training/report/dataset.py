@@ -1,6 +1,6 @@
-"""The parts of a report: what there is to say of one dataset, section by section.
+"""The parts of a report on one dataset, section by section.
 
-Where evaluators cannot be measured a section says so in words instead of staying empty.
+If evaluators cannot be measured, a section says so in words instead of staying empty.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 
 
 def dataset_part(evaluation: Evaluation) -> Part:
-    """Everything that is reported of an evaluation."""
+    """The part of a report on an evaluation."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
     sections = [
@@ -83,7 +83,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
 
 
 def patched_part(patched: Patched) -> Part:
-    """The part of the patched gold, with what the patch changes at its head."""
+    """The part on the patched gold, headed by the changes that the patch makes."""
     part = dataset_part(patched.after)
     changed = Section("What the patch changes", [*change_tables(patched).values(), entries(patched)])
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
@@ -99,14 +99,14 @@ def lead(evaluation: Evaluation) -> str:
 
 
 def patched_by(patch: Patch) -> str:
-    """Which patch the gold was changed by, as a sentence."""
+    """A sentence naming the patch by which the gold was changed."""
     return f"Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}."
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part as a screen shows it: its sections in one mode for one kind of error, and by the name of an evaluator
-    the section on its classes."""
+    """A part as a screen shows it: its sections in one mode for one kind of error, and the section on an
+    evaluator's classes by its name."""
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
@@ -116,12 +116,12 @@ class Excerpt:
         return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
 
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
-        """The table of that name, those of the evaluator's classes among them; None where there is none."""
+        """The table of that name, including those on the evaluator's classes; None if there is none."""
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
 
 
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
-    """The part in one mode for one kind of error. What later steps change is told of both modes."""
+    """The part in one mode for one kind of error. The changes by later steps are shown for both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
@@ -154,7 +154,7 @@ def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
 
 
 def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
-    """The part on the evaluators and how they were measured."""
+    """The part on the evaluators and the way they were measured."""
     contents: list[Content] = [
         f"Intervals hold the middle 95 % of {draws:,} resamples of the traces, the same for every evaluator, so"
         " that differences are paired.",
@@ -180,7 +180,7 @@ _LONGEST = 150
 
 
 def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
-    """Every group's figures by a name of their own, in the order of the page."""
+    """The figures of every group, each under a unique name, in the order of the page."""
     plots: dict[str, Plot] = {}
     for part in parts:
         for section in part.sections:

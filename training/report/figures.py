@@ -16,7 +16,7 @@ _FORMATS = ("pdf", "png")
 
 
 def check_pictures() -> None:
-    """Raises `UserError` where figures cannot be written as pictures, as far as can be told before any is."""
+    """Raises `UserError` if figures cannot be written as pictures, as far as that can be known beforehand."""
     try:
         import kaleido  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""Labels by people, what they did, and the figures of evaluators, as pandas frames.
+"""People's labels, their actions, and evaluators' figures, as pandas frames.
 
     import stepsight
 
@@ -6,8 +6,8 @@
     stepsight.frame_of(store, events="MR-MATH again")
     stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
 
-What evaluators say of each step is `storage.exports.frames.frame`. Types are as there: texts that repeat are
-categories, whole numbers and truth values may be missing, and moments are in UTC.
+For evaluators' scores of each step see `storage.exports.frames.frame`. Types are as there: repeated texts are
+categories, integers and booleans may be missing, and times are in UTC.
 """
 
 import json
@@ -53,7 +53,7 @@ EVENTS = {
     "of": "str",
 }
 """The columns of events and their types: a row for each, in the order of the log. Steps are counted from 1. `old`
-and `new` are texts; what is more than one text is written as JSON. `visible` names what the person had seen."""
+and `new` are texts; anything more complex is written as JSON. `visible` lists the person's exposures."""
 
 RESULTS = {
     **dict.fromkeys(("dataset", "evaluator"), "category"),
@@ -64,8 +64,7 @@ RESULTS = {
     **dict.fromkeys(("traces", "solutions", "steps"), "Int32"),
 }
 """The columns of results and their types: a row per evaluator, mode, kind of error and figure. Figures are
-fractions with the ends of their 95 % interval, or missing for the `reason`; `published` is what the paper
-prints."""
+fractions with the ends of their 95 % interval, or missing for the `reason`; `published` is the paper's figure."""
 
 
 @overload
@@ -93,16 +92,16 @@ def frame_of(
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> pd.DataFrame:
-    """One of three frames, by what is named.
+    """One of three frames, depending on the argument given.
 
-    - `labels` of a campaign: those that its annotators agree on, or with `per_annotator` each one's own; with
-      `exposed` also those by people who had seen what a blind campaign hides. See `LABELS`.
+    - `labels` of a campaign: the consensus of its annotators, or with `per_annotator` each one's own; with `exposed`
+      also those by people who had seen what a blind campaign hides. See `LABELS`.
     - `events` of a campaign: its whole log. See `EVENTS`.
     - `results` on a dataset: the figures of evaluators, by name or fingerprint, None for all that have judged it,
       and of the trivial baselines; `force` as in `training.evaluate.evaluation.evaluate`. See `RESULTS`.
 
-    Raises `UserError` where there is no such campaign, dataset or evaluator, and `TypeError` where not exactly one
-    of them is named.
+    Raises `UserError` if there is no such campaign, dataset or evaluator, and `TypeError` unless exactly one of
+    them is given.
     """
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")

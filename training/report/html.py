@@ -1,7 +1,6 @@
-"""HTML of reports: text, tables and figures, and whole pages of them that need no network.
+"""HTML of reports: text, tables and figures, and whole pages that need no network.
 
-A page holds Plotly's script once, the styles and scripts of `assets`, and a policy that forbids it to ask for
-anything.
+A page contains Plotly's script once, the styles and scripts of `assets`, and a policy that forbids all requests.
 """
 
 import re
@@ -22,11 +21,11 @@ Content = str | Table | Sequence[Plot]
 """A paragraph, a table or figures side by side."""
 
 CellWrap = Callable[[int, int, Markup], Markup]
-"""Makes of a cell, by the places of its row and column and its HTML, what stands there. The header is row -1."""
+"""Turns a cell, given by row, column and HTML, into its final HTML. The header is row -1."""
 
 
 def breakable(name: str) -> Markup:
-    """A name that may go on in the next line after its punctuation."""
+    """A name that may be broken across lines after its punctuation."""
     return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
@@ -45,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """Sections under a title, `lead` below it; `warning` where there is one."""
+    """Sections under a title with `lead` below it, and a `warning` if there is one."""
 
     title: str
     lead: str
@@ -61,12 +60,12 @@ def content_html(content: Content) -> Markup:
 
 
 def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
-    """A table with its caption and notes; `files` is HTML that says where it is to be had as a file."""
+    """A table with its caption and notes; `files` is HTML linking to it as a file."""
     return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:
-    """Figures side by side, as the data that they are drawn from."""
+    """Figures side by side, with the data they are drawn from."""
     return Markup(_PARTS.plots(plots))
 
 

@@ -1,4 +1,4 @@
-"""A dataset measured twice, with its own gold and with that of a label patch, and what the patch changes.
+"""A dataset measured twice, with its own gold and with that of a label patch, and the differences.
 
 Both are measured on the same resamples of the same traces, so that a change has the interval of paired draws.
 """
@@ -63,7 +63,7 @@ class Patched:
 
 
 def _counts(changes: Sequence[PatchEffect]) -> str:
-    """A sentence on how many solutions and steps count with either set of labels, from the first row."""
+    """A sentence on the number of solutions and steps that count with either set of labels, from the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
@@ -72,7 +72,7 @@ def _counts(changes: Sequence[PatchEffect]) -> str:
 
 
 def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
-    """What the patch changes, by mode and kind of error; baselines alone only if no evaluator has judged."""
+    """The changes by the patch, by mode and kind of error; baselines alone only if no evaluator has judged."""
     effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
     for change in patched.changes():
         effects.setdefault((change.before.mode, change.before.errors), []).append(change)
@@ -81,7 +81,7 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
 
 
 def _change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
-    """The protocol's four figures with the patch, and how much each grew by it."""
+    """The protocol's four figures with the patch, and the change in each."""
     columns = [EVALUATOR]
     for name, title in PROTOCOL.items():
         columns += [

@@ -1,6 +1,6 @@
-"""The figures of a report, in Plotly. A page gives them its own colours for ink and grid.
+"""The figures of a report, in Plotly. A page sets the colours of ink and grid.
 
-What a figure cannot draw it says in its notes; one that has nothing to draw has only those.
+A figure mentions in its notes whatever it cannot draw; one with nothing to draw has only notes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,13 +47,13 @@ class Plot:
 
     @cached_property
     def data(self) -> str:
-        """The figure as JSON; "" without one."""
+        """The figure as JSON; "" if there is none."""
         return str(self.figure.to_json(engine="json")) if self.figure is not None else ""
 
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:
-    """A colour for each evaluator, the same in every figure; dashes tell more evaluators than colours apart. The
-    baselines are grey."""
+    """A colour for each evaluator, the same in every figure, and dashes once colours run out. The baselines are
+    grey."""
     names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
     baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
     dashes = ("solid", *_DASHES)
@@ -67,7 +67,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
-    """An empty figure; `square`, both axes go from 0 to 1 with a diagonal."""
+    """An empty figure; with `square`, both axes go from 0 to 1 and have a diagonal."""
     # All at once: Plotly checks a figure anew at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
@@ -89,7 +89,7 @@ def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
 
 
 def rounded(numbers: NDArray[np.floating]) -> list[float | None]:
-    """Numbers as JSON has them: what is not a number is a gap."""
+    """Numbers for JSON, with gaps for those that are not finite."""
     return [None if np.isnan(number) else round(float(number), 4) for number in numbers]
 
 
@@ -103,7 +103,7 @@ def make_line(
 
 
 def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
-    """The ROC of the score that tells what has no error: validity, or minus redundancy."""
+    """The ROC of the score for freedom from error: validity, or minus redundancy."""
     score = "validity" if errors == Errors.INVALID else "redundancy"
     figure = make_figure("False positive rate", "True positive rate", square=True)
     notes = []
@@ -126,7 +126,7 @@ def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
 
 
 def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """The share of valid steps against their mean validity, in ten bins; larger points are of more steps."""
+    """The share of valid steps against their mean validity, in ten bins; larger points stand for more steps."""
     figure = make_figure("Mean validity", "Share of valid steps", square=True)
     notes = []
     for row in rows:
@@ -157,7 +157,7 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:
-    """A figure by the third of the solution, with intervals; `difference`, in points around zero."""
+    """A figure by third of the solution, with intervals; a `difference` is in points around zero."""
     figure = make_figure("Third of the solution", f"{title}, percentage points" if difference else title)
     notes = []
     names = [third.value for third in Third]

@@ -1,4 +1,4 @@
-"""A report: what evaluators reach on datasets of the store, as one page and as files of its tables and figures."""
+"""A report: evaluators' figures on datasets of the store, as one page and as files of its tables and figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
 
 @dataclass(frozen=True)
 class Report:
-    """The page as HTML, its tables, and its figures by the name of their file."""
+    """The page as HTML, its tables, and its figures by file name."""
 
     page: str
     tables: tuple[Table, ...]
@@ -51,12 +51,12 @@ def make_report(
     day: date | None = None,
     patches: Sequence[Patch] = (),
 ) -> Report:
-    """Measure on each dataset the evaluators of those names that have judged it; without names, all that have.
-    With `group`, on that group of each dataset's traces. A dataset that one of the `patches` is of has a second
-    part, in which its gold is that of the patch.
+    """Measure on each dataset the named evaluators that have judged it, by default all that have. With `group`,
+    only on that group of each dataset's traces. A dataset with one of the `patches` has a second part, in which its
+    gold is the patch's.
 
-    Nothing is scored, and for the same store only the `day` differs. Raises `UserError` where a name has judged
-    none of the datasets, where two datasets would have tables of the same names, or where a patch does not fit.
+    Nothing is scored, and for the same store only the `day` differs. Raises `UserError` if a named evaluator has
+    judged none of the datasets, two datasets would have tables of the same names, or a patch does not fit.
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
@@ -120,7 +120,7 @@ def _check_slugs(names: Sequence[str]) -> None:
 def _chosen(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """The evaluators wanted, by id, told apart."""
+    """The wanted evaluators by id, under distinct names."""
     for name in names:
         if name not in {one.name for one in evaluators.values()}:
             raise UserError(
@@ -134,7 +134,7 @@ def _chosen(
 
 
 def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
-    """The evaluators by name; where several have a name in common each is followed by its fingerprint."""
+    """The evaluators by name, each followed by its fingerprint if several share a name."""
     chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)
     return [
@@ -146,7 +146,7 @@ def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
     """Write `tables/`, `report.html`, whole, and with `figures` those in a folder of that name; returns the path of
     the page.
 
-    Raises `UserError` where the folder cannot be written, or there is nothing to draw figures with.
+    Raises `UserError` if the folder cannot be written, or figures cannot be drawn.
     """
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Tables of names, counts and values, and their LaTeX, CSV and Markdown.
 
-LaTeX and Markdown are for reading, in percent with intervals; CSV holds the fractions as they were computed.
+LaTeX and Markdown are for reading, in percent with intervals; CSV holds the fractions as computed.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _ENDS = ("low", "high")
 
 
 class CellKind(Enum):
-    """The look of a column's cells: as they are; a count; a fraction in percent; a difference of fractions
-    in percentage points, to one place or to two; a number to three places."""
+    """The format of a column's cells: as they are; a count; a fraction in percent; a difference of fractions in
+    percentage points, to one place or to two; a number to three places."""
 
     TEXT = "text"
     COUNT = "count"
@@ -43,9 +43,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """`name` is that of its files. Rows are told by their places: a line is drawn before those in `rules`, and
-    those in `faint` were not measured. `notes` say what a reader has to know of the figures. Raises `ValueError`
-    where a row has not a cell per column."""
+    """`name` is that of its files. `rules` and `faint` hold row indices: a line is drawn above those in `rules`,
+    and those in `faint` were not measured. `notes` say what a reader has to know about the figures. Raises
+    `ValueError` unless every row has a cell per column."""
 
     name: str
     caption: str
@@ -67,7 +67,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell for reading: its text, and that of its interval or ""."""
+    """A cell as displayed: its text, and that of its interval or ""."""
 
     text: str
     interval: str = ""
@@ -77,7 +77,7 @@ class Shown:
 
 
 def show(cell: Cell, kind: CellKind) -> Shown:
-    """A cell as a person reads it; what has no value is a dash."""
+    """A cell as displayed; an undefined value is a dash."""
     if isinstance(cell, Value):
         if not cell.exists:
             return Shown(MISSING)
@@ -99,9 +99,9 @@ def _number(number: float, kind: CellKind) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A header of keys and a row per row; a value is a fraction with all its digits, and empty where there is none.
-    A column of values is followed by `KEY_low` and `KEY_high` where any has an interval. Names that a spreadsheet
-    would take for formulas have an apostrophe before them."""
+    """A header of keys and a line per row; a value is a fraction with all its digits, and empty if undefined. A
+    column of values is followed by `KEY_low` and `KEY_high` if any has an interval. Names that a spreadsheet would
+    take for formulas have an apostrophe before them."""
     # Its import takes 60 MB, and a terminal's tables need none of it.
     import pandas as pd
 
@@ -149,7 +149,7 @@ def _left(table: Table) -> list[bool]:
 
 
 def shown_rows(table: Table) -> list[list[Shown]]:
-    """The cells as a person reads them."""
+    """The cells as displayed."""
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
@@ -161,7 +161,8 @@ def _markdown(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A `table` environment in the manner of booktabs, intervals small behind their values, the notes below."""
+    """A `table` environment in the style of booktabs, with small intervals behind their values and the notes
+    below."""
     import pandas as pd
 
     cells = pd.DataFrame(
@@ -196,5 +197,5 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Text as LaTeX shows it, on one line."""
+    """Text escaped for LaTeX, on one line."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))

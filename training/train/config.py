@@ -24,7 +24,7 @@ _LEAST_WITH_GROUPS = 1400
 @dataclass(frozen=True, config=STRICT)
 class Backbone(Record):
     """Dimensions of a Llama backbone; `mlp` is the width of its feed-forward layer, `context` its longest input in
-    tokens, and `kv_heads` the heads of keys and values where they are fewer than `heads`."""
+    tokens, and `kv_heads` the number of key and value heads if they are fewer than `heads`."""
 
     hidden: PositiveInt
     layers: PositiveInt
@@ -62,14 +62,14 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Head(Record):
-    """What a new head reads: the states after the `last` of the backbone's `layers`, those after the layer of that
-    number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
+    """The input of a new head: the states after the `last` of the backbone's `layers`, those after the layer of
+    that number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
 
     layers: Literal["last", "mixture"] | PositiveInt = "last"
 
     @property
     def depth(self) -> int | None:
-        """The layers that are computed; None for all."""
+        """The number of layers that are computed; None for all."""
         return self.layers if isinstance(self.layers, int) else None
 
     @property
@@ -81,8 +81,8 @@ class Head(Record):
 class Lora(Record):
     """Adapters `W + alpha / rank · B A` beside frozen weights `W` (Hu et al. 2022), trained in their place.
 
-    `alpha` is twice the rank if it is not given. `dropout` is that of an adapter's input. `targets` are the layers
-    that get one, by the ends of their names, as PEFT has them: if there are none, all linear layers of the blocks.
+    `alpha` defaults to twice the rank. `dropout` applies to an adapter's input. `targets` are the layers with an
+    adapter, by the ends of their names, as in PEFT: by default all linear layers of the blocks.
     """
 
     rank: PositiveInt = 16
@@ -101,25 +101,25 @@ class TrainConfig(Optimisation):
     """The configuration of a training run.
 
     `objective` steps learns the labels of steps; masked-tokens pretrains the backbone on the texts of all traces,
-    with a label or without one, and leaves the head as it is (`training.train.masked`).
+    labelled or not, and leaves the head as it is (`training.train.masked`).
 
-    `loss` pooled is the mean over all supervised ends of an optimiser step; example, as the paper's equation in
-    section 3.3 has it, that over each trace's own, of which every trace counts alike.
+    `loss` pooled is the mean over all supervised ends of an optimiser step; example, as in the paper's equation in
+    section 3.3, is the mean over each trace's own ends first, so that every trace counts alike.
 
-    A trace of more than `max_length` tokens (the backbone's context if not given) is left out and counted, or with
-    `too_long` truncate cut there: the ends behind the cut are not learnt from.
+    A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted, or with
+    `too_long` truncate cut there: ends behind the cut are not learnt from.
 
-    `truncation` random cuts every second trace after a step drawn uniformly, so that where a trace ends says
-    nothing of its last step; continued first appends the steps that were generated but not labelled, where the
-    data has them (`training.data.transforms`); as-labelled keeps traces as they are.
+    `truncation` random cuts every second trace after a step drawn uniformly, so that the ending of a trace says
+    nothing about its last step; continued first appends the steps that were generated but not labelled, if the data
+    has them (`training.data.transforms`); as-labelled keeps traces as they are.
 
-    `tokenizer` is the folder of the one to use from scratch, for which the embedding has `vocabulary` rows; without
-    it one of that size is learnt from the data. `initialisation` mitchell is LLaDA's (`training.train.init`).
-    `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is in
-    `training.runs.batches`. `plan` changes nothing of what is learnt.
+    `tokenizer` is the folder of a tokenizer for training from scratch, for which the embedding has `vocabulary`
+    rows; without it, one of that size is learnt from the data. `initialisation` mitchell is LLaDA's
+    (`training.train.init`). `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is
+    in `training.runs.batches`. `plan` does not affect what is learnt.
 
-    `head` is that of an evaluator that has none yet. With `lora`, `init` is left as it is: adapters are trained
-    beside it, and the head; with `bf16` the frozen weights are held in bfloat16.
+    `head` is that of an evaluator that has none yet. With `lora`, `init` stays as it is: adapters are trained
+    beside it, with the head; with `bf16` the frozen weights are held in bfloat16.
     """
 
     attention: Attention

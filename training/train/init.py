@@ -1,4 +1,4 @@
-"""The initial model of a run, with its tokenizer and encoder: made from a configuration or read from a folder."""
+"""The initial model of a run with its tokenizer and encoder, made from a configuration or read from a folder."""
 
 import json
 import math
@@ -58,10 +58,9 @@ _TOKENIZER_TRACES = 4000
 
 
 class InitialModel(NamedTuple):
-    """`origin`: name and fingerprint of what is trained further, None from scratch; `folder` is where that is. An
-    evaluator's fingerprint is its own, whatever the mask of the run; a backbone's is that with the template and the
-    mask it is trained with.
-    """
+    """`origin`: name and fingerprint of the model trained further, None from scratch; `folder` is its place. An
+    evaluator's fingerprint is its own, whatever the mask of the run; a backbone's includes the template and the
+    mask it is trained with."""
 
     encoder: Encoder
     model: StepModel
@@ -70,14 +69,14 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Encoder and initial model, in float32; what is new is drawn from the seed alone, whatever the mask.
+    """Encoder and initial model, in float32; new weights are drawn from the seed alone, whatever the mask.
 
-    `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further,
-    or the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head,
-    which is never read. Such a one gets a head, and the template that its `stepsight.json` has; without one, the
+    `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further, or
+    the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head, which
+    is never read. A backbone gets a head, and the template in its `stepsight.json`; without one, it gets the
     default template, for which a token that closes a step is added to the tokenizer; with `config.lora`, which
-    leaves the embedding as it is, a step is closed by a line break. Frozen weights are in bfloat16 where `bf16` is
-    set. Raises `UserError` where the folder cannot be read, its architecture cannot have the mask that
+    leaves the embedding as it is, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is
+    set. Raises `UserError` if the folder cannot be read, its architecture cannot have the mask that
     `config.attention` asks for, its head has two classes or reads other layers than `config.head` asks for, or
     `config.lora` does not fit.
     """
@@ -115,7 +114,8 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
 
 
 def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
-    """Raises `UserError` before any weight is read where the targets are not there, or adapters are the start."""
+    """Raises `UserError`, before any weight is read, if the targets do not exist or the start is itself an
+    adapter."""
     if unmerged_folders(checkpoint.folder):
         raise UserError(
             f"{checkpoint.source}: this is an adapter, which adapters cannot be trained on.",
@@ -137,7 +137,8 @@ def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
 
 
 def init_folder(init: str, root: Path) -> Path:
-    """The folder that `init` names: one in `root`, a shipped evaluator's, one from here, or a hub's model."""
+    """The folder that `init` names: one in `root`, a shipped evaluator's, one relative to the current folder, or a
+    hub's model."""
     if (root / init).is_dir():
         return root / init
     # What is trained from is not offered as an evaluator.
@@ -184,12 +185,13 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
 
 def initialise(backbone: PreTrainedModel) -> None:
     """Draw the weights of a Llama anew, from torch's global generator: Mitchell's truncated-normal initialisation,
-    which LLaDA has from OLMo.
+    which LLaDA inherits from OLMo.
 
-    It is `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration: every matrix
-    is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, with `d` the width of its input, cut
-    off at three standard deviations; the two that write to the residual stream, of layer `l` counted from 1, from
-    one of `1 / sqrt(2 l d)`. The embedding's `d` is the width of the model. Norms are ones; there are no biases.
+    It follows `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration: every
+    matrix is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, with `d` the width of its input,
+    cut off at three standard deviations; the two that write to the residual stream of layer `l`, counted from 1,
+    from one of `1 / sqrt(2 l d)`. The embedding's `d` is the width of the model. Norms are ones; there are no
+    biases.
     """
     llama: Any = backbone
     _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
@@ -205,7 +207,7 @@ def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
 
 
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
-    """The encoder, and how many rows its embedding is to have."""
+    """The encoder, and the number of rows that its embedding needs."""
     if config.tokenizer is None:
         tokenizer = learn_tokenizer(mixture, config.vocabulary, config.numbers)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
@@ -225,7 +227,7 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
 
 
 def learn_tokenizer(mixture: Mixture, vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """A tokenizer of that many tokens, from the first traces of each source."""
+    """A tokenizer with this many tokens, learnt from the first traces of each source."""
     return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary, numbers)
 
 
@@ -270,7 +272,8 @@ def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> Promp
 
 
 def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
-    """Rows for tokens that the embedding lacks, each the mean of the others; many have rows to spare."""
+    """Add rows for tokens that the embedding lacks, each the mean of the others; many embeddings have spare
+    rows."""
     before = int(backbone.config.vocab_size)
     if vocabulary <= before:
         return
@@ -280,13 +283,13 @@ def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
 
 
 def mask_token(tokenizer: Tokenizer) -> int | None:
-    """The id of the token that stands in the place of a hidden one, where the tokenizer has one."""
+    """The id of the token that stands for a hidden one, if the tokenizer has one."""
     found = (tokenizer.token_to_id(name) for name in _MASKS)
     return next((number for number in found if number is not None), None)
 
 
 def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
-    """The encoder with a token for what is hidden, and a row for it in the embedding."""
+    """The encoder with a mask token, and a row for it in the embedding."""
     if mask_token(encoder.tokenizer) is not None:
         return encoder
     encoder.tokenizer.add_special_tokens([_MASKS[-1]])
@@ -309,8 +312,8 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """A byte-level BPE tokenizer of `vocabulary` tokens, learnt from `texts`. Any UTF-8 text can be encoded, and
-    every digit is a token, or with `numbers` groups every group of at most three digits, counted from the last."""
+    """A byte-level BPE tokenizer of `vocabulary` tokens, learnt from `texts`. Any UTF-8 text can be encoded. Every
+    digit is a token or, with `numbers` groups, every group of at most three digits, counted from the last."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _pieces(_PIECES[numbers])
     tokenizer.decoder = decoders.ByteLevel()
@@ -341,8 +344,8 @@ def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
     """Add to the embedding of each number from 0 to 999 the Fourier features of its value, projected at random.
 
     After FoNE (Zhou et al. 2025, arXiv 2502.09741), where cosine and sine of `2 pi n / T` with `T` 10, 100 and
-    1,000 are the embedding: sums become rotations, and a number is near those that share its last digits. Here
-    they are where learning begins, with more periods, whose remainders test products as well, and the logarithm.
+    1,000 are the embedding: sums become rotations, and a number is near those that share its last digits. Here they
+    are only the starting point, with more periods, whose remainders also test products, and the logarithm.
     """
     values = torch.arange(1000.0)
     waves = [2 * math.pi * values / period for period in _PERIODS]

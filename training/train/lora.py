@@ -1,7 +1,7 @@
-"""LoRA: adapters that a run trains in the place of all weights, through PEFT, and the folder that they make.
+"""LoRA: training adapters in place of all weights, through PEFT, and writing their folder.
 
-The folder is in PEFT's own layout, with the base's config.json as it was trained, our stepsight.json and the
-tokenizer beside it; `core.models.adapter` reads it without PEFT.
+The folder is in PEFT's own layout, with the base's config.json as trained, our stepsight.json and the tokenizer
+beside it.
 """
 
 import copy
@@ -38,16 +38,16 @@ _PREFIX = "base_model.model."
 
 
 def check_peft() -> None:
-    """Raises `UserError` where PEFT is not installed."""
+    """Raises `UserError` if PEFT is not installed."""
     if find_spec("peft") is None:
         raise UserError("lora needs peft.", "Run: pip install 'stepsight[lora]'")
 
 
 def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
-    """The names of the layers that get adapters, as PEFT takes them: a layer is meant whose name is one of them, or
-    ends with it after a dot.
+    """The names of the layers that get adapters, as PEFT takes them: a name matches a layer called so, or whose
+    name ends with it after a dot.
 
-    By default all linear layers of the network's blocks. Raises `UserError` where a name that is given is none's;
+    By default all linear layers of the network's blocks. Raises `UserError` if a given name matches no layer;
     `backbone` may be without weights.
     """
     linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
@@ -78,7 +78,7 @@ def adapted_layers(lora: Lora, backbone: nn.Module) -> list[nn.Linear]:
 
 
 def _shortest_end(name: str, others: set[str]) -> str:
-    """The shortest end of a layer's name that none of the other layers has."""
+    """The shortest end of a layer's name that is unique among all layers."""
     parts = name.split(".")
     ends = (".".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
     return next((end for end in ends if not any(_is_meant(other, end) for other in others)), name)
@@ -89,7 +89,7 @@ def _is_meant(name: str, target: str) -> bool:
 
 
 def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
-    """The model with adapters drawn from the seed; they and the head are all that is trained.
+    """The model with adapters drawn from the seed; only they and the head are trained.
 
     Adapters and head are in float32, whatever the type of the frozen weights.
     """
@@ -117,8 +117,8 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class Base:
-    """What adapters are trained on: the `folder`, the name it goes by in theirs, with a hub's `revision`, and the
-    hash of its weights."""
+    """The base of an adapter: its `folder`, its name in the adapter's config, with a hub's `revision`, and the hash
+    of its weights."""
 
     folder: Path
     name: str
@@ -127,7 +127,7 @@ class Base:
 
     @classmethod
     def of(cls, init: str, folder: Path, output: Path) -> "Base":
-        """The base of a run whose `init` led to that folder; a path is told from the folder of the output, so that
+        """The base of a run whose `init` led to that folder; a path is relative to the output's folder, so that
         both can be moved together."""
         if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
             name = init
@@ -147,8 +147,8 @@ def save_adapter(
     provenance: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> None:
-    """Write the folder of an adapter with that `config`; `weights` are those that were trained, by the name that
-    PEFT's model has for them."""
+    """Write the folder of an adapter with that `config`; `weights` are the trained ones, by their name in PEFT's
+    model."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
     save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
@@ -164,8 +164,8 @@ def save_adapter(
 
 
 def _stored_name(name: str, model: StepModel) -> str:
-    """The name that PEFT stores a weight under: without the adapter's own name, and with the prefix that the class
-    of the backbone has."""
+    """The name under which PEFT stores a weight: without the adapter's own name, and with the prefix of the
+    backbone's class."""
     name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
     if name.startswith("model."):
         prefix = model.model.base_model_prefix

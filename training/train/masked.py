@@ -1,9 +1,9 @@
-"""Pretraining by masked-token diffusion: a backbone learns to name the tokens that are hidden from it.
+"""Pretraining by masked-token diffusion: a backbone learns to predict hidden tokens.
 
-The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1): of each example a rate `t` is drawn
+The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1): for each example a rate `t` is drawn
 uniformly, each token is hidden with probability `t`, and the loss is the cross-entropy of the hidden tokens divided
-by `t`, over all tokens. A backbone under a causal mask learns from the same examples, hidden alike; what it has
-for a hidden token is what stands before it.
+by `t`, over all tokens. A backbone under a causal mask learns from the same examples, hidden alike; it predicts a
+hidden token from those before it.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class MaskedExample:
-    """`ids` as they are shown, `labels` as they are, and the `weights` of their losses, 0 where nothing is hidden;
-    each of shape (tokens,)."""
+    """`ids` as shown, the true `labels`, and the `weights` of their losses, 0 for a token that is not hidden; each
+    of shape (tokens,)."""
 
     ids: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -37,8 +37,8 @@ class MaskedExample:
 
 
 class MaskedExamples(Dataset[MaskedExample]):
-    """The tokens of `examples`, of which each epoch hides others, drawn from `seed`, the epoch and the place
-    alone; and one without a label, for the part of a step that has too few traces for all parts."""
+    """The tokens of `examples`, of which each epoch hides others, determined by `seed`, epoch and index alone; plus
+    one without a label, for a part of a step that has too few traces."""
 
     def __init__(self, examples: Sequence[Example], mask: int, seed: int) -> None:
         self._examples, self._mask, self._seed = examples, mask, seed
@@ -62,7 +62,7 @@ class MaskedExamples(Dataset[MaskedExample]):
 
 
 def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> dict[str, Tensor]:
-    """Right-padded tensors for `MaskedTokenModel.forward`, as wide as `collate` of step examples makes them."""
+    """Right-padded tensors for `MaskedTokenModel.forward`, as wide as `collate` makes those of step examples."""
     width = padded_width(max(len(example.ids) for example in batch), limit)
     ids = np.zeros((len(batch), width), np.int64)
     attention = np.zeros((len(batch), width), np.int64)
@@ -77,8 +77,8 @@ def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> 
 
 
 class MaskedTokenModel(StepModel):
-    """The backbone of a step model with the transposed embedding as the head of its tokens, so that pretraining
-    adds no weights. The head of the steps is kept as it is."""
+    """The backbone of a step model with the transposed embedding as its token head, so that pretraining adds no
+    weights. The step head stays as it is."""
 
     def __init__(self, model: StepModel) -> None:
         super().__init__(model.model, model.score, model.mixture)
@@ -94,8 +94,9 @@ class MaskedTokenModel(StepModel):
         weights: Tensor,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """The weighted cross-entropy over all tokens of which `labels` is not `IGNORED`; all are of shape (batch,
-        tokens). `num_items_in_batch` is their number in the whole optimiser step, as in `StepModel.forward`."""
+        """The weighted cross-entropy over all tokens whose `labels` entry is not `IGNORED`; all arguments are of
+        shape (batch, tokens). `num_items_in_batch` is their number in the whole optimiser step, as in
+        `StepModel.forward`."""
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
         asked = weights > 0
         embedding: Any = self.model.get_input_embeddings()

@@ -44,12 +44,12 @@ _EXAMPLES = "examples_sha256"
 
 
 def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
-    """Train an evaluator and write its folder to `output`; returns it. Paths in `config` are looked up in `root`.
+    """Train an evaluator, write its folder to `output`, and return it. Paths in `config` are resolved in `root`.
 
-    Beside the evaluator's own files it gets `log_history.json` and `training.html` and `.png`, the curves.
-    Checkpoints go to `output/checkpoints`; a killed run goes on from the last whole one, and a finished one is
-    left as it is. Raises `UserError` where `output` cannot be written, holds another run or one on other traces, or
-    another process is at it; where a data file has a bad line, memory or disk run out, or the loss is no number.
+    Beside the evaluator's own files it gets `log_history.json` and the curves, `training.html` and `.png`.
+    Checkpoints go to `output/checkpoints`; a killed run resumes from the last whole one, and a finished one is left
+    alone. Raises `UserError` if `output` cannot be written, holds another run or one on other traces, or another
+    process is using it; and if a data file has a bad line, memory or disk run out, or the loss is not a number.
     """
     if config.lora is not None:
         check_peft()
@@ -89,13 +89,13 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
-    """A configuration as JSON gives it back."""
+    """A configuration as JSON returns it."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return values
 
 
 def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
-    """Make the folder this run's. Raises `UserError` where its run began on other examples."""
+    """Claim the folder for this run. Raises `UserError` if its run began on other examples."""
     digest = _digest(examples)
     if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(
@@ -108,7 +108,7 @@ def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) 
 def _examples(
     config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, shown: bool
 ) -> tuple[list[Example], int]:
-    """What is learnt from, with the count of the traces left out for their length or for want of a label."""
+    """The examples, with the number of traces left out for their length or lack of labels."""
     context = context_of(model.model)
     if context is None:
         raise UserError(
@@ -151,7 +151,7 @@ def _sources(
     examples: Sequence[Example],
     left_out: int,
 ) -> dict[str, Any]:
-    """What the run is made from, for its provenance; nothing of it tells of the machine."""
+    """The inputs of the run, for its provenance; they say nothing about the machine."""
     used = settings(config)
     del used["notes"], used["plan"]
     return {
@@ -179,7 +179,7 @@ def _save(
     base: Base | None,
     record: dict[str, Any],
 ) -> None:
-    """Write the evaluator, what was logged and its figure; every process takes part in collecting the weights."""
+    """Write the evaluator, the log and its figure; every process takes part in collecting the weights."""
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()
     if not trainer.args.should_save:
@@ -204,7 +204,7 @@ def _save(
 
 
 def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:
-    """The type of that name, or float32 where a weight is beyond it."""
+    """The type of that name, or float32 if a weight exceeds its range."""
     dtype: torch.dtype = getattr(torch, name)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
     if largest <= torch.finfo(dtype).max:
