@@ -94,8 +94,8 @@ def frame_of(
 ) -> pd.DataFrame:
     """One of three frames, depending on the argument given.
 
-    - `labels` of a campaign: the consensus of its annotators, or with `per_annotator` each one's own; with `exposed`
-      also those by people who had seen what a blind campaign hides. See `LABELS`.
+    - `labels` of a campaign: the consensus of its annotators, or with `per_annotator` each one's own; with
+      `exposed` also those by people who had seen what a blind campaign hides. See `LABELS`.
     - `events` of a campaign: its whole log. See `EVENTS`.
     - `results` on a dataset: the figures of evaluators, by name or fingerprint, None for all that have judged it,
       and of the trivial baselines; `force` as in `training.evaluate.evaluation.evaluate`. See `RESULTS`.
