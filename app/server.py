@@ -1,4 +1,4 @@
-"""The HTTP server: the pages, the files they need, and the headers that keep them private."""
+"""The HTTP server: the pages, their files, and the headers that keep them private."""
 
 import asyncio
 import logging
@@ -69,12 +69,12 @@ from stepsight.core.places import asset
 from stepsight.storage.database.store import Store
 
 KEEP_ALIVE = 75
-"""Seconds for which a connection without a request stays open. Programs keep theirs about as long, and a request
-that comes as the server closes one is lost to them."""
+"""Seconds for which an idle connection stays open. Programs keep theirs about as long, and a request sent just as
+the server closes the connection is lost."""
 
 GRACE = 6
 LONGEST = 9.0
-"""Seconds for which a server that is stopped goes on answering, and after which its process ends."""
+"""Seconds for which a stopped server continues to answer, after which its process ends."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -90,12 +90,12 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Pages are those of `app.access.pages.PAGES`.
+    """The whole application, ready for uvicorn. Its pages are `app.access.pages.PAGES`.
 
-    With `public` somebody who is not logged in may look and score. With `read_only` also, and no page has a control
-    that writes to the store. `loopback`: only this machine can ask, which then need not log in as long as there is
-    nobody who can. `hosts` are the names under which the server may be asked. What a program asks to be scored is
-    computed for so many `seconds`. `has_worker` tells whether the worker beside it runs; None where there is none.
+    With `public`, visitors who are not logged in may look and score. With `read_only` they may too, and no page has
+    a control that writes to the store. With `loopback`, only this machine can connect, and need not log in as long
+    as nobody can. `hosts` are the names under which the server may be addressed. Scoring for a program is limited
+    to `seconds`. `has_worker` is True if the worker beside it runs, None if there is none.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
@@ -147,7 +147,7 @@ def _guard(
     public: bool,
     loopback: bool,
 ) -> None:
-    """Put in front of everything what decides who may ask for what; the last one added comes first."""
+    """Add the middleware that decides about access; the one added last comes first."""
     application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
     application.add_middleware(Access, store=store, public=public, loopback=loopback)
     # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
@@ -191,11 +191,11 @@ def serve(
     proxies: Sequence[str] = (),
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, on a socket that listens. What has been asked by then is answered, and
-    `stopping` is called meanwhile; what takes longer than `GRACE` is refused, and the process ends after `LONGEST`
-    in any case.
+    """Serve until SIGINT or SIGTERM, on a listening socket. Requests received by then are answered, and `stopping`
+    is called meanwhile; those that take longer than `GRACE` are refused, and the process ends after `LONGEST` in
+    any case.
 
-    What the `proxies`, addresses or networks, say of where a request comes from is believed; anybody else could say
+    The `proxies`, addresses or networks, are trusted about the origin of a request; anybody else could claim
     anything.
     """
     config = uvicorn.Config(
@@ -212,8 +212,8 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Wakes once a second, for the date in its answers, and when a signal comes. Ends quietly: cutting an answer
-    that is not complete would print a traceback."""
+    """Wakes once a second, for the date in its responses, and on a signal. Ends quietly: cutting off an incomplete
+    response would print a traceback."""
 
     def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)

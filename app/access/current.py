@@ -1,4 +1,4 @@
-"""The request that is being answered: its number, and who asks."""
+"""The request being answered: its id, and the person behind it."""
 
 import re
 import secrets
@@ -12,19 +12,19 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass
 class Current:
-    """`id` goes into the answer and into every line of the log that is written meanwhile; `person` is the number of
-    who asks, None where that is nobody in particular, or not looked up."""
+    """`id` goes into the response and into every log line written meanwhile; `person` is the number of the person
+    asking, None if there is nobody in particular, or nobody was looked up."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     person: int | None = None
 
 
 CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
-"""None outside of any request. Threads that are started for a request need a copy of its context."""
+"""None outside of any request. Threads started for a request need a copy of its context."""
 
 
 def begin(header: str) -> Current:
-    """The request that comes with this id, "" for none; one that is well-formed is kept, since a proxy logs it."""
+    """Begin a request with this id, "" for none; a well-formed id is kept, since a proxy logs it."""
     current = Current(header) if _WELL_FORMED.fullmatch(header) else Current()
     CURRENT.set(current)
     return current
@@ -37,7 +37,7 @@ def request_id() -> str:
 
 
 def note_person(person: int | None) -> None:
-    """Note who asks."""
+    """Record the person asking."""
     current = CURRENT.get()
     if current is not None:
         current.person = person

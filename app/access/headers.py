@@ -1,4 +1,4 @@
-"""Response headers that keep a page from running or loading anything that is not ours."""
+"""Response headers that keep a page from running or loading anything foreign."""
 
 import re
 import secrets
@@ -20,10 +20,10 @@ _POLICY = (
 
 
 class PrivateHeaders:
-    """ASGI middleware: a Content-Security-Policy with a nonce for the page's own scripts, and its companions.
+    """ASGI middleware: a Content-Security-Policy with a nonce for the page's own scripts, and related headers.
 
-    Injected markup cannot run, because it has no nonce. Responses reach us uncompressed so that the nonce can be
-    written into them.
+    Injected markup cannot run, because it has no nonce. Responses reach this middleware uncompressed so that the
+    nonce can be written into them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -39,7 +39,7 @@ class PrivateHeaders:
 
 
 class _Response:
-    """Holds a page back until it is whole, to write nonces into it; streams everything else."""
+    """Holds a page back until it is complete, to write nonces into it; streams everything else."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -84,7 +84,8 @@ def _is_html(message: Any) -> bool:
 
 
 class FreshFiles(StaticFiles):
-    """Static files that a browser keeps, but asks about each time: after an upgrade no page mixes two versions."""
+    """Static files that a browser caches but revalidates each time, so that no page mixes two versions after an
+    upgrade."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The pages of the workbench, in the order of the line at the top, and who may open them."""
+"""The pages of the workbench, in the order of the navigation bar, and the right needed for each."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Rights: what people may do, by their role, and how routes say what they need."""
+"""Rights: the actions open to each role, and the way routes declare the rights they need."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from stepsight.storage.people.exposures import GOLD, SCORES, is_something_hidden
 from stepsight.storage.people.users import Role, User
 
 COOKIE = "stepsight"
-"""The name of the cookie that holds the token of a login, where the address has no port."""
+"""The name of the cookie with a login's token, for an address without a port."""
 
 _PORT = re.compile(r":(\d{1,5})$")
 
@@ -24,20 +24,20 @@ Asked = HTTPConnection | gr.Request
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """The name of the cookie at the address that was asked for. A browser has the same cookies for all ports of a
-    host, where servers would otherwise end each other's logins."""
+    """The name of the cookie at the requested address. A browser shares cookies among all ports of a host, so
+    servers would otherwise end each other's logins."""
     port = _PORT.search(request.headers.get("host", ""))
     return f"{COOKIE}-{port[1]}" if port else COOKIE
 
 
 def find_user_of(request: Asked) -> User | None:
-    """Who asks; None where nobody is logged in, on a server that lets such look."""
+    """The person asking; None if nobody is logged in, on a server that is open to such visitors."""
     user: User | None = state_of(request)["user"]
     return user
 
 
 def user_of_request(request: Asked) -> User:
-    """Who asks. Raises `ForbiddenError` where nobody is logged in."""
+    """The person asking. Raises `ForbiddenError` if nobody is logged in."""
     user = find_user_of(request)
     if user is None:
         raise ForbiddenError("You are not logged in.", "Log in.")
@@ -45,7 +45,7 @@ def user_of_request(request: Asked) -> User:
 
 
 def state_of(request: Asked) -> dict[str, Any]:
-    """What `app.web.access` knows of who asks: `user`, and the `rights` of the moment."""
+    """The request's state from `app.web.access`: `user`, and their current `rights`."""
     inner = request.request if isinstance(request, gr.Request) else request
     assert inner is not None, "an event that came without a request"
     state: dict[str, Any] = inner.scope["state"]
@@ -53,9 +53,8 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """What somebody may do: be here by name; look at traces, judgments and figures; have something judged; keep
-    views of what they look at; change the store otherwise than by labelling; label; decide where labels differ; run
-    campaigns."""
+    """An action open to somebody: be here by name; look at traces, judgments and figures; have something judged;
+    save views; change the store other than by labelling; label; decide where labels differ; run campaigns."""
 
     ENTER = "enter"
     READ = "read"
@@ -77,8 +76,8 @@ _RIGHTS = {
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """The rights of a person now: while a blind campaign is open, annotators may not look,
-    nor keep what they saw before."""
+    """The current rights of a person: while a blind campaign is open, annotators may neither look at results nor
+    save them."""
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
         return rights - LOOKING - {Right.KEEP}
@@ -86,17 +85,18 @@ def rights_of(user: User, store: Store) -> frozenset[Right]:
 
 
 def may(user: User, right: Right, store: Store) -> bool:
-    """Whether a person has a right now."""
+    """True if a person has a right now."""
     return right in rights_of(user, store)
 
 
 def has_right(request: Asked, right: Right) -> bool:
-    """Whether who asks has a right; also somebody who is not logged in, on a server that lets such look."""
+    """True if the person asking has a right; a visitor who is not logged in may have one, on a server open to such
+    visitors."""
     return right in state_of(request)["rights"]
 
 
 def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
-    """What somebody is told who lacks all of these rights: whose they are."""
+    """The message for somebody who lacks all of these rights, naming the roles that have them."""
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
@@ -111,8 +111,8 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
 
 
 def require(request: Asked, *rights: Right) -> User | None:
-    """Who asks; None for somebody who is not logged in, where such have one of the rights. Raises `ForbiddenError`
-    where the person has none of them."""
+    """The person asking; None for a visitor who is not logged in, if visitors have one of the rights. Raises
+    `ForbiddenError` if the person has none of them."""
     user = find_user_of(request)
     if not any(has_right(request, right) for right in rights):
         if user is None:
@@ -122,10 +122,10 @@ def require(request: Asked, *rights: Right) -> User | None:
 
 
 class Needs:
-    """What a route says of who may ask for it: whoever has one of the rights, and without rights everybody.
+    """A route's declaration of who may use it: anybody with one of the rights or, without rights, everybody.
 
-    As a dependency of the route it gives who asks. `app.web.access` reads it from the route and refuses others
-    before the route is reached; a route that says nothing is not there at all.
+    As a dependency of the route it gives the person asking. `app.web.access` reads it from the route and refuses
+    others before the route is reached; a route without a declaration does not exist for anybody.
     """
 
     def __init__(self, *rights: Right) -> None:
@@ -139,12 +139,12 @@ Person = Annotated[User, Depends(Needs(Right.ENTER))]
 Annotator = Annotated[User, Depends(Needs(Right.LABEL))]
 Adjudicator = Annotated[User, Depends(Needs(Right.ADJUDICATE))]
 Manager = Annotated[User, Depends(Needs(Right.MANAGE))]
-"""Who asks, as a parameter of a route that is for such people alone."""
+"""The person asking, as a parameter of a route that is only for managers."""
 
 
 class _Number(Convertor[int]):
-    """A part of a path, as in `{slot:number}`. What is longer is no number of anything here, and Python refuses to
-    read it as one at all."""
+    """A part of a path, as in `{slot:number}`. A longer one is no number of anything here, and Python refuses to
+    parse it."""
 
     regex = "[0-9]{1,12}"
 
@@ -159,13 +159,13 @@ register_url_convertor("number", _Number())
 
 
 def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:
-    """A page or file with the scores and the gold of these traces is about to be given to `user`; None: to somebody
-    who is not logged in, and labels nothing."""
+    """Record that `user` is about to be shown scores and gold of these traces; None is a visitor who is not logged
+    in, and labels nothing."""
     if user is not None:
         note_exposure(store, user, trace_ids, SCORES, GOLD)
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
-    """`note_shown` for the scores of texts which were entered: traces that are to be labelled may read the same."""
+    """`note_shown` for the scores of entered texts, since traces that are to be labelled may have the same text."""
     if user is not None:
         note_texts(store, user, texts, SCORES)

@@ -1,7 +1,7 @@
-"""Rules of access: the rights that routes say they need, and a list of what Gradio and FastAPI add.
+"""Rules of access: the rights that routes declare, and a list for the routes that Gradio and FastAPI add.
 
-What neither names is not there, above all what Gradio answers of its own accord: it would store files of the
-visitor, fetch others for him, or tell what the server does.
+A path covered by neither does not exist. This matters above all for Gradio's own routes, which would store files of
+a visitor, fetch others for them, or reveal what the server does.
 """
 
 import re
@@ -20,10 +20,10 @@ API = "/api/v1"
 
 @dataclass(frozen=True)
 class Rule:
-    """Which rights let somebody ask for a path in one of the `methods`, any of them.
+    """The rights, any of which opens a path to requests with one of the `methods`.
 
-    No right at all: it is for whoever asks. None: so it is, and the same for everybody, with nothing that the store
-    holds; who asks is not looked up.
+    Without rights, everybody may ask. None means the same and more: the response is the same for everybody and
+    contains nothing from the store, so the person asking is not looked up.
     """
 
     methods: frozenset[str]
@@ -49,13 +49,13 @@ _ADDED = (
 
 
 class Rules:
-    """The rules of an application, whose routes say by `app.access.rights.Needs` who may ask for them."""
+    """The rules of an application, whose routes declare by `app.access.rights.Needs` who may use them."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self.rules = (*_STATIC, *_ADDED, *_declared(routes))
 
     def find(self, method: str, path: str) -> Rule | None:
-        """The first rule for a request; None where nothing is to be found there."""
+        """The first rule for a request; None if there is no such path."""
         wanted = "GET" if method == "HEAD" else method
         return next((rule for rule in self.rules if wanted in rule.methods and rule.path.fullmatch(path)), None)
 

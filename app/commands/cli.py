@@ -1,4 +1,4 @@
-"""The `stepsight` command: its subcommands, and how errors end.
+"""The `stepsight` command: its subcommands, and its handling of errors.
 
 stepsight --help
 """
@@ -56,7 +56,7 @@ _FOLDERS = {
 
 
 def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """The whole command with the arguments of the `loaded` subcommands; of the others it knows the names."""
+    """The whole command, with the arguments of the `loaded` subcommands and only the names of the others."""
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
@@ -76,7 +76,7 @@ atexit.register(gc.freeze)
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no garbage among what modules make while they are imported: there is none, and much to look at."""
+    """Suspend garbage collection while modules are imported: they produce none, and there is much to scan."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -94,7 +94,7 @@ def _module(command: str) -> ModuleType:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code: 0, or 2 where the user can fix it."""
+    """Run a command line and return the exit code: 0, or 2 for an error that the user can correct."""
     for stream in (sys.stdout, sys.stderr):
         # Traces hold signs that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""What scores: this process, or workers on Ray; options of commands that score much."""
+"""The engine that scores, this process or workers on Ray: options of commands that score much."""
 
 import argparse
 
@@ -20,8 +20,8 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1) -> int | None:
-    """How many workers on Ray are to score at `place`; None where this process does, which is one of so many
-    `processes`. Raises `UserError` where that cannot be, and where Ray is missing."""
+    """The number of Ray workers that score at `place`; None if this process does, which is one of `processes`.
+    Raises `UserError` if the combination is impossible, or Ray is missing."""
     if args.engine != RAY:
         if args.workers is not None:
             raise UserError("--workers goes with --engine ray.", "Add it, or leave --workers out.")

@@ -1,4 +1,4 @@
-"""The routes by which a browser sends files, sees what they would become, and adds them."""
+"""The routes by which a browser sends files, previews them, and adds them."""
 
 from typing import Annotated
 
@@ -32,7 +32,7 @@ _TYPED = ("dataset", "evaluator", "mode", "leave_out")
 
 
 class Beginning(Model):
-    """A file that a browser is about to send; `modified` is what it knows of its last change."""
+    """A file that a browser is about to send; `modified` is the time of its last change as the browser knows it."""
 
     name: str
     size: int
@@ -84,7 +84,7 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
 def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.get("/uploads/{upload:number}")
     def show(request: Request, upload: int) -> HTMLResponse:
-        """What the file would become, read as the query of the address says where it says something."""
+        """A preview of the file, read as the address's query says, if it says anything."""
         given = get_upload(store, upload, user_of_request(request).id)
         return HTMLResponse(_file_html(store, given, dict(request.query_params)))
 

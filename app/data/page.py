@@ -1,6 +1,6 @@
-"""The Data page: the datasets of the store, the catalogue of benchmarks, and the files that wait to be added.
+"""The Data page: the store's datasets, the catalogue of benchmarks, and the files waiting to be added.
 
-The page's script sends files, and asks for the rest again while imports are at work.
+The page's script sends files, and refreshes the rest while imports are running.
 """
 
 import json
@@ -31,7 +31,7 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page, of what changes of it, and of the bad rows that were left out of a dataset."""
+    """The routes of the page, of its changing part, and of the bad rows left out of a dataset."""
 
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)
@@ -66,7 +66,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
 
 def state_html(store: Store, *, may_add: bool) -> Markup:
-    """The imports at work, the datasets, and the catalogue."""
+    """The running imports, the datasets, and the catalogue."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
@@ -85,13 +85,13 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
 
 
 def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
-    """Every benchmark, whether its dataset is here, and whether it is being fetched."""
+    """Every benchmark, with its state: here, being fetched, or neither."""
     fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
     for benchmark in benchmarks():
         yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
 
 
 def _title(kind: str) -> str:
-    """What a dataset of that kind is, in words."""
+    """A dataset's kind in words."""
     known = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
     return KINDS[kind].title if kind in KINDS else known.get(kind, kind)

@@ -1,4 +1,5 @@
-"""Model cards: what the authors of an evaluator say of it, with its figures; the shipped ones bring theirs."""
+"""Model cards: the authors' description of an evaluator with its figures; shipped evaluators have theirs with
+them."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ _RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 
 @cache
 def card_html(name: str) -> Markup:
-    """The card of an evaluator that is shipped with one; "" of any other."""
+    """The card of a shipped evaluator; "" for any other."""
     if name not in shipped_evaluators():
         return Markup()
     path = asset("evaluators", name) / "README.md"
@@ -26,7 +27,7 @@ def card_html(name: str) -> Markup:
 
 
 def _blocks(text: str) -> Iterator[Markup]:
-    """Headings, tables, code and paragraphs, which empty lines part. The first heading is the name."""
+    """Headings, tables, code and paragraphs, separated by empty lines. The first heading is the name."""
     for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
         if block.startswith("# "):
             continue
@@ -41,7 +42,7 @@ def _blocks(text: str) -> Iterator[Markup]:
 
 
 def _table(lines: list[str]) -> Markup:
-    """A table whose first line is its head; one without words in its head has none."""
+    """A table whose first line is its head, omitted if it has no words."""
     rows = [
         [markdown_html(cell.strip()) for cell in line.strip().strip("|").split("|")]
         for line in lines

@@ -1,6 +1,7 @@
-"""The Evaluators page: what scores here, what can be fetched from the model hub, and the route that fetches.
+"""The Evaluators page: the evaluators that score here, those that can be fetched from the model hub, and the route
+that fetches.
 
-The page's script asks for what changes of it again while something is fetched.
+The page's script refreshes its changing part while something is being fetched.
 """
 
 from datetime import timedelta
@@ -48,8 +49,8 @@ class Wanted(Model):
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page, of what changes of it, and of fetching. They raise `UserError`, which the application
-    answers."""
+    """The routes of the page, of its changing part, and of fetching. Their `UserError`s are answered by the
+    application."""
     speed = Speed()
 
     def shown(request: Request) -> Markup:
@@ -68,7 +69,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     @routes.post(f"{PATH}/fetch", dependencies=[Depends(Needs(Right.WRITE))])
     def fetch(given: Annotated[Wanted, body(Wanted)]) -> JSONResponse:
-        """The hub is asked before the job is started, so that what cannot be had is said at once."""
+        """The hub is asked before the job is started, so that a refusal is reported at once."""
         if read_only:
             raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to fetch one.")
         return JSONResponse({"job": begin(store, evaluators, given).id}, status_code=201)
@@ -77,7 +78,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, wanted: Wanted) -> Job:
-    """Start fetching a model. Raises `UserError` where the hub does not give it, or it does not fit here."""
+    """Start fetching a model. Raises `UserError` if the hub does not provide it, or it does not fit on this
+    machine."""
     repo = wanted.repo.strip()
     there = find_fetched(repo) if repo else None
     if there is not None and wanted.revision == NEWEST:
@@ -90,7 +92,7 @@ def begin(store: Store, evaluators: Evaluators, wanted: Wanted) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """By what its authors say of it, else by what the hub has."""
+    """Raises `UserError` if there is too little memory, by the authors' figures, else by the files on the hub."""
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
     memory = (
@@ -107,7 +109,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
 
 
 def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
-    """What is fetched now, what is here, and the public evaluators."""
+    """The running fetches, the evaluators here, and the public ones."""
     shelf = read_shelf(store, evaluators, speed)
     jobs = list_fetches(store, _SHOWN_FAILURES)
     coming = {job.subject: job for job in jobs if job.state.is_active}
@@ -137,12 +139,13 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
 
 
 def about_time(seconds: float) -> str:
-    """Such as `0.4 s`, `7 s`, `2 min`: a measurement of something else, so with one digit or two."""
+    """A time such as `0.4 s`, `7 s`, `2 min`, with one digit or two, since it is an estimate from another
+    measurement."""
     return f"{max(0.1, seconds):.1f} s" if seconds < 2 else duration(ceil(seconds))
 
 
 def _size_of(parameters: int) -> str:
-    """Such as `0.5B` or `7B`, as their names have it."""
+    """A size such as `0.5B` or `7B`, in the style of the models' names."""
     if parameters < 1e6:
         return f"{parameters / 1e3:.0f}k"
     return f"{parameters / 1e6:.2g}M" if parameters < 1e8 else f"{parameters / 1e9:.2g}B"

@@ -1,4 +1,4 @@
-"""What the Evaluators page and `stepsight evaluators` show: the evaluators that are here, and those to fetch."""
+"""The evaluators listed by the Evaluators page and `stepsight evaluators`: those here, and those to fetch."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 @dataclass(frozen=True)
 class Here:
-    """An evaluator that scores here; `origin` says where it comes from, `repo` and `revision` what was fetched."""
+    """An evaluator that scores here; `origin` is its source, `repo` and `revision` identify a fetched one."""
 
     name: str
     about: Description
@@ -36,10 +36,10 @@ class Here:
 
 @dataclass(frozen=True)
 class Offer:
-    """A public evaluator; `is_here` says whether it was fetched.
+    """A public evaluator; `is_here` is True if it was fetched.
 
-    `unreadable` says why this version cannot read it, `unfit` why this machine cannot hold it, both "" where it
-    can; `memory` is what it takes with its weights in `dtype`, `seconds` about how long a trace takes.
+    `unreadable` is the reason why this version cannot read it, `unfit` the reason why this machine cannot hold it,
+    both "" for none; `memory` is its need with weights in `dtype`, `seconds` the approximate time per trace.
     """
 
     public: PublicEvaluator
@@ -58,8 +58,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Those that score here, those fetched that were never loaded in this type of weights, score files that were
-    imported, and what can be fetched."""
+    """The evaluators that score here, those fetched but never loaded in this type of weights, imported score files,
+    and those that can be fetched."""
 
     here: tuple[Here, ...]
     unloaded: tuple[Fetched, ...]
@@ -68,7 +68,7 @@ class Shelf:
 
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
-    """Everything there is now; without a `speed` no times."""
+    """The evaluators at this moment; without a `speed`, without times."""
     # The page asks for the last time when a fetch ends, and what it says then stays.
     evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
@@ -92,13 +92,14 @@ def offers(
     here: Iterable[str] = (),
     speed: Speed | None = None,
 ) -> list[Offer]:
-    """The public evaluators, of which those with an id in `here` were fetched."""
+    """The public evaluators; those with an id in `here` were fetched."""
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
-    """Why this machine cannot hold an evaluator of so many bytes, "" where it can, or where that is not known."""
+    """The reason why this machine cannot hold an evaluator of this many bytes, "" if it can, or if the size is
+    unknown."""
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
@@ -165,12 +166,12 @@ def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str],
 
 
 def _is_imported(row: StoredEvaluator) -> bool:
-    """Whether it is known by its scores alone: of one that ran the store knows the size."""
+    """True if only its scores are known: the store has a size for every evaluator that ran."""
     return "parameters" not in row.info
 
 
 def judges(outputs: Outputs) -> str:
-    """What an evaluator says of a step, in words."""
+    """An evaluator's kind of verdict on a step, in words."""
     return {
         Outputs.THREE_WAY: "validity and redundancy",
         Outputs.VALIDITY: "validity",

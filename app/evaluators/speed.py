@@ -1,7 +1,7 @@
-"""How fast this machine multiplies matrices: measured when it is first asked for, and kept in the cache.
+"""The speed at which this machine multiplies matrices, measured on first use and cached.
 
-What else a machine does makes a measurement slower and never faster; so each server measures once more, and the
-best one counts.
+Other work on the machine makes a measurement slower, never faster, so each server measures once more, and the best
+result counts.
 """
 
 import os
@@ -17,7 +17,7 @@ from stepsight.core.models.devices import torch_dtype
 from stepsight.core.places import cache_folder
 
 TOKENS = 500
-"""Of the trace that times are given for."""
+"""The length in tokens of the trace for which times are given."""
 
 # A layer of a model of about 1.5 billion parameters, for a trace of `TOKENS`.
 _ROWS, _WIDTH = 512, 2048
@@ -25,8 +25,8 @@ _SECONDS = 0.3
 
 
 class Speed:
-    """The operations a second of each type of weights on the processor. Safe to use from several threads; the first
-    one that asks for a type has it measured, in another thread."""
+    """Operations per second for each type of weights on the processor. Safe to use from several threads; the first
+    request for a type starts its measurement in another thread."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or cache_folder() / "speed.json"
@@ -35,7 +35,7 @@ class Speed:
         self._known: dict[str, float] | None = None
 
     def of(self, dtype: str) -> float | None:
-        """None while it is being measured for the first time, which takes about a second."""
+        """The speed; None during the first measurement, which takes about a second."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
@@ -46,11 +46,11 @@ class Speed:
 
     @property
     def is_measuring(self) -> bool:
-        """Whether there is no measurement yet of a type that was asked for."""
+        """True if a requested type has not been measured yet."""
         return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
-        """About how long a trace takes: two operations for each parameter and token."""
+        """The approximate time per trace: two operations for each parameter and token."""
         speed = self.of(dtype)
         return 2 * parameters * tokens / speed if speed else None
 
@@ -66,7 +66,7 @@ class Speed:
                 return
 
     def _read(self) -> dict[str, float]:
-        """What was measured here before, with the same PyTorch and as many threads."""
+        """The speed measured here before, with the same PyTorch and number of threads."""
         try:
             known = read_json(self._path).get(_machine(), {})
             return {str(dtype): float(speed) for dtype, speed in known.items()}
@@ -76,7 +76,7 @@ class Speed:
 
 @torch.inference_mode()
 def measure(dtype: str) -> float:
-    """Operations a second of a product of matrices with entries of that type, the best of several."""
+    """Operations per second of a product of matrices of that type, the best of several."""
     kind = torch_dtype(dtype)
     rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     torch.nn.functional.linear(rows, weights)

@@ -1,4 +1,4 @@
-"""The form that has an evaluator judge a dataset; also on pages that have nothing to show of one before that."""
+"""The form for having an evaluator judge a dataset, also used on pages that have nothing to show before that."""
 
 from markupsafe import Markup
 
@@ -15,8 +15,8 @@ _MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "of
 def judge_form(
     store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, leads: bool = False
 ) -> Markup:
-    """The form, with `dataset` and `evaluator` chosen. With `leads` a job that it starts is shown on the Jobs page.
-    Nothing but a hint where the store is empty."""
+    """The form, with `dataset` and `evaluator` chosen. With `leads`, a job that it starts is shown on the Jobs
+    page. Only a hint if the store is empty."""
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],

@@ -1,10 +1,10 @@
-"""Orders to workers: to look for jobs now, and to stop."""
+"""Signals to workers: to look for jobs now, and to stop."""
 
 import threading
 
 
 class Orders:
-    """What the workers of a process are told, by any thread."""
+    """Signals to the workers of a process, which any thread may send."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -17,11 +17,11 @@ class Orders:
 
     @property
     def looks(self) -> int:
-        """How often there was reason to look for a job."""
+        """The number of times that there was reason to look for a job."""
         return self._looks
 
     def look(self) -> None:
-        """Have every worker that rests look for a job."""
+        """Have every idle worker look for a job."""
         with self._changed:
             self._looks += 1
             self._changed.notify_all()
@@ -33,8 +33,8 @@ class Orders:
             self._changed.notify_all()
 
     def wait(self, seconds: float, looks: int | None = None) -> bool:
-        """Wait until the workers have to stop, and tell whether they do; also until there is reason for more than
-        so many `looks`."""
+        """Wait until the workers have to stop, or there was reason for more than this many `looks`; True if they
+        have to stop."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)
             return self._stopping

@@ -1,6 +1,6 @@
-"""The Jobs page: datasets that evaluators judge beside the server, and how far they are.
+"""The Jobs page: datasets that evaluators are judging beside the server, and their progress.
 
-The page's script asks for the list again every few seconds.
+The page's script refreshes the list every few seconds.
 """
 
 from math import ceil
@@ -45,7 +45,8 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def jobs_html(
     store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
 ) -> Markup:
-    """The form that starts a job, with `dataset` and `evaluator` chosen, unless `read_only`; the newest jobs."""
+    """The form that starts a job, with `dataset` and `evaluator` chosen, unless `read_only`; and the newest
+    jobs."""
     return render(
         "jobs/list.html",
         form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
@@ -57,7 +58,7 @@ def jobs_html(
 
 
 def _progress(job: Job) -> str:
-    """Such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
+    """Progress such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
     if job.task == Task.IMPORT:
         return _import_progress(job)
     if job.task == Task.FETCH:
@@ -73,7 +74,7 @@ def _progress(job: Job) -> str:
 
 
 def fetch_progress(job: Job) -> str:
-    """Such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, at its end `3.1 GB`."""
+    """Progress such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, at the end `3.1 GB`."""
     if job.state == State.DONE:
         return sized(job.total)
     parts = [f"{sized(job.done)} of {sized(job.total)}"]
@@ -87,7 +88,7 @@ def fetch_progress(job: Job) -> str:
 
 
 def _import_progress(job: Job) -> str:
-    """Such as `1.2 MB of 3.4 MB · 2 bad rows left out`, at its end `3.4 MB · 2 bad rows left out`."""
+    """Progress such as `1.2 MB of 3.4 MB · 2 bad rows left out`, at the end `3.4 MB · 2 bad rows left out`."""
     parts = []
     if job.total:
         parts.append(sized(job.total) if job.state == State.DONE else f"{sized(job.done)} of {sized(job.total)}")
@@ -97,7 +98,7 @@ def _import_progress(job: Job) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Such as `40 s`, `4 min`, `2 h 5 min`: rounded up."""
+    """A duration such as `40 s`, `4 min`, `2 h 5 min`, rounded up."""
     if seconds < 60:
         return f"{ceil(seconds)} s"
     minutes = ceil(seconds / 60)

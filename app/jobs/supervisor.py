@@ -1,4 +1,4 @@
-"""The supervisor that keeps a worker process running for as long as the server does."""
+"""The supervisor, which keeps a worker process running as long as the server does."""
 
 import os
 import subprocess
@@ -18,10 +18,11 @@ _LONGEST_PAUSE = 60.0
 
 
 class Supervisor:
-    """Starts a worker for a store, and again where it ends; the worker ends with this process in any case.
+    """Starts a worker for a store, and restarts it if it ends; the worker always ends with this process.
 
-    `address` names the store; it goes by the environment, since it may hold a password. `arguments` are those of
-    the worker's command line. `give_room` is called with the bytes of memory that the worker asks for.
+    `address` names the store and is passed in the environment, since it may contain a password. `arguments` are
+    those of the worker's command line. `give_room` is called with the number of bytes of memory that the worker
+    asks for.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Supervisor:
 
     @property
     def pid(self) -> int | None:
-        """The process number of the worker, None between two."""
+        """The worker's process id, None between two workers."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -54,7 +55,7 @@ class Supervisor:
         return self
 
     def stop(self) -> None:
-        """Ask the worker to end, and start no other. Does not wait for it."""
+        """Ask the worker to end, and start no other, without waiting."""
         with self._lock:
             if not self._over.is_set():
                 self._over.set()
@@ -87,7 +88,7 @@ class Supervisor:
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        """Hear what the worker asks for until it ends."""
+        """Receive the worker's requests until it ends."""
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
@@ -112,7 +113,7 @@ class Supervisor:
 
 
 def _close(process: "subprocess.Popen[bytes]") -> None:
-    """Close its standard input, with which it ends."""
+    """Close the worker's standard input, which ends it."""
     assert process.stdin is not None
     process.stdin.close()
 

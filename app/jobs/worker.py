@@ -1,9 +1,9 @@
-"""The process that works jobs off, beside the server.
+"""The process that works on queued jobs, beside the server.
 
 python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
 
-ends when its standard input does: with the server that started it, however that ended. Whatever comes there before
-has it look for a job at once.
+It ends when its standard input does, which is when the server that started it has ended, however that happened. Any
+input before that makes it look for a job at once.
 """
 
 import argparse
@@ -62,15 +62,15 @@ class _StoppedError(Exception):
 
 
 class _LostError(Exception):
-    """The job was cancelled, or is another worker's."""
+    """The job was cancelled, or belongs to another worker now."""
 
 
 class Worker:
-    """Works jobs of some `tasks` off, one at a time. Told by `orders` to stop, it ends at the next trace or part of
-    a file; the job is then queued again.
+    """Carries out jobs of some `tasks`, one at a time. On a stop signal from `orders` it ends at the next trace or
+    part of a file, and the job is queued again.
 
-    `place` is for evaluators that are not shipped; None is the processor. `ask_room` is called with the bytes of
-    memory that an evaluator lacks here, for others to give theirs up; a moment later it is looked again.
+    `place` applies to evaluators that are not shipped; None is the processor. `ask_room` is called with the number
+    of bytes that an evaluator lacks, so that others can free memory; it is checked again a moment later.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class Worker:
         self._clock = _Clock()
 
     def run(self) -> None:
-        """Work until asked to stop. A job that this process queues is taken up at once."""
+        """Work until asked to stop. A job queued by this process is taken up at once."""
         with jobs.on_queued(self.store, self.orders.look):
             while not self.orders.is_stopping:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Work one job off, or rest until there may be one."""
+        """Carry out one job, or rest until there may be one."""
         looks = self.orders.looks
         try:
             if self.work_one():
@@ -112,13 +112,13 @@ class Worker:
             self.orders.wait(_PATIENCE)
 
     def _rest(self) -> None:
-        """Hold no evaluator of many bytes for jobs that do not come: the server may need the room."""
+        """Release a large evaluator while there are no jobs, since the server may need the memory."""
         is_idle = time.monotonic() - self._worked > _IDLE
         if is_idle and self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
     def work_one(self) -> bool:
-        """Take up a job and bring it to an end; False where there was none. Raises `UnavailableError`."""
+        """Take a job and finish it; False if there was none. Raises `UnavailableError`."""
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
@@ -140,7 +140,7 @@ class Worker:
         return True
 
     def _work(self, job: Job, hold: "_Hold") -> str:
-        """Do the job; gives what there is to say of it."""
+        """Carry out the job and return the outcome in words."""
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
@@ -150,7 +150,7 @@ class Worker:
         return imported.summary
 
     def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
-        """Fetch an evaluator and load it once: what cannot be loaded is better known now."""
+        """Fetch an evaluator and load it once, so that a failure to load shows now."""
         # They bring PyTorch, and the hub's client.
         from stepsight.core.evaluators.describing import describe_fetched
         from stepsight.core.hubs.fetching import fetch
@@ -197,13 +197,13 @@ class Worker:
         return "The evaluator has changed since the job was started; it judged as it is now."
 
     def _asked_dtype(self, job: Job) -> str:
-        """The type of weights that a job was started for: by what is stored of the evaluator, else by its name."""
+        """The type of weights for which a job was started: from the stored evaluator, else from its name."""
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
         return next(known, None) or next(by_name, "float32")
 
     def _scorer(self, job: Job) -> "Scorer":
-        """The job's evaluator; the last one is kept. Raises `UserError` where it cannot load."""
+        """A scorer for the job's evaluator; the last one is kept. Raises `UserError` if it cannot be loaded."""
         # PyTorch, which a worker without a job does not need.
         from stepsight.core.scoring.scorer import Scorer
 
@@ -217,8 +217,8 @@ class Worker:
         return self._loaded[1]
 
     def _load(self, job: Job) -> "Evaluator":
-        """Where `app.scoring.evaluators.Evaluators` has it: a shipped one at `place` only if it was named
-        beside."""
+        """Load the evaluator where `app.scoring.evaluators.Evaluators` would: a shipped one at `place` only if it
+        was named there."""
         from stepsight.core.evaluators.loading import load_evaluator
 
         place = self.place or Placement()
@@ -240,8 +240,8 @@ class Worker:
         return evaluator
 
     def _find_room(self, fetched: Fetched) -> Placement:
-        """Have memory given up for an evaluator where it lacks; returns its placement. Raises `UserError` where
-        memory still lacks."""
+        """Have memory freed for an evaluator if needed, and return its placement. Raises `UserError` if memory is
+        still lacking."""
         from stepsight.core.models.checkpoint_resolver import resolve_placement
 
         place = resolve_placement(self.place or Placement(), fetched.folder)
@@ -257,15 +257,15 @@ class Worker:
 
 
 class _Clock:
-    """Notices that the machine's clock was set, or stood still while it slept: then every heartbeat looks old, or
-    of the future, until its worker has written the next one."""
+    """Detects that the machine's clock was set, or stood still while it slept: every heartbeat then looks old, or
+    in the future, until its worker has written the next one."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
         self._until = 0.0
 
     def was_set(self) -> bool:
-        """Whether it was, no longer ago than a heartbeat is good for."""
+        """True if the clock was set within the lifetime of a heartbeat."""
         offset, lease = time.time() - time.monotonic(), jobs.LEASE.total_seconds()
         if abs(offset - self._offset) > lease / 2:
             self._offset, self._until = offset, time.monotonic() + lease
@@ -273,7 +273,7 @@ class _Clock:
 
 
 class _Hold:
-    """A job held by its heartbeat, which a thread writes. `lost` tells that it is no longer the worker's."""
+    """A job held by its heartbeat, which a thread writes. `lost` is True once it is no longer the worker's."""
 
     def __init__(self, store: Store, job: Job, worker: str, orders: Orders) -> None:
         self._store, self._job, self._worker, self._orders = store, job, worker, orders
@@ -293,20 +293,21 @@ class _Hold:
         self._thread.join()
 
     def begin(self, total: int, done: int) -> None:
-        """Note what there is to do. Raises `_LostError`."""
+        """Record the amount of work. Raises `_LostError`."""
         self._done = done
         if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
 
     def check(self) -> None:
-        """Raises `_StoppedError` or `_LostError` where the work is to end: a server may be long in answering."""
+        """Raises `_StoppedError` or `_LostError` if the work must end; needed since a server may take long to
+        answer."""
         if self._orders.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
 
     def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
-        """The judgments as they come, counted, as long as the job is ours and nobody asks to stop."""
+        """Yield and count the judgments as they come, as long as the job is held and nobody asks to stop."""
         for judgment in judgments:
             if self._orders.is_stopping:
                 raise _StoppedError
@@ -315,7 +316,7 @@ class _Hold:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Count the bytes of an import or a fetch, as long as the job is ours and nobody asks to stop."""
+        """Count the bytes of an import or a fetch, as long as the job is held and nobody asks to stop."""
         self.check()
         if total != self._total:
             self._total = total
@@ -323,12 +324,12 @@ class _Hold:
         self._done = done
 
     def name_dataset(self, dataset_id: int, left_out: int) -> None:
-        """Note what an import has come to."""
+        """Record the dataset of an import."""
         self._left_out = left_out
         jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
     def leave_out(self, trace: Trace, error: UserError) -> None:
-        """Pass over a trace that is too long."""
+        """Skip a trace that is too long."""
         self._left_out += 1
         self._reason = self._reason or error.message
 
@@ -341,7 +342,7 @@ class _Hold:
         jobs.release_job(self._store, self._job.id, self._worker)
 
     def _wait(self) -> None:
-        """Go on only while the heartbeat is fresh: with an old one, somebody else may have taken the job up."""
+        """Continue only while the heartbeat is fresh: otherwise somebody else may have taken the job."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
             if self._orders.is_stopping:
                 raise _StoppedError
@@ -365,7 +366,7 @@ class _Hold:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Work until standard input ends. The store is the one that `STEPSIGHT_DB` names."""
+    """Work until standard input ends, on the store at `STEPSIGHT_DB`."""
     parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
     add_placement(parser)
     parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
@@ -396,10 +397,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _lower_process() -> None:
-    """Let other processes go before this one, for good.
+    """Lower the priority of this process permanently.
 
-    Linux shares the processor between sessions first, by a number of each session's own, where it groups them so:
-    there a process of its own session is not less than others by its niceness alone.
+    Linux may group processes by session and divide the processor between sessions first, by a value of each
+    session; niceness alone then has no effect on a process in a session of its own.
     """
     if hasattr(os, "nice"):
         os.nice(_LESS)
@@ -409,19 +410,19 @@ def _lower_process() -> None:
 
 
 def _ask_server(needed: int) -> None:
-    """Tell the server that started this process how many bytes of memory are needed, in a line."""
+    """Tell the server that started this process, in a line, how many bytes of memory are needed."""
     with suppress(OSError):
         print(needed, flush=True)
 
 
 def _follow_signal(orders: Orders) -> None:
-    """Stop at SIGTERM, which also a service manager sends that ends the server."""
+    """Stop at SIGTERM, which a service manager sends to this process too when it ends the server."""
     signal.sigwait({signal.SIGTERM})
     orders.stop()
 
 
 def _follow_input(orders: Orders) -> None:
-    """Look for a job whenever something comes on standard input, and stop where it ends."""
+    """Look for a job at any input, and stop at its end."""
     while os.read(sys.stdin.fileno(), 4096):
         orders.look()
     orders.stop()

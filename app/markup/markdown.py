@@ -1,8 +1,8 @@
-"""The Markdown of steps and guidelines as HTML: bold, italics, code, headings, bullets and links as text.
+"""Markdown of steps and guidelines as HTML: bold, italics, code, headings, bullets, and links as plain text.
 
-Maths is found first, so that no sign in a formula is Markdown's. A sign of emphasis counts only where nothing but
-white space or punctuation is outside of it, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` stay products. CommonMark
-takes the first of these for emphasis, so that no library for it is used.
+Maths is found first, so that no sign in a formula counts as Markdown. A sign of emphasis counts only if there is
+white space or punctuation outside of it, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` stay products. CommonMark
+takes the first of these for emphasis, so no library for it is used.
 """
 
 import re
@@ -35,7 +35,7 @@ _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 
 def markdown_html(text: str) -> Markup:
-    """Escaped HTML of a text as `text_html` makes it, with its Markdown in `strong`, `i`, `code` and `pre`."""
+    """Escaped HTML of a text, as by `text_html`, with its Markdown in `strong`, `i`, `code` and `pre`."""
     if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
         return text_html(text)
     kept: list[str] = []

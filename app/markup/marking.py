@@ -1,4 +1,5 @@
-"""Parts of a text marked in the HTML that `text_html` and `markdown_html` make of it: formulas are marked whole."""
+"""Marking parts of a text in the HTML that `text_html` and `markdown_html` make of it; formulas are marked
+whole."""
 
 import re
 from collections.abc import Sequence
@@ -13,20 +14,20 @@ _SOURCE = re.compile(r'data-source="([^"]*)"')
 Span = tuple[int, int]
 
 Mark = tuple[Markup, Markup]
-"""What stands before and behind what is marked."""
+"""The HTML before and after a marked part."""
 
 PLAIN: Mark = (Markup("<mark>"), Markup("</mark>"))
 
 
 def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
-    """HTML in pieces, of which every other one is a formula or a tag, and the text of each: what a formula was
-    written as, nothing for a tag."""
+    """HTML in pieces, of which every other one is a formula or a tag, with the text of each: a formula's source,
+    nothing for a tag."""
     pieces = _MARKUP.split(html)
     return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
 
 
 def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Markup:
-    """HTML in which the parts of its text from start to end are put into `mark`."""
+    """HTML with the given spans of its text wrapped in `mark`."""
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
@@ -46,7 +47,7 @@ def _source(formula: str) -> str:
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
-    """The parts of spans from `start` to `end`, counted from `start`."""
+    """The parts of spans between `start` and `end`, counted from `start`."""
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
 

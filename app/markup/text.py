@@ -1,4 +1,4 @@
-"""Text as HTML in which maths is marked; the signs of labels and verdicts; counts in words."""
+"""Text as HTML with its maths marked; the symbols of labels and verdicts; counts in words."""
 
 import re
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ MARKS = {
     "neg": "✕", "neu": "○", "pos": "✓", "unsure": "?",
     "not valid": "✕", "redundant": "○", "valid": "✓",
 }  # fmt: skip
-"""The sign of every label and verdict: colour alone tells nobody anything who cannot see it."""
+"""The symbol of every label and verdict, since colour alone says nothing to people who cannot see it."""
 
 VERDICT_WORDS = {"neg": "marked wrong", "neu": "marked redundant", "pos": "not marked"}
-"""What a verdict in words says of a step, by the label that it stands for."""
+"""A verdict in words on a step, by the label that it stands for."""
 
 CHECK_WORDS = {"neg": "equation fails", "pos": "equations hold"}
-"""The same of one that checks equations."""
+"""The same for an evaluator that checks equations."""
 
 TERMS = {
     "neg": "The step is wrong.",
@@ -25,7 +25,7 @@ TERMS = {
     "offline": "The step is scored with the whole solution in view.",
     "hindsight": "Each step is scored again after every later step, from its online score to its offline one.",
 }
-"""What the hints on these words say, on every page where one is first met."""
+"""The hints that explain these words where a page first uses them."""
 
 # A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
 _MATHS = re.compile(
@@ -46,12 +46,12 @@ _LONGEST = 4000
 
 
 def text_html(text: str) -> Markup:
-    """Escaped HTML in which each formula stands in a `span.math`, its LaTeX source as text.
+    """Escaped HTML in which each formula is in a `span.math`, with its LaTeX source as text.
 
-    `$…$` is maths only where the opening sign has no white space after it, the closing one none before it and no
-    digit behind it, so that prices (`$1.24`, `$5 and $6`) stay prices. The page's script renders the spans; what
-    cannot be rendered stays as its source. A matrix or the like may stand without signs; drawings in Asymptote are
-    code, and what looks like maths in them is none.
+    `$…$` is maths only if the opening sign is not followed by white space, and the closing one is neither preceded
+    by it nor followed by a digit, so that prices (`$1.24`, `$5 and $6`) stay prices. The page's script renders the
+    spans; a span that cannot be rendered keeps its source. A matrix or the like may stand without signs; drawings
+    in Asymptote are code, and contain no maths.
     """
     return Markup("").join(_pieces(text))
 
@@ -85,5 +85,5 @@ def _formula(match: re.Match[str]) -> Markup:
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
-    """`1 trace`, `2,000 traces`."""
+    """A count such as `1 trace` or `2,000 traces`."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"

@@ -1,4 +1,4 @@
-"""What somebody does who was invited: choose a name, where it is open, and a password. It needs no script."""
+"""Accepting an invitation: choosing a name, if it is open, and a password. It needs no script."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ Text = Annotated[str, Form()]
 
 
 def router(store: Store) -> APIRouter:
-    """The page that a link leads to, which uses nothing up, and where its form is sent."""
+    """The page behind the link, which does not use it up, and the target of its form."""
     routes = APIRouter(include_in_schema=False)
     everybody = [Depends(Needs())]
 

@@ -1,8 +1,8 @@
-"""The People page: who may log in, in which role, and invitations by link. For admins; everything works without a
+"""The People page: accounts with their roles, and invitations by link. For admins; everything works without a
 script.
 
-The first admin is made on the command line: whoever makes one ends the time in which this machine's user may do
-everything, and is to be somebody who holds the machine, not whoever reaches a port of it.
+The first admin is created on the command line: doing so ends the time in which this machine's user may do
+everything, and should be up to somebody who controls the machine, not to whoever reaches one of its ports.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ Text = Annotated[str, Form()]
 
 
 def router(store: Store) -> APIRouter:
-    """The page, and the routes that its forms are sent to."""
+    """The page, and the targets of its forms."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(PATH)
@@ -80,7 +80,7 @@ def router(store: Store) -> APIRouter:
 
 
 def _changed(store: Store, user: User, change: Callable[[], object]) -> Response:
-    """Back to the page after a change, or the page with what is wrong with it."""
+    """A redirect to the page after a change, or the page with the error."""
     try:
         _check_users(store)
         change()
@@ -90,7 +90,7 @@ def _changed(store: Store, user: User, change: Callable[[], object]) -> Response
 
 
 def _with_link(store: Store, request: Request, user: User, make: Callable[[], str]) -> Response:
-    """The page with a new link, which is shown this once."""
+    """The page with a new link, which is shown only this once."""
     try:
         _check_users(store)
         link = f"{str(request.base_url).rstrip('/')}{INVITATION}?token={make()}"

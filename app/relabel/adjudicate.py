@@ -1,10 +1,10 @@
-"""`/relabel/adjudicate`: the steps on which annotators disagree, to be decided trace by trace without their names.
+"""`/relabel/adjudicate`: deciding the steps on which annotators disagree, trace by trace, without their names.
 
-The annotations of a trace are told apart by letters, which are dealt out anew for every trace, so that nobody can
-be followed from one to the next; when they were submitted is not told either.
+The annotations of a trace are identified by letters, dealt anew for every trace, so that nobody can be followed
+from one to the next; times of submission are hidden too.
 
 `POST /relabel/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
-`label` neg, neu, pos or null, `reason` "" only for what most annotators said and `after` the decision that the page
+`label` neg, neu, pos or null, `reason` "" only for the majority's label and `after` the decision that the page
 showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
 """
 
@@ -39,7 +39,7 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """What the query asks for: a `campaign`, and one of its items, both by id; 0 is the next undecided one."""
+    """The query: a `campaign`, and one of its items, both by id; 0 is the next undecided one."""
 
     PATH: ClassVar[str] = "/relabel/adjudicate"
 
@@ -60,7 +60,7 @@ class _NewDecision(Model):
 def with_letters(
     store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
-    """The annotations of an item in an order that tells nothing of whose they are, each with its letter."""
+    """The annotations of an item, each with its letter, in an order that reveals nothing about their authors."""
     by_person = {annotation.user_id: annotation for annotation in annotations}
     order = shuffle_people(store, by_person, "item", item_id)
     return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
@@ -128,7 +128,7 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Where to go from a trace, also once all of it is decided."""
+    """Links to neighbouring traces, shown even once all of a trace is decided."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
     urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
@@ -145,7 +145,7 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
 
 
 def router(store: Store) -> APIRouter:
-    """The page and its route. They raise `UserError`, which the application answers."""
+    """The page and its route. Their `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AdjudicationAddress.PATH)

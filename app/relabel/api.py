@@ -1,10 +1,10 @@
 """Routes of the labelling page: the next assignment, and one route for every annotation event.
 
-`POST /relabel/campaigns/NUMBER/claim` gives an assignment, or 204 where nothing is left now;
-`GET /relabel/slots/SLOT` gives it again, by the random id that it came with. `POST /relabel/slots/SLOT/events`
-takes `{kind, key, step, new, seconds, revealed, guideline}` and answers `{moment, repeated, state}` once
-that is stored for good, to a submission that comes from the page with the `next` trace where the campaign shows
-nothing in between; `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as the API's.
+`POST /relabel/campaigns/NUMBER/claim` gives an assignment, or 204 if nothing is left for now; `GET
+/relabel/slots/SLOT` gives it again, by its random id. `POST /relabel/slots/SLOT/events` takes `{kind, key, step,
+new, seconds, revealed, guideline}` and answers `{moment, repeated, state}` once the event is durably stored; the
+answer to a submission from the page includes the `next` trace if the campaign shows nothing in between. `…/undo`
+and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as in the API.
 """
 
 from collections.abc import Callable, Coroutine
@@ -38,7 +38,7 @@ from stepsight.storage.people.users import User
 
 
 class _JsonErrors(APIRoute):
-    """A route whose errors are answered as JSON, whatever the client accepts."""
+    """A route whose errors are JSON, whatever the client accepts."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -99,7 +99,7 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
 
 
 def _next(store: Store, slot_id: int, user: User) -> str | None:
-    """What the page shows after a submission, where that is the next trace; None where the page is to ask."""
+    """The content of the page after a submission, if that is the next trace; None if the page has to ask."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
     if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
@@ -112,7 +112,7 @@ def _next(store: Store, slot_id: int, user: User) -> str | None:
 
 
 def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
-    """An assignment: of the trace only the steps that are revealed, and nothing beside it before its time."""
+    """An assignment, with only the revealed steps of the trace, and nothing beside them before its time."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     campaign, trace = assignment.campaign, assignment.trace
     seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
@@ -139,8 +139,8 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
 
 
 def _failing(campaign: Campaign, trace: Trace, seen: int) -> list[list[str]]:
-    """Of each step that is revealed the equations that fail, such as "74 - 5 = 70: is 69"; [] where the campaign
-    does not show them."""
+    """The failing equations of each revealed step, such as "74 - 5 = 70: is 69"; [] if the campaign does not show
+    them."""
     if not campaign.shows_equations:
         return []
     failing: list[list[str]] = [[] for _ in trace.steps]

@@ -1,4 +1,4 @@
-"""Pages of campaigns: all of them, and one for those who run it; a campaign in words and bars."""
+"""Pages of campaigns: the list, and one campaign for its manager; a campaign in words and bars."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class CampaignBar:
-    """How many of so many annotations are submitted, under a name."""
+    """The number of submitted annotations out of a total, with a name."""
 
     name: str
     done: int
@@ -55,7 +55,7 @@ class CampaignBar:
 
 
 def list_html(store: Store, user: User) -> Markup:
-    """`/relabel` as this person sees it: the campaigns, how far each is, and where to label."""
+    """`/relabel` for this person: the campaigns, the progress of each, and links to label."""
     rights = {right for right in Right if may(user, right, store)}
     labels = Right.LABEL in rights
     return render(
@@ -85,7 +85,7 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """`/relabel/campaign`: one campaign for those who run it: who has done how much, its guideline, its end.
+    """`/relabel/campaign`: one campaign for its manager, with everybody's work, its guideline, and closing it.
 
     Raises `NotFoundError`.
     """
@@ -106,20 +106,20 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Everybody who may label, each with whether they are assigned to the campaign; [] where nobody can log in."""
+    """Everybody who may label, each with True if assigned to the campaign; [] if nobody can log in."""
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
-    """A page about a campaign where none is named: links to it for each."""
+    """A page about a campaign when none is named: links to it for each."""
     campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
     return render("relabel/choose_campaign.html", title=title, path=path, campaigns=campaigns)
 
 
 def terms(campaign: Campaign) -> str:
-    """What a campaign asks of whom, in a line."""
+    """The campaign's task and its annotators, in a line."""
     parts = [
         f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
@@ -141,7 +141,7 @@ def terms(campaign: Campaign) -> str:
 
 
 def queue_terms(campaign: Campaign) -> str:
-    """How the queue of a campaign was made, for those who run it."""
+    """The way a campaign's queue was made, for its manager."""
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
@@ -156,7 +156,7 @@ def queue_terms(campaign: Campaign) -> str:
 
 
 def start_word(store: Store, campaign: Campaign, user: User) -> str:
-    """What the link to label says to a person: Start, Continue, or "" where nothing is left for them."""
+    """The text of a person's link to label: Start, Continue, or "" if nothing is left for them."""
     availability = next_availability(store, campaign, user)
     if availability == "nothing":
         return ""
@@ -165,8 +165,8 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 
 
 def sees_everybody(user: User) -> bool:
-    """Whether a person sees how far everybody is. Hidden gold items count for a person and not for the campaign:
-    annotators could tell them by the difference."""
+    """True if a person sees everybody's progress. Hidden gold items count for a person and not for the campaign, so
+    annotators could detect them by the difference."""
     return user.role is not Role.ANNOTATOR
 
 

@@ -1,9 +1,9 @@
-"""Disputes of a benchmark's labels: all of them, one with its discussion, and the form that files one.
+"""Disputes of a benchmark's labels: the list, one with its discussion, and the form that files one.
 
 `/relabel/disputes` lists them under conditions, `/relabel/disputes/NUMBER` shows one, and
-`/relabel/dispute?trace=12&step=3` is the form for a step, which counts from 1; in place of the trace's number in
-the store, `dataset=NAME&id=ID` names it. Who may not see gold for now sees disputes of traces that they have
-labelled.
+`/relabel/dispute?trace=12&step=3` is the form for a step, which counts from 1; instead of the trace's number in the
+store, `dataset=NAME&id=ID` may name it. People who may not see gold at the moment see disputes of traces that they
+have labelled.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,8 @@ def _check_name(name: str) -> str:
 
 
 class DisputesAddress(PageQuery):
-    """What the list shows: disputes of a `dataset`, in a `state`, of a `trace` by its number in the store."""
+    """The conditions of the list: disputes of a `dataset`, in a `state`, of a `trace` by its number in the
+    store."""
 
     PATH: ClassVar[str] = "/relabel/disputes"
 
@@ -68,7 +69,7 @@ class DisputesAddress(PageQuery):
 
     @property
     def active(self) -> bool:
-        """Whether there is any condition."""
+        """True if there is any condition."""
         return self != DisputesAddress()
 
     def filter(self, unblinded_for: int | None) -> DisputeFilter:
@@ -77,7 +78,8 @@ class DisputesAddress(PageQuery):
 
 
 class DisputeAddress(PageQuery):
-    """What the form is for: a `step`, from 1, of a `trace` by its number in the store, or by `dataset` and `id`."""
+    """The subject of the form: a `step`, from 1, of a `trace` by its number in the store, or by `dataset` and
+    `id`."""
 
     PATH: ClassVar[str] = "/relabel/dispute"
 
@@ -105,14 +107,14 @@ class _NewEntry(Model):
 
 
 def gold_value(value: str | None) -> str:
-    """What the gold of a step says, or should say."""
+    """The gold of a step, as it is or as proposed, in words."""
     return f"{MARKS[value]} {value}" if value else "unlabelled"
 
 
 def list_html(
     store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
 ) -> Markup:
-    """The page of a list of disputes, and maybe one more; `unblinded_for` as in `DisputeFilter`."""
+    """The page with a list of disputes, and optionally one more; `unblinded_for` as in `DisputeFilter`."""
     counts = count_disputes(store, address.filter(unblinded_for))
     accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
     patch = DisputesAddress(dataset=address.dataset).url(f"{DisputesAddress.PATH}/patch")
@@ -145,7 +147,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
 
 
 def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Markup:
-    """The form that files a dispute of a step. Raises `UserError` where the trace has no such step."""
+    """The form that files a dispute of a step. Raises `UserError` if the trace has no such step."""
     if not 1 <= address.step <= len(trace.steps):
         raise UserError(f"There is no step {address.step}: the trace has {len(trace.steps)}.", "Check the address.")
     number = address.step - 1
@@ -163,7 +165,7 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
 
 
 def router(store: Store) -> APIRouter:
-    """The pages and their routes. They raise `UserError`, which the application answers."""
+    """The pages and their routes. Their `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False)
     _add_pages(routes, store)
     _add_posts(routes, store)
@@ -223,8 +225,8 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """A dispute tells the gold: only who may see it gets further, which is noted where the trace is to be labelled.
-    Raises `ForbiddenError`."""
+    """Raises `ForbiddenError` unless the person may see gold, which a dispute reveals; recorded if the trace is to
+    be labelled."""
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)
     elif not is_unblinded(store, user_of_request(request).id, trace_id):

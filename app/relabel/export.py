@@ -1,4 +1,4 @@
-"""The labels of a campaign as a file, for those who run it."""
+"""The labels of a campaign as a file, for its manager."""
 
 from typing import Annotated, ClassVar
 
@@ -21,7 +21,7 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 
 
 class LabelsAddress(PageQuery):
-    """A `campaign` by its id, the `format`, `each` for a row per person, and `exposed` to count what was labelled
+    """A `campaign` by its id, the `format`, `each` for a row per person, and `exposed` to include labels given
     after seeing what the campaign hides."""
 
     PATH: ClassVar[str] = "/relabel/export"
@@ -33,7 +33,7 @@ class LabelsAddress(PageQuery):
 
 
 def router(store: Store) -> APIRouter:
-    """The route of the file. It raises `UserError`, which the application answers."""
+    """The route of the file. Its `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(LabelsAddress.PATH)

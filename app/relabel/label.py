@@ -1,4 +1,4 @@
-"""The page on which a trace is labelled, and the steps that its script asks for one by one."""
+"""The page on which a trace is labelled, and the steps that its script requests one by one."""
 
 import json
 from collections.abc import Sequence
@@ -42,14 +42,14 @@ _PRMBENCH = (
     ("deception", "misleading detail", "looks right, and a detail of it is off"),
 )
 ERROR_NAMES = {kind: name for kind, name, _ in _PRMBENCH}
-"""Kinds of error that are written otherwise than people read them."""
+"""Readable names of kinds of error with another spelling."""
 _TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """What an evaluator says of a step, as a bar: its parts, from left to right, sum to 1. Of one that speaks in
-    words it is the `label` that its verdict stands for."""
+    """An evaluator's scores of a step as a bar whose parts, from left to right, sum to 1. For a verdict in words it
+    is the `label` that the verdict stands for."""
 
     name: str
     validity: float
@@ -70,7 +70,7 @@ class ScoreBar:
 
 
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
-    """The page of an assignment that has not ended: of the trace only the steps that are revealed."""
+    """The page of an assignment that has not ended, with only the revealed steps of the trace."""
     campaign = assignment.campaign
     return render(
         "relabel/label.html",
@@ -91,7 +91,8 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
 
 
 def next_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """The next trace of a campaign, or that nothing is left for the person. Raises as `assign_next` does."""
+    """The next trace of a campaign, or the notice that nothing is left for the person. Raises as `assign_next`
+    does."""
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
         return render("relabel/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
@@ -99,7 +100,7 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def formula(answer: str | None) -> str:
-    """A reference answer as a text with formulas, whose signs benchmarks leave out; "" where there is none."""
+    """A reference answer as a text with formulas, whose delimiters benchmarks omit; "" if there is none."""
     if answer is None:
         return ""
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer
@@ -127,8 +128,8 @@ def _steps(
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
-    """The sub-steps of a step, 0-based, with marks on the equations that fail; [] where the campaign shows none. No
-    later step changes what is marked in one."""
+    """The sub-steps of a step, 0-based, with failing equations marked; [] if the campaign shows none. Later steps
+    do not change the marks of earlier ones."""
     if not campaign.shows_equations:
         return []
     return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == number]
@@ -147,7 +148,7 @@ def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
 
 
 def _label(validity: float, redundancy: float | None) -> str:
-    """The label of a verdict in words, whose numbers are 0 and 1."""
+    """The label for a verdict in words, whose numbers are 0 and 1."""
     if not validity:
         return "neg"
     return "neu" if redundancy else "pos"

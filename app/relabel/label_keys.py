@@ -1,5 +1,4 @@
-"""Labels that a person can give a step, and the key of each: on the pages, in their lists of keys and in their
-scripts."""
+"""The labels that a person can give a step, and the key for each, as used by pages, key lists and scripts."""
 
 import json
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelKey:
-    """A label, "" for none, with the `key` that gives it and a few words on when to give it."""
+    """A label, "" for none, with its `key` and a few words on when to give it."""
 
     label: str
     key: str
@@ -21,12 +20,12 @@ _NEU = LabelKey("neu", "2", "valid but redundant")
 _POS = LabelKey("pos", "3", "correct and useful")
 
 LABEL_KEYS = (_NEG, _NEU, _POS, LabelKey("unsure", "u", "you cannot tell"), _UNLABELLED)
-"""What annotators choose from."""
+"""The choices of annotators."""
 
 DECISION_KEYS = (_NEG, _NEU, _POS, _UNLABELLED)
-"""What adjudicators choose from."""
+"""The choices of adjudicators."""
 
 
 def script_keys(keys: Iterable[LabelKey]) -> str:
-    """The keys as the scripts of the pages read them: pairs of a key and its label, in JSON."""
+    """The keys for the pages' scripts: pairs of a key and its label, in JSON."""
     return json.dumps([(one.key, one.label) for one in keys])

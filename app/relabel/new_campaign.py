@@ -1,4 +1,4 @@
-"""`/relabel/new`: making a campaign of the traces that a Browse address selects."""
+"""`/relabel/new`: creating a campaign of the traces that a Browse address selects."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -79,7 +79,7 @@ A step that is right by itself but builds on an earlier mistake is not wrong for
 
 
 class NewCampaign(BaseModel):
-    """The fields of the form; numbers come as text, and what is left empty has its default."""
+    """The fields of the form; numbers arrive as text, and an empty field has its default."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -113,7 +113,7 @@ class NewCampaign(BaseModel):
 
 
 def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
-    """The page: the traces that the query of a Browse page selects, and what is to be asked of them."""
+    """The page: the traces that the query of a Browse page selects, and the campaign's settings."""
     datasets = list_datasets(store)
     if not datasets:
         raise UserError("The store is empty.", "Add data on the Data page.")
@@ -141,7 +141,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
 
 
 def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> CampaignPlan:
-    """The plan that a filled-in form describes. Raises `UserError` where its traces cannot be found."""
+    """The plan that a filled-in form describes. Raises `UserError` if its traces cannot be found."""
     address, problems = Address.read(read_query(form.traces))
     if problems:
         raise UserError(problems[0])
@@ -175,7 +175,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def _selection(store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> Selection:
-    """What a Browse address selects. Raises `UserError` where it names an evaluator that is not there."""
+    """The selection of a Browse address. Raises `UserError` if it names an unknown evaluator."""
     selection, problems = Selection.of(store, evaluators, dataset.id, address)
     if problems:
         raise UserError(problems[0], "Choose the traces in Browse again.")

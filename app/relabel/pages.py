@@ -1,4 +1,4 @@
-"""Routes of the pages of campaigns and of labelling, and of what their forms send."""
+"""Routes of the pages for campaigns and labelling, and of their forms."""
 
 from typing import Annotated, Literal
 
@@ -42,7 +42,7 @@ class _NewGuideline(Model):
 
 
 class _Annotators(Model):
-    """The form of who labels: numbers come as text."""
+    """The form for a campaign's annotators; numbers arrive as text."""
 
     who: Literal["everybody", "chosen"]
     people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
@@ -53,7 +53,7 @@ class _Annotators(Model):
 
 
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The pages. They raise `UserError`, which the application answers."""
+    """The pages. Their `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False)
     _add_labelling(routes, store)
     _add_management(routes, store, evaluators)
@@ -131,7 +131,7 @@ def _asked(store: Store, request: Request, user: User) -> Assignment:
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
-    """Labelling while it goes on, then what was submitted."""
+    """The labelling page while it is open, then the submitted trace."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     if assignment.expires is not None:
         return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
@@ -142,7 +142,7 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
 
 
 def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
-    """A page of labelling: whole for a browser, its content alone for the script that goes from trace to trace."""
+    """A labelling page: whole for a browser, its content alone for the script that moves from trace to trace."""
     shown = content if PART in request.headers else plain_page(title, content, "Relabel")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 

@@ -14,7 +14,7 @@ from stepsight.storage.labelling.review import Review
 
 
 def review_html(assignment: Assignment, annotation: Annotation, review: Review | None, person: int) -> Markup:
-    """The page; without a review, with the person's own labels alone."""
+    """The page; without a review, with only the person's own labels."""
     trace: Trace = review.trace if review else assignment.trace
     agreements = [agrees(label, step) for label, step in zip(annotation.labels, trace.steps, strict=True)]
     comparable = [one for one in agreements if one is not None]
@@ -39,13 +39,13 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
 
 
 def skipped_html(assignment: Assignment) -> Markup:
-    """The page of a trace that the person has skipped, or withdrawn the annotation of."""
+    """The page of a trace that the person has skipped, or whose annotation they have withdrawn."""
     return render("relabel/skipped.html", campaign=assignment.campaign)
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """Whether a label says what the gold says; None where either says too little. Gold that only tells valid steps
-    from wrong ones is taken at that."""
+    """True if a label agrees with the gold; None if either says too little. If the gold only distinguishes valid
+    steps from wrong ones, that is what counts."""
     if label in (None, UNSURE) or gold.valid is None:
         return None
     if gold.label is not None:
@@ -77,7 +77,7 @@ def _row(
 
 
 def _dispute_url(review: Review | None, number: int) -> str:
-    """Where to say that the gold of a step is wrong; "" where the dataset has none, or it is not shown."""
+    """The address for disputing the gold of a step; "" if the dataset has none, or it is hidden."""
     if review is None or not review.trace.has_gold:
         return ""
     return DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()

@@ -1,4 +1,4 @@
-"""The address of the Results page: everything that it shows follows from it."""
+"""The address of the Results page, which determines everything that it shows."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -15,8 +15,8 @@ from stepsight.training.evaluate.evaluation import MODES
 
 
 class ResultsAddress(PageQuery):
-    """What the query string asks for; "" stands for the default. With `dataset` it is of that one, or of a `group`
-    of it; `figure` and `against`, the reference of the differences, are of the overview."""
+    """The query string; "" stands for the default. With `dataset`, the page is on that one, or a `group` of it;
+    `figure` and `against`, the reference of the differences, belong to the overview."""
 
     PATH: ClassVar[str] = "/results"
 
@@ -33,16 +33,16 @@ class ResultsAddress(PageQuery):
         return next((one for one in FIGURES if one == self.figure), FIGURES[0])
 
     def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
-        """The mode asked for, or the first of those there are."""
+        """The requested mode, else the first available one."""
         return next((mode for mode in modes if mode == self.mode), modes[0])
 
     def chosen_errors(self, measured: MeasuredDataset) -> Errors:
-        """The kind of error asked for, or the first of those that the gold has."""
+        """The requested kind of error, else the first in the gold."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
 def check_results(store: Store, query: Query) -> None:
-    """Raises `UserError` where the page cannot show what the query asks for."""
+    """Raises `UserError` if the page cannot show what the query asks for."""
     store.check()
     address = ResultsAddress.exact(query)
     if address.dataset:

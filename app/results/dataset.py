@@ -22,8 +22,8 @@ _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 
 @dataclass(frozen=True)
 class Links:
-    """Where the cells of a dataset's tables lead: to its traces in Browse, of one `group` if that is not "". `keys`
-    gives for an evaluator's name in the tables the one that Browse knows it by; `mode` is that of the page."""
+    """The targets of the cells in a dataset's tables: its traces in Browse, of one `group` unless that is "".
+    `keys` maps an evaluator's name in the tables to its key in Browse; `mode` is that of the page."""
 
     dataset: str
     group: str
@@ -31,14 +31,14 @@ class Links:
     keys: Mapping[str, str]
 
     def browse(self, evaluator: str, mode: str, **more: str) -> str:
-        """The address of the traces that an evaluator judged so, or ""."""
+        """The address of the traces with that judgment by an evaluator, or ""."""
         if evaluator not in self.keys:
             return ""
         query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Makes links of evaluators, outcomes of first errors and cells of a confusion matrix."""
+        """Turns evaluators, outcomes of first errors and cells of a confusion matrix into links."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
@@ -62,12 +62,12 @@ class Links:
 
 
 def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> Markup:
-    """Sections with their tables and figures; `address` is what table files are asked for with."""
+    """Sections with their tables and figures; `address` is the query for table files."""
     return render("results/sections.html", sections=[_section(section, links, address) for section in sections])
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
-    """A section as the template takes it; `cells` is where a heat map's cells lead, or ""."""
+    """A section for the template; `cells` is the target of a heat map's cells, or ""."""
     return {
         "title": section.title,
         "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),
@@ -76,7 +76,7 @@ def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict
 
 
 def _confused(content: Content, links: Links) -> str:
-    """Of a table of confusion the address of its evaluator's traces."""
+    """The address of the evaluator's traces behind a confusion table."""
     if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
         return ""
     return links.browse(str(content.rows[0][0]), links.mode.value)
@@ -89,6 +89,6 @@ def _content(content: Content, links: Links, address: Mapping[str, str]) -> Mark
 
 
 def file_links(table: str, address: Mapping[str, str]) -> Markup:
-    """Where a table is to be had as a file."""
+    """Links to a table as a file."""
     queries = {title: urlencode({**address, "table": table, "format": suffix}) for suffix, title in FORMATS.items()}
     return macro(_MACROS, "files", [(title, f"/results/table?{query}") for title, query in queries.items()])

@@ -29,7 +29,7 @@ Computed = TypeVar("Computed")
 
 
 class _NotYetError(UserError):
-    """What was asked for is still being measured."""
+    """The requested figures are still being measured."""
 
 
 def result_files(store: Store, measurements: Measurements) -> APIRouter:

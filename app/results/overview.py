@@ -1,4 +1,4 @@
-"""The overview of results: one figure of every evaluator on every dataset that is measured."""
+"""The overview of results: one figure of every evaluator on every measured dataset."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +31,8 @@ _MACROS = "results/macros.html"
 
 @dataclass(frozen=True, eq=False)
 class OverviewColumn:
-    """A dataset with a kind of error, in the mode that is shown: online where offline figures mean nothing.
-    `minus` is of the chosen reference."""
+    """A dataset with a kind of error in the mode shown: online if offline figures are meaningless. `minus` holds
+    differences to the chosen reference."""
 
     measured: MeasuredDataset
     mode: Mode
@@ -49,7 +49,7 @@ class OverviewColumn:
 
     @property
     def scope(self) -> str:
-        """CellKind of error, number of traces, and the mode where it is another one."""
+        """The kind of error, the number of traces, and the mode if it is another one."""
         online = ", online" if self.measured.evaluation.warning else ""
         return f"{self.errors} errors, {self.measured.evaluation.size}{online}"
 
@@ -61,13 +61,13 @@ class OverviewColumn:
 
     @property
     def rows(self) -> Mapping[str, Row]:
-        """The rows that were measured, by evaluator."""
+        """The measured rows by evaluator."""
         rows = self.measured.evaluation.rows
         return {row.evaluator: row for row in rows if (row.mode, row.errors) == (self.mode, self.errors)}
 
     @property
     def published(self) -> Mapping[str, Published]:
-        """What is published and no row recomputes, by evaluator."""
+        """The published figures that no row recomputes, by evaluator."""
         rows = self.measured.evaluation.published
         return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 
@@ -86,8 +86,8 @@ class OverviewRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """The columns that can be shown, what readers must know of them, the reasons why other datasets have none,
-    the datasets that are still to be measured, and by name those whose figures are to be measured anew."""
+    """The columns that can be shown, with remarks for the reader, the reasons why other datasets have none, the
+    datasets still to be measured, and the names of those to be measured again."""
 
     columns: list[OverviewColumn] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -97,8 +97,8 @@ class Overview:
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
-    """What is measured of the datasets, with the differences to the reference, if there is one. One dataset at a
-    time is set going, so that who asks for a single one does not wait for all."""
+    """The measurements of the datasets, with the differences to the reference, if there is one. Only one dataset is
+    started at a time, so that a request for a single one need not wait for all."""
     overview = Overview()
     for dataset in datasets:
         try:
@@ -136,7 +136,7 @@ def _measure(
 
 
 def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
-    """Evaluators by name, then the baselines, then what is only published."""
+    """Evaluators by name, then the baselines, then those with published figures only."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     measured = sorted(names, key=lambda name: (name.startswith(PREFIX), "" if name.startswith(PREFIX) else name))
     published = dict.fromkeys(name for column in columns for name in column.published)
@@ -144,8 +144,8 @@ def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
 
 
 def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str = "") -> Table:
-    """The figure of every evaluator on every dataset; beside each the difference to the reference, if there is one.
-    What is published stands in rows of its own."""
+    """The figure of every evaluator on every dataset, each with its difference to the reference, if there is one.
+    Published figures are in rows of their own."""
     rows = overview_rows(columns)
     heads = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
     for column in columns:
@@ -184,7 +184,7 @@ def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
 
 
 def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
-    """What qualifies the figures of a column, by evaluator and dataset."""
+    """The qualifications of a column's figures, by evaluator and dataset."""
     parts = [
         note.rpartition(": ")
         for note in notes(list(column.rows.values()), [figure], column.measured.evaluation.traces)
@@ -195,7 +195,7 @@ def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
 def overview_html(
     columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str, files: Markup
 ) -> Markup:
-    """The table as HTML: each figure leads to its dataset, with its difference and its marks below it."""
+    """The table as HTML: each figure links to its dataset, with its difference and its marks below it."""
     rows = overview_rows(columns)
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
@@ -212,7 +212,7 @@ def overview_html(
 def _remarks(
     overview_row: OverviewRow, column: OverviewColumn, figure: Figure, reference: str
 ) -> list[tuple[str, str]]:
-    """What stands below a figure, each with the class of its look."""
+    """The remarks below a figure, each with its CSS class."""
     row = column.rows.get(overview_row.evaluator)
     if overview_row.published or row is None:
         return []

@@ -1,6 +1,6 @@
-"""The Results page: evaluators by datasets, and everything that is measured on one dataset.
+"""The Results page: evaluators by datasets, and all figures on one dataset.
 
-What it shows follows from the address. What is not measured yet is asked for again by the page's script.
+Its content follows from the address. The page's script refreshes parts that are still being measured.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,8 +56,8 @@ def router(
 def results_html(
     store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
 ) -> Markup:
-    """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. Who
-    `may_judge` is offered a job where nothing was judged."""
+    """The page for a query string; a mistake in it becomes a notice above the part that can be shown. A person who
+    `may_judge` is offered a job if nothing was judged."""
     address, problems = ResultsAddress.read(query)
     page = partial(render, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}")
     try:
@@ -166,7 +166,7 @@ def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> di
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:
-    """What there is to measure, in words."""
+    """The amount to be measured, in words."""
     baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
         f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
@@ -175,5 +175,5 @@ def _work(dataset: Dataset, evaluators: int) -> str:
 
 
 def _same(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Choices whose label is their value."""
+    """Choices whose labels are their values."""
     return [(str(name), str(name)) for name in names]

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset.
 
-    Where bad rows were left out, the count of traces reads like `6,116 of 6,216`.
+    If bad rows were left out, the count of traces reads like `6,116 of 6,216`.
     """
     with open_store(args.db) as store:
         datasets = list_datasets(store)

@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file; without --skip-bad a bad row leaves the store as it was."""
+    """Import the file; without --skip-bad a bad row leaves the store unchanged."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
@@ -157,7 +157,8 @@ def _listing(args: argparse.Namespace, path: Path) -> Path:
 
 
 def _import_found(args: argparse.Namespace) -> None:
-    """Import every file of a folder as what it is; those that cannot be are named, the others are stored."""
+    """Import every file of a folder according to its content; those that cannot be imported are named, the others
+    stored."""
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
     found, refused = find_files(Path(args.path)), 0
@@ -173,7 +174,7 @@ def _import_found(args: argparse.Namespace) -> None:
 
 
 def _fetch_benchmark(args: argparse.Namespace) -> None:
-    """Fetch a benchmark with the scores that were published for it."""
+    """Fetch a benchmark with the scores published for it."""
     file = find_kind(args.kind).public_file(args.path, None)
     benchmark = next((one for one in benchmarks() if one.file.url == file.url), None)
     if benchmark is None:
@@ -213,7 +214,7 @@ def _data(args: argparse.Namespace) -> DataFiles:
 
 
 def _import_labels(args: argparse.Namespace) -> None:
-    """Read labels from a file, all of them or none."""
+    """Read labels from a file, all or none."""
     if args.download or args.skip_bad:
         raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
     with open_store(args.db) as store:
@@ -265,7 +266,7 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 @contextmanager
 def _bar() -> "Iterator[tqdm[Any]]":
-    """A bar on stderr from 0 to 1 that appears after two seconds, and only in a terminal."""
+    """A bar on stderr from 0 to 1, shown after two seconds and only in a terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")
     with bar:

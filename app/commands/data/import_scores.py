@@ -29,6 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file, all of it or nothing, and print what matched."""
+    """Import the file, all or nothing, and print the number of matches."""
     with open_store(args.db) as store:
         print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what is missing where the evaluator can run, choose, store and print the threshold."""
+    """Score the missing traces if the evaluator can run, then choose, store and print the threshold."""
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:
         raise UserError("--recall is of no use with this goal.", "Use --goal recall.")

@@ -1,4 +1,4 @@
-"""How critics are asked: options of commands that run one. Needs no PyTorch."""
+"""Options for the way critics are asked. Needs no PyTorch."""
 
 import argparse
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
-    """The names of evaluators, those of critics with the options. Raises `UserError` where there are options and no
-    critic."""
+    """The names of evaluators, with the options added to those of critics. Raises `UserError` if there are options
+    and no critic."""
     options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
     given = {name: value for name, value in options.items() if value is not None}
     if given and not any(map(_is_critic, specs)):

@@ -1,4 +1,4 @@
-"""Critics that a command runs: what asking them will take, their judgments, and what it took."""
+"""Critics run by a command: the expected cost, their judgments, and the actual cost."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,8 +18,9 @@ _TOLD = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Say what a critic's hindsight will take, and ask on a terminal whether to go on. Raises `UserError` where the
-    answer is not yes, and where nobody can be asked: there is no terminal, or this process is not `alone`."""
+    """State the expected cost of a critic's hindsight, and ask on a terminal whether to continue. Raises
+    `UserError` if the answer is not yes, and if nobody can be asked: there is no terminal, or this process is not
+    `alone`."""
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), Estimate())
@@ -40,14 +41,14 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """The judgments of a scorer; where its evaluator is a critic, of the traces that it gives one of."""
+    """The judgments of a scorer; from a critic, only of traces with a readable one."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)
     return scorer.score(traces, mode, skip)
 
 
 def report(evaluator: Evaluator) -> None:
-    """Tell what a critic took, and of how many traces it gave no judgment."""
+    """Report a critic's cost, and the number of traces without a judgment."""
     if not isinstance(evaluator, Critic):
         return
     tally = evaluator.tally

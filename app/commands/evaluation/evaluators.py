@@ -102,7 +102,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
 
 def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
-    """Why this machine will not hold it, None where it may."""
+    """The reason why this machine cannot hold it, None if it may."""
     if not place.on_processor:
         return None
     parameters = public.all_parameters if public else remote.parameters
@@ -118,7 +118,7 @@ def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -
 
 
 def _list(store: Store) -> None:
-    """Print what is here, then the public evaluators."""
+    """Print the evaluators here, then the public ones."""
     from stepsight.app.evaluators.shelf import offers
 
     verified = list_verifications(store)
@@ -154,7 +154,7 @@ def _state(offer: "Offer") -> str:
 
 
 def _verify(store: Store, args: argparse.Namespace) -> None:
-    """Score the traces, print the published figure beside ours, and keep what came of it."""
+    """Score the traces, print the published figure beside ours, and store the result."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
     part, place = Part(args.part), read_placement(args)
@@ -190,7 +190,7 @@ def _verify(store: Store, args: argparse.Namespace) -> None:
 def _threshold(
     store: Store, fetched: Fetched, public: PublicEvaluator | None, part: Part, dtype: str
 ) -> float | None:
-    """Its authors' own, or that of GSM8K; None where it is to be chosen now. Raises `UserError` where GSM8K has to
+    """The authors' own threshold, or GSM8K's; None if it is to be chosen now. Raises `UserError` if GSM8K has to
     come first."""
     if public is not None and public.threshold is not None:
         return public.threshold
@@ -226,8 +226,8 @@ def _traces(store: Store, part: Part, path: str | None) -> Iterable[Trace]:
 def _judge(
     store: Store, fetched: Fetched, place: Placement, traces: Sequence[Trace]
 ) -> tuple[list[tuple[Trace, StepScores]], str, str]:
-    """The offline scores of each trace that is not too long, with the evaluator's name and fingerprint. What the
-    store has is not scored again, and what is scored of its traces is kept there."""
+    """The offline scores of each trace that is not too long, with the evaluator's name and fingerprint. Judgments
+    in the store are reused, and new ones of its traces stored."""
     from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scoring.scorer import Scorer
     from stepsight.storage.judgments.evaluators import register_loaded
@@ -262,12 +262,13 @@ def _judge(
 
 
 def _leave_out(trace: Trace, error: UserError) -> None:
-    """Traces over the evaluator's context are left out, and counted at the end."""
+    """Traces beyond the evaluator's context are left out, and counted at the end."""
     print(f"left out: {error.message}", file=sys.stderr)
 
 
 def _told(one: Verification) -> str:
-    """Such as `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59: differs`."""
+    """A line such as `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59:
+    differs`."""
     ends = "" if one.low is None or one.high is None else f" ({one.low:.1f} to {one.high:.1f})"
     verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[one.agrees]
     beside = "nothing is published" if one.published is None else f"published {one.published:.1f}: {verdict}"

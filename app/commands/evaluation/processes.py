@@ -17,7 +17,7 @@ _PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Processes:
-    """This process is number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
+    """This process has number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
 
     rank: int = 0
     count: int = 1
@@ -25,15 +25,15 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether it is the one that prints for all of them."""
+        """True for the process that prints for all of them."""
         return self.rank == 0
 
     def share(self, traces: "Iterable[StoredTrace]") -> "Iterator[StoredTrace]":
-        """Every trace is in the share of one process, whatever has been judged meanwhile."""
+        """Every trace is in the share of exactly one process, whatever has been judged meanwhile."""
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """The sum of a number that each has; all of them have to ask for it, and wait for each other."""
+        """The sum of a number over all processes; each has to call it, and waits for the others."""
         if self.count == 1:
             return number
         # Its import takes seconds, and most commands run alone.
@@ -48,13 +48,13 @@ class Processes:
         return int(sums[0])
 
     def wait(self) -> None:
-        """Go on when all of them are here."""
+        """Wait until all processes are here."""
         self.total(0)
 
 
 @contextmanager
 def launched() -> Iterator[Processes]:
-    """The processes that this one is among: alone where nothing launched it with others."""
+    """The processes launched together with this one, or this one alone."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Of a subject: what stands before it is not to be forgotten."""
+    """Options of a subject; what stands before it must not be ignored silently."""
     parser.add_argument(
         "--output",
         type=Path,
