@@ -15,7 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import StoredTrace
 

@@ -21,7 +21,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluators
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, load_traces, traces

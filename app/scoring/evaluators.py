@@ -31,8 +31,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.judgments.calibrations import find_thresholds
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
 
 # Calls that score at the same time, each with every core; of those that take long, one beside them.
 _AT_ONCE = 2

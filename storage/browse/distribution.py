@@ -10,7 +10,7 @@ from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.step_gold import STEP_GOLD
 from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import thresholds_in_force
+from stepsight.storage.judgments.evaluators import thresholds_in_force
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import thresholds_in_force
+from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.judgments.packed_judgments import cell_bit
 from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
 from stepsight.storage.traces.search import find_text

@@ -21,8 +21,7 @@ from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import JudgmentRow, StepRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.judgments.calibrations import find_thresholds
-from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, list_evaluators
 from stepsight.storage.judgments.judgments import are_probabilities
 
 MODES = (Mode.ONLINE, Mode.OFFLINE)

@@ -14,7 +14,7 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import find_thresholds
+from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
 from stepsight.storage.labelling.review import ShownScores, shown_scores

@@ -20,8 +20,7 @@ from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_job
 from stepsight.storage.jobs.uploads import add_part, begin_upload
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.verifications import Verification, save_verification
 from stepsight.storage.labelling.annotators import set_annotators

@@ -18,8 +18,7 @@ from stepsight.app.commands.cli import main
 from stepsight.storage.database import cache
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.jobs import Task, start_request
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import record

@@ -18,8 +18,13 @@ from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import Calibration, Threshold, find_calibration, save_calibration
-from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.evaluators import (
+    Calibration,
+    StoredEvaluator,
+    Threshold,
+    find_calibration,
+    save_calibration,
+)
 from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_table
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.metrics import Subject

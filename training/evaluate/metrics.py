@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
+from stepsight.core.metrics.binary import (
+    auc,
+    auc_draws,
+    brier,
+    expected_calibration_error,
+    macro_f1,
+    macro_f1_draws,
+)
 from stepsight.core.metrics.bootstrap import Value, Weights, interval
-from stepsight.core.metrics.calibration import brier, expected_calibration_error
 from stepsight.core.metrics.first_error import (
     FirstErrors,
     accuracy_on_wrong,

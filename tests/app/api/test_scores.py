@@ -22,8 +22,7 @@ from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.exports.frames import frame
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.evaluators import Threshold, register_loaded, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import asking

@@ -6,8 +6,7 @@ from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, get_trace
 from tests.storage.samples import ERROR, add, evaluator, judge, same, scores

@@ -10,8 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.results.measured import measured

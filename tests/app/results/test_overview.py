@@ -5,8 +5,7 @@ from stepsight.app.results.overview import gather, overview_html, overview_table
 from stepsight.app.web.computations import Computations
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.report.tables import CellKind, to_csv

@@ -14,8 +14,7 @@ from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
+from stepsight.storage.judgments.evaluators import Threshold, list_evaluators, register_loaded, save_calibration
 from stepsight.storage.traces.queries import find_dataset
 from tests.checkpoints import write_evaluator
 from tests.storage.samples import ERROR, add

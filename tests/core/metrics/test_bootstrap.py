@@ -10,9 +10,8 @@ import pytest
 from sklearn.metrics import brier_score_loss, f1_score, precision_score, recall_score, roc_auc_score
 
 from stepsight.core.metrics import binary, bootstrap
-from stepsight.core.metrics.binary import auc_draws, macro_f1_draws
+from stepsight.core.metrics.binary import auc_draws, brier, macro_f1_draws
 from stepsight.core.metrics.bootstrap import Value, interval, resamples
-from stepsight.core.metrics.calibration import brier
 from stepsight.core.metrics.table import Items
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.calibration import brier, expected_calibration_error, reliability
+from stepsight.core.metrics.binary import brier, expected_calibration_error, reliability
 from stepsight.core.metrics.table import Items
 
 

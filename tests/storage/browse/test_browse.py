@@ -23,8 +23,7 @@ from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store, open_store
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
+from stepsight.storage.judgments.evaluators import StoredEvaluator, Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
 from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import import_scores

@@ -5,7 +5,7 @@ from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import (
+from stepsight.storage.judgments.evaluators import (
     Calibration,
     Threshold,
     count_shared,

@@ -1,5 +1,5 @@
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.metric_columns import read_data_version
 from stepsight.storage.traces.queries import find_dataset

@@ -17,7 +17,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.calibrations import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
 from tests.conftest import ROOT
