@@ -1,11 +1,16 @@
-"""Atomic file writes: a file appears whole under its name, or not at all."""
+"""Atomic file writes: a file appears whole under its name, or not at all. And digests, by which a file that came
+from elsewhere is known to be whole."""
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+
+_CHUNK = 1 << 20
+_SHA256_DIGITS = 64
 
 
 @contextmanager
@@ -43,6 +48,20 @@ def write_text(path: Path, text: str, hint: str = "Choose another --output.") ->
         raise UserError(f"{path}: cannot be written ({error.strerror}).", hint) from None
     with atomic_file(path, hint=hint) as partial:
         partial.write_text(text, encoding="utf-8", newline="")
+
+
+def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) -> str:
+    """The digest of a file, of the kind that `like` is of: a SHA-256 in 64 hexadecimal digits, else the 40 that Git
+    names its content by, the SHA-1 of "blob", the size and the content. `tick` is called now and then."""
+    if len(like) == _SHA256_DIGITS:
+        digest = hashlib.sha256()
+    else:
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with open(path, "rb") as content:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+            tick()
+    return digest.hexdigest()
 
 
 def _check(path: Path, shown: str | Path, replace: bool) -> None:

@@ -5,24 +5,24 @@ revision; it is written once everything of that is here, so that a folder withou
 Needs no PyTorch.
 """
 
-import hashlib
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from huggingface_hub import constants
-from huggingface_hub.errors import HFValidationError
-from huggingface_hub.file_download import repo_folder_name
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.scores import Outputs
+from stepsight.core.sizes import sized
 from stepsight.core.validation import Model, choice, invalid, validate
 
 _RECORD = "stepsight.json"
@@ -33,8 +33,12 @@ NEWEST = "main"
 """The revision that is meant where none is named."""
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_CHUNK = 1 << 20
 _LONGEST_NAME = 500
+# Kept free on the disk for what else is written.
+_RESERVE = 200_000_000
+
+Kind = Literal["model", "dataset"]
+"""What a repository of a hub holds."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,22 @@ def free_disk(folder: Path | None = None) -> int | None:
     return None
 
 
-def storage_folder(repo: str) -> Path:
-    """Where everything of a model lies."""
-    return cache_of_hub() / repo_folder_name(repo_id=repo, repo_type="model")
+def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
+    """Raises `UserError` if a folder's disk has no room for `needed` bytes; `variable` names another folder."""
+    free = free_disk(folder)
+    if free is not None and free < needed + _RESERVE:
+        raise UserError(
+            f"{what} takes {sized(needed)} more on the disk, {sized(free)} are free in {folder}.",
+            f"Make room, or name a folder on another disk with {variable}.",
+        )
+
+
+def storage_folder(repo: str, kind: Kind = "model") -> Path:
+    """Where everything of a repository is, as the hub's client documents its cache. Raises `ValueError` if that is
+    no id of one."""
+    if not is_hub_id(repo) or "--" in repo:
+        raise ValueError(f"{repo!r} is no id of a repository")
+    return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 
 
 def part_key(repo: str, revision: str) -> str:
@@ -126,7 +143,7 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
     not, or not whole, or without the `weights` that are wanted."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
-    except HFValidationError:
+    except ValueError:
         return None
     if fetched is not None and fetched.repo == repo and fetched.is_whole and (fetched.own_size or not weights):
         return fetched
@@ -138,7 +155,7 @@ def find_fetched(repo: str) -> Fetched | None:
     """What is here of that model; None where it is not, or not whole, or where that is no id."""
     try:
         fetched = _read(storage_folder(repo) / _RECORD)
-    except HFValidationError:
+    except ValueError:
         return None
     return fetched if fetched is not None and fetched.repo == repo and fetched.is_whole else None
 
@@ -157,7 +174,7 @@ def check_files(fetched: Fetched) -> None:
     for name in fetched.files:
         path = (fetched.folder / name).resolve()
         # A card of ours lies beside the links.
-        if is_hash(path.name) and digest_of(path, is_sha256=len(path.name) == 64) != path.name:
+        if is_hash(path.name) and digest_of(path, path.name) != path.name:
             raise UserError(
                 f"{fetched.repo} has changed since it was fetched: {name} is not the file that the hub had.",
                 f"Remove {storage_folder(fetched.repo)} and fetch it again.",
@@ -169,23 +186,10 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
-def digest_of(path: Path, *, is_sha256: bool, told: Callable[[], None] | None = None) -> str:
-    """The SHA-256 of a file, or what Git calls its content: the SHA-1 of the kind, the size and the content. `told`
-    is called now and then."""
-    head = b"" if is_sha256 else f"blob {path.stat().st_size}\0".encode()
-    digest = hashlib.sha256() if is_sha256 else hashlib.sha1(head, usedforsecurity=False)
-    with open(path, "rb") as content:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-            if told is not None:
-                told()
-    return digest.hexdigest()
-
-
 def _check_repo(repo: str) -> str:
     try:
         storage_folder(repo)
-    except HFValidationError:
+    except ValueError:
         raise invalid("no name of a model.") from None
     return repo
 

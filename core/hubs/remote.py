@@ -7,31 +7,14 @@ evaluator is read from is named: weights, config, tokenizer and card, never code
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
-from huggingface_hub.utils import (  # type: ignore[attr-defined]  # it lists what it has at run time only
-    build_hf_headers,
-    hf_raise_for_status,
-    http_stream_backoff,
-    httpx,
-)
-
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
-from stepsight.core.hubs.fetched import NEWEST, is_hash, part_key, storage_folder
+from stepsight.core.hubs.client import RemoteFile, check_access, explained, list_files, read_small
+from stepsight.core.hubs.fetched import NEWEST, part_key
 from stepsight.core.hubs.layout import (
     ADAPTER,
     ADAPTER_PICKLE,
@@ -45,9 +28,6 @@ from stepsight.core.hubs.layout import (
 )
 from stepsight.core.hubs.repositories import with_known
 
-SECONDS = 10
-"""For how long the hub may say nothing."""
-
 _SAFETENSORS = re.compile(r"[\w.-]+\.safetensors")
 _PICKLES = re.compile(rf"pytorch_model[\w.-]*\.bin|{re.escape(ADAPTER_PICKLE)}")
 _OTHERS = re.compile(
@@ -56,46 +36,6 @@ _OTHERS = re.compile(
 _FOLDER = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
 # What a card or an adapter's config takes at most, and how many repositories an evaluator is read from.
 _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
-
-
-class UnreachableError(UserError):
-    """The hub does not answer."""
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file of a model at a commit: `digest` is the SHA-256 of its content where `is_sha256`, else what Git calls
-    that."""
-
-    repo: str
-    revision: str
-    name: str
-    size: int
-    digest: str
-    is_sha256: bool
-
-    @property
-    def is_weights(self) -> bool:
-        return _OTHERS.fullmatch(Path(self.name).name) is None
-
-    @property
-    def blob(self) -> Path:
-        """Where its content lies in the hub's cache."""
-        return storage_folder(self.repo) / "blobs" / self.digest
-
-    @property
-    def partial(self) -> Path:
-        """Where it lies until it is whole."""
-        return storage_folder(self.repo) / "blobs" / f"{self.digest}.stepsight.incomplete"
-
-    @property
-    def is_here(self) -> bool:
-        return self.blob.is_file() and size_of(self.blob) == self.size
-
-    @property
-    def here(self) -> int:
-        """The bytes that came before."""
-        return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
 @dataclass(frozen=True)
@@ -122,7 +62,7 @@ class Remote:
     @property
     def weights(self) -> int:
         """The bytes of all weights."""
-        return sum(file.size for file in self.all_files if file.is_weights)
+        return sum(file.size for file in self.all_files if not _is_beside(file))
 
     @property
     def parameters(self) -> int:
@@ -184,78 +124,19 @@ def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
     return _look_up(repo, revision, weights=weights)[0]
 
 
-@contextmanager
-def content_of(file: RemoteFile, start: int = 0) -> Iterator[tuple[bool, Iterator[bytes]]]:
-    """The content of a file from a byte on, and whether the hub begins there and not at the first. Raises what its
-    client does."""
-    headers = build_hf_headers() | {"accept-encoding": "identity"}
-    if start:
-        headers["range"] = f"bytes={start}-"
-    # Each time from the hub, since the address that it leads to holds for a while only.
-    url = hf_hub_url(file.repo, file.name, revision=file.revision)
-    request = http_stream_backoff(
-        "GET", url, headers=headers, timeout=SECONDS, max_retries=0, follow_redirects=True
-    )
-    with request as response:
-        hf_raise_for_status(response)
-        yield response.status_code == 206, response.iter_bytes()
-
-
-@contextmanager
-def explained(repo: str, revision: str, what: str = "model") -> Iterator[None]:
-    """Turn what the client raises of a `model` or a `dataset` into a `UserError`."""
-    given = "with --evaluator" if what == "model" else "in place of its id"
-    page = f"{constants.ENDPOINT}/{repo}" if what == "model" else f"{constants.ENDPOINT}/{what}s/{repo}"
-    try:
-        yield
-    except GatedRepoError:
-        raise UserError(
-            f"{repo} is gated: its owners give it to those who have accepted their terms.",
-            f"Accept them at {page}, and start StepSight with a token of yours in HF_TOKEN.",
-        ) from None
-    except RevisionNotFoundError:
-        raise UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.") from None
-    except RepositoryNotFoundError:
-        raise UserError(
-            f"the model hub has no {what} {repo!r:.100} that it gives to you.",
-            f"Check the name; for a private {what}, start StepSight with a token of yours in HF_TOKEN.",
-        ) from None
-    except HFValidationError:
-        raise UserError(f"{repo!r:.100} is no {what}'s id.", "Give OWNER/NAME.") from None
-    except (httpx.TransportError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
-        raise UnreachableError(
-            f"the model hub cannot be reached at {constants.ENDPOINT} ({_reason(error)}).",
-            f"Check the network, or copy the {what} to this machine and give its folder {given}.",
-        ) from None
-    except HfHubHTTPError as error:
-        raise UserError(f"the model hub refuses {repo}: {_reason(error)}", "Try again.") from None
-
-
-def size_of(path: Path) -> int:
-    """The bytes of a file, 0 where there is none."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
     """One model by itself, and what it needs beside it."""
     with explained(repo, revision):
-        info = HfApi().model_info(repo, revision=revision, files_metadata=True, timeout=SECONDS)
-        commit = _digest(info.sha)
-        listed = {one.rfilename: one for one in info.siblings or []}
+        commit, listed = list_files(repo, revision)
 
         def read(name: str) -> dict[str, Any]:
-            return _read(_file(repo, commit, listed[name])) if name in listed else {}
+            return _read(listed[name]) if name in listed else {}
 
         card = with_known(repo, read(CARD))
         below = _subfolder(repo, card, listed)
-        names = _wanted(repo, listed, below, weights=weights)
-        files = tuple(_file(repo, commit, listed[name]) for name in names)
-        # A gated model shows its list of files to everybody.
+        files = tuple(listed[name] for name in _wanted(repo, listed, below, weights=weights))
         if files:
-            get_hf_file_metadata(hf_hub_url(repo, files[0].name, revision=commit), timeout=SECONDS)
+            check_access(files[0])
         is_adapter = f"{below}{ADAPTER}" in listed and not {f"{below}{WEIGHTS}", f"{below}{INDEX}"} & set(listed)
         adapter = read(f"{below}{ADAPTER}") if is_adapter and weights else {}
         has_tokenizer = any(f"{place}{name}" in listed for place in {below, ""}
@@ -319,16 +200,9 @@ def _id(repo: str, value: object, what: str) -> str:
 
 
 def _read(file: RemoteFile) -> dict[str, Any]:
-    """A JSON object of the hub, which is small. Raises `UserError`, and what the client does."""
-    content = b""
-    if file.size <= _MOST_BYTES:
-        with content_of(file) as (_, chunks):
-            for chunk in chunks:
-                content += chunk
-                if len(content) > _MOST_BYTES:
-                    break
+    """A JSON object of the hub, which is small. Raises `UserError`, and as `explained` has it."""
     try:
-        value = parse_json(content[: _MOST_BYTES + 1])
+        value = parse_json(read_small(file, _MOST_BYTES) or b"")
     except ValueError:
         value = None
     if not isinstance(value, dict):
@@ -336,19 +210,6 @@ def _read(file: RemoteFile) -> dict[str, Any]:
     return value
 
 
-def _file(repo: str, revision: str, sibling: Any) -> RemoteFile:
-    name = sibling.rfilename
-    if sibling.lfs is not None:
-        return RemoteFile(repo, revision, name, int(sibling.lfs["size"]), _digest(sibling.lfs["sha256"]), True)
-    return RemoteFile(repo, revision, name, int(sibling.size or 0), _digest(sibling.blob_id), False)
-
-
-def _digest(text: object) -> str:
-    """What the hub calls a file or a commit by, which becomes a part of a path here."""
-    if not is_hash(str(text)):
-        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
-    return str(text)
-
-
-def _reason(error: Exception) -> str:
-    return f"{' '.join(str(error).split()):.200}" or type(error).__name__
+def _is_beside(file: RemoteFile) -> bool:
+    """True if a file describes the model beside its weights."""
+    return _OTHERS.fullmatch(Path(file.name).name) is not None

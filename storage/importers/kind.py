@@ -10,12 +10,27 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import check_depth
 from stepsight.core.files.jsonl import read_row
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.downloads import PublicFile
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[str, Row]]
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file that a benchmark is published as. `sha256` is of its content, None where we have not seen it; then
+    `git_blob`, if it lies in a Git repository, is the name of its content there, by which it is checked as well."""
+
+    name: str
+    url: str
+    sha256: str | None = None
+    git_blob: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """What its content is checked by; None where nothing is known of it."""
+        return self.sha256 or self.git_blob
 
 
 def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:

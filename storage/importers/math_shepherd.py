@@ -12,9 +12,8 @@ rows have no id, so one is made of their content. "Step 1:" stays part of the te
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import content_id, describe, located, rest, text
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 _TAG = "ки"
 _FIRST = "Step 1:"

@@ -15,9 +15,8 @@ without a label and those after it are unlabelled.
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 from stepsight.storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
 
 _STEPS = "model_output_steps"

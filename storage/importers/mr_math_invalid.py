@@ -15,9 +15,8 @@ unlabelled.
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 CORRECTNESS = "model_output_solution_correctness"

@@ -11,9 +11,8 @@ for pos, 0 for neu, -1 for neg, as in PRM800K:
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}

@@ -17,7 +17,6 @@ the meta.
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import (
     describe,
     field,
@@ -29,7 +28,7 @@ from stepsight.storage.importers.fields import (
     until_error,
     whole,
 )
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 _STEPS = "hypothesis_steps"
 _ONE = ("random number", "random operation", "remove step")

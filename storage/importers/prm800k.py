@@ -29,9 +29,8 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 """Traces and labelled steps of phase 2 in the paper's training and test sets."""

@@ -21,9 +21,8 @@ neu as wrong in these two classes.) `multi_solutions` rows have no error.
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 _SIMPLICITY = ("redundency", "circular")
 ERROR_CLASSES = (

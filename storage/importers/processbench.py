@@ -9,9 +9,8 @@ Steps before the first error are valid without a label and those after it are un
 """
 
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.downloads import PublicFile
 from stepsight.storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import Kind, PublicFile, Row
 
 
 def parse(row: Row, where: str) -> Trace:

@@ -15,8 +15,8 @@ from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
-from stepsight.storage.importers.downloads import PublicFile, fetch
-from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.importers.kind import Kind, PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload

@@ -8,13 +8,14 @@ from tests.local_server import LocalServer
 class PublicServer(LocalServer):
     """`files` by path; `requests` lists (path, Range header) of what was asked.
 
-    Of a path in `cut` only so many bytes are sent before the connection breaks, once; one in `chunked` is sent
-    without its size.
+    Of a path in `cut` the next answers have only so many bytes each before the connection breaks; one in `chunked`
+    is sent without its size. So many requests find it `busy`.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.cut: dict[str, int] = {}
+        self.cut: dict[str, list[int]] = {}
+        self.busy = 0
         self.chunked: set[str] = set()
         self.ranges = True
         self.requests: list[tuple[str, str | None]] = []
@@ -29,6 +30,13 @@ class PublicServer(LocalServer):
             def do_GET(self) -> None:
                 asked = self.headers.get("Range")
                 public.requests.append((self.path, asked))
+                if public.busy:
+                    public.busy -= 1
+                    self.send_response(503)
+                    self.send_header("Retry-After", "0")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
                 content = public.files.get(self.path)
                 if content is None:
                     self.send_error(404)
@@ -40,7 +48,8 @@ class PublicServer(LocalServer):
                 self._send(content[start:], 206 if start else 200)
 
             def _send(self, content: bytes, status: int) -> None:
-                sent = content[: public.cut.pop(self.path, len(content))]
+                cut = public.cut.get(self.path)
+                sent = content[: cut.pop(0)] if cut else content
                 self.send_response(status)
                 if self.path in public.chunked:
                     self.send_header("Transfer-Encoding", "chunked")

@@ -14,10 +14,10 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetching import fetch
 from stepsight.core.hubs.remote import look_up
 from stepsight.core.models.placement import Placement
+from stepsight.core.net import download
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import State, Task, list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
@@ -38,7 +38,7 @@ def hub(tmp_path, monkeypatch):
     write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=4096)
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.hubs import fetching as hubs
+from stepsight.core.net import download
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
 
@@ -23,6 +23,6 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         one.folders[repo] = folder
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one

@@ -14,7 +14,7 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
 from stepsight.core.evaluators.describing import describe_fetched
-from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs import fetched as hubs
 from stepsight.core.hubs.fetched import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
@@ -102,8 +102,8 @@ def test_a_model_that_is_in_no_catalogue_can_be_fetched_too(client, sqlite_store
     [
         ("lab/none", "main", "the model hub has no model 'lab/none' that it gives to you."),
         (SMALL, "v9", f"{SMALL} has no revision 'v9'."),
-        ("no id", "main", "'no id' is no model's id."),
-        ("", "main", "'' is no model's id."),
+        ("no id", "main", "'no id' is not the id of a model."),
+        ("", "main", "'' is not the id of a model."),
     ],
 )
 def test_what_cannot_be_had_is_said_at_once_and_nothing_is_begun(client, sqlite_store, repo, revision, message):
@@ -277,7 +277,10 @@ def test_an_adapter_comes_with_its_base_as_one_job_that_goes_on_after_a_break(
     hub.cut, hub.times = {WEIGHTS: 0}, 100
     assert Worker(sqlite_store).work_one()
     failed = get_job(sqlite_store, job)
-    assert (failed.state, failed.reason.startswith(f"{qwen}: the connection broke at")) == (State.FAILED, True)
+    assert (failed.state, failed.reason.startswith(f"{qwen}/{WEIGHTS}: the connection broke at")) == (
+        State.FAILED,
+        True,
+    )
     # Later it goes on where it broke, at the commits of before.
     hub.times, hub.commits[qwen], hub.tags = 0, "c" * 40, {"b" * 40}
     hub.asked.clear()

@@ -12,12 +12,17 @@ from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs import fetched as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch
 from stepsight.core.hubs.remote import look_up
+<<<<<<< HEAD
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import cached, can_load
+=======
+from stepsight.core.models.location import cached, can_load, evaluator_folder
+from stepsight.core.net import download
+>>>>>>> 5b7e07ed (Downloads have one module: the hub's files and published ones resume, wait for a busy server and are checked by their hash alike; of huggingface_hub only what it exports is used)
 from stepsight.core.places import CACHE_VARIABLE
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
@@ -38,7 +43,7 @@ def hub(tmp_path, monkeypatch):
     one = Hub()
     one.folders[MODEL] = folder
     point_to(monkeypatch, one.url, tmp_path / "cache")
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 
@@ -138,7 +143,7 @@ def test_a_file_that_was_damaged_on_its_way_is_not_kept(hub):
     path = hub.folders[MODEL] / WEIGHTS
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(UserError, match=r"model\.safetensors is not the file that the hub lists"):
+    with pytest.raises(UserError, match=r"lab/tiny-prm/model\.safetensors: the content has SHA-256 .*, expected "):
         fetch(remote)
     assert find_fetched(MODEL) is None
     path.write_bytes(content)
@@ -167,7 +172,7 @@ def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypa
     [
         ("lab/other", "main", r"the model hub has no model 'lab/other' that it gives to you"),
         (MODEL, "v9", r"lab/tiny-prm has no revision 'v9'"),
-        ("lab/a--b", "main", r"'lab/a--b' is no model's id"),
+        ("lab/a--b", "main", r"'lab/a--b' is not the id of a model"),
     ],
 )
 def test_what_the_hub_does_not_have_is_named(hub, repo, revision, message):

@@ -9,13 +9,14 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs import fetched as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models import memory
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
 from stepsight.core.models.location import cached, can_load
 from stepsight.core.models.placement import Placement
+from stepsight.core.net import download
 from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_reasoneval
 from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import Hub, point_to
@@ -29,7 +30,7 @@ def hub(published, tmp_path, monkeypatch):
     one.folders[MODEL] = published
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 
@@ -152,7 +153,7 @@ def test_out_of_reach_says_what_was_tried_and_takes_what_the_client_has(hub, tmp
 
 
 def test_what_is_no_id_is_refused(hub):
-    with pytest.raises(UserError, match=r"'a/b--c' is no model's id\. Give OWNER/NAME"):
+    with pytest.raises(UserError, match=r"'a/b--c' is not the id of a model\. Give OWNER/NAME"):
         load_evaluator("a/b--c")
 
 

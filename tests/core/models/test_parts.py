@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetching as hubs
+from stepsight.core.hubs import fetched as hubs
 from stepsight.core.hubs.fetched import check_files, find_fetched, list_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch
 from stepsight.core.hubs.remote import look_up
@@ -18,6 +18,7 @@ from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import memory_of, needed_memory
 from stepsight.core.models.placement import Placement
+from stepsight.core.net import download
 from tests.checkpoints import QWEN2, pickled, write_adapter, write_language_model, write_pqm
 from tests.core.formats.test_log_ratio import write as write_pair
 from tests.core.formats.test_two_token import tokenizer_of
@@ -34,7 +35,7 @@ def hub(tmp_path, monkeypatch):
     one = Hub()
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1, 0.1))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 

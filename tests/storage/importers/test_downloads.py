@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.net import download
+from stepsight.core.places import cache_folder
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.downloads import PublicFile, cache_folder, fetch
+from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.importers.kind import PublicFile
 from tests.storage.public_server import PublicServer
 
 CONTENT = b"".join(b'{"id": %d}\n' % i for i in range(30_000))
@@ -28,8 +31,10 @@ def server() -> Iterator[PublicServer]:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("STEPSIGHT_CACHE", str(folder))
-    # A proxy of the environment is not asked for this machine's own addresses.
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # Not asked for this machine's own addresses.
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.01)
     return folder
 
 
@@ -47,7 +52,7 @@ def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -
     assert path == cache / "downloads" / SHA256 / "rows.json"
     assert path.read_bytes() == CONTENT
     assert kept(cache) == ["rows.json"]
-    assert [there for there, _ in calls] == sorted({there for there, _ in calls})
+    assert calls == sorted(calls)
     assert calls[-1] == (len(CONTENT), len(CONTENT))
     assert len(calls) > 1
 
@@ -92,31 +97,45 @@ def test_a_server_that_is_not_there(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_transfer_that_is_cut_off_goes_on_the_next_time(server: PublicServer, cache: Path, ranges: bool) -> None:
+def test_a_transfer_that_is_cut_off_goes_on_by_itself(server: PublicServer, cache: Path, ranges: bool) -> None:
     server.ranges = ranges
-    server.cut["/rows.json"] = 100_000
-    with pytest.raises(UserError, match=r"the transfer was cut off\. Run it again"):
-        fetch(published(server))
-    assert kept(cache) == ["rows.json.partial"]
+    server.cut["/rows.json"] = [100_000]
     assert fetch(published(server)).read_bytes() == CONTENT
     assert server.requests == [("/rows.json", None), ("/rows.json", "bytes=100000-")]
     assert kept(cache) == ["rows.json"]
 
 
-def test_a_cut_is_seen_where_the_server_does_not_tell_the_size(server: PublicServer, cache: Path) -> None:
-    server.chunked.add("/rows.json")
-    server.cut["/rows.json"] = 1000
-    with pytest.raises(UserError, match="the transfer was cut off"):
+def test_a_transfer_that_is_cut_off_again_and_again_goes_on_in_the_next_call(
+    server: PublicServer, cache: Path
+) -> None:
+    server.cut["/rows.json"] = [100_000, 0, 0, 0, 0, 0]
+    with pytest.raises(UserError, match=r"the connection broke at 100 kB\. What has come is kept; try again"):
         fetch(published(server))
+    assert kept(cache) == ["rows.json.stepsight.incomplete"]
+    assert fetch(published(server)).read_bytes() == CONTENT
+    assert server.requests[-1] == ("/rows.json", "bytes=100000-")
+    assert kept(cache) == ["rows.json"]
+
+
+def test_a_server_that_is_busy_is_asked_again(server: PublicServer) -> None:
+    server.busy = 2
+    assert fetch(published(server)).read_bytes() == CONTENT
+    assert len(server.requests) == 3
+
+
+def test_a_cut_is_seen_where_the_server_does_not_tell_the_size(server: PublicServer) -> None:
+    server.chunked.add("/rows.json")
+    server.cut["/rows.json"] = [1000]
     sizes: list[int | None] = []
     assert fetch(published(server), lambda _, size: sizes.append(size)).read_bytes() == CONTENT
-    assert set(sizes) == {None}
+    assert set(sizes) == {None, len(CONTENT)}
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-"]
 
 
 def test_a_partial_that_is_too_long_is_fetched_from_the_start(server: PublicServer, cache: Path) -> None:
     folder = cache / "downloads" / SHA256
     folder.mkdir(parents=True)
-    (folder / "rows.json.partial").write_bytes(CONTENT + b"more")
+    (folder / "rows.json.stepsight.incomplete").write_bytes(CONTENT + b"more")
     assert fetch(published(server)).read_bytes() == CONTENT
     assert [asked for _, asked in server.requests] == [f"bytes={len(CONTENT) + 4}-", None]
 
@@ -124,7 +143,7 @@ def test_a_partial_that_is_too_long_is_fetched_from_the_start(server: PublicServ
 def test_a_partial_of_another_content_is_found_out_and_dropped(server: PublicServer, cache: Path) -> None:
     folder = cache / "downloads" / SHA256
     folder.mkdir(parents=True)
-    (folder / "rows.json.partial").write_bytes(b"x" * 50)
+    (folder / "rows.json.stepsight.incomplete").write_bytes(b"x" * 50)
     with pytest.raises(UserError, match="expected"):
         fetch(published(server))
     assert fetch(published(server)).read_bytes() == CONTENT

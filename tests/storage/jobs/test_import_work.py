@@ -11,11 +11,12 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.net import download
 from stepsight.core.places import CACHE_VARIABLE
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap
-from stepsight.storage.importers.downloads import PublicFile
+from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.jobs.import_work import Imported, fetch_benchmark, run_import
 from stepsight.storage.jobs.imports import (
     BenchmarkImport,
@@ -207,6 +208,7 @@ def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:
 @pytest.fixture
 def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublicServer]:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.01)
     with PublicServer().running() as server:
         yield server
 
@@ -230,9 +232,9 @@ def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(
             if score.evaluator in names
         ),
     )
-    public.cut["/GPT-4"] = 5000
+    public.cut["/GPT-4"] = [5000, 0, 0, 0, 0, 0]
     seen: list[tuple[int, int]] = []
-    with pytest.raises(UserError, match=r"the transfer was cut off\. Run it again"):
+    with pytest.raises(UserError, match="the connection broke at 5 kB"):
         fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
     # What was whole is stored, and is not fetched again.
     assert find_dataset(store, "mr-math-invalid").traces == 159

@@ -130,6 +130,7 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp
     """Fetched before, so that no server is needed."""
     import hashlib
 
+    from stepsight.storage.importers import downloads
     from stepsight.storage.importers.catalogue import find_benchmark
 
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
@@ -139,9 +140,7 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp
     place = tmp_path / "cache" / "downloads" / benchmark.file.sha256 / benchmark.file.name
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
-    monkeypatch.setattr(
-        "stepsight.storage.importers.downloads._open", lambda file, start: pytest.fail(f"{file.name} was asked for")
-    )
+    monkeypatch.setattr(downloads, "Downloader", lambda *_: pytest.fail("a server was asked"))
     code, out, _ = command("import", "perturbation", "--download", "--db", db)
     assert (code, out) == (0, "perturbation: 1,064 traces added; 1,064 in the dataset.\n")
 

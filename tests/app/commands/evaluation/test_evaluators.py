@@ -6,10 +6,10 @@ import re
 import pytest
 
 from stepsight.app.commands.evaluation import evaluators as command_of
-from stepsight.core.hubs import fetching as hubs
 from stepsight.core.hubs.fetched import find_fetched
 from stepsight.core.hubs.public import Part, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
+from stepsight.core.net import download
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.verifications import Verification, list_verifications
@@ -25,7 +25,7 @@ def hub(tmp_path, monkeypatch):
     one.folders[REPO] = tmp_path / "published"
     write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=512)
     point_to(monkeypatch, one.url, tmp_path / "hub")
-    monkeypatch.setattr(hubs, "_PAUSES", (0.1,))
+    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 

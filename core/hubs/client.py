@@ -1,0 +1,185 @@
+"""The hub's own client, `huggingface_hub`, of which nothing else here knows: what a repository holds at one commit,
+and the content of its files.
+
+Only what it exports to everybody is used. Needs no PyTorch.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from huggingface_hub import (
+    HfApi,
+    constants,
+    get_hf_file_metadata,
+    get_session,
+    get_token,
+    hf_hub_download,
+    hf_hub_url,
+    hf_raise_for_status,
+    snapshot_download,
+)
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from stepsight.core.errors import UserError
+from stepsight.core.hubs.fetched import Kind, is_hash, storage_folder
+from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
+from stepsight.core.net.http import read_bounded, reason
+
+# For how long the hub may say nothing.
+_SECONDS = 10
+
+
+class UnreachableError(UserError):
+    """The hub does not answer."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a repository at a commit, the `revision`. `digest` is the SHA-256 of its content if the hub stores
+    it apart, else what Git calls that."""
+
+    repo: str
+    revision: str
+    name: str
+    size: int
+    digest: str
+    kind: Kind = "model"
+
+    @property
+    def blob(self) -> Path:
+        """Where its content belongs in the hub's cache."""
+        return storage_folder(self.repo, self.kind) / "blobs" / self.digest
+
+    @property
+    def partial(self) -> Path:
+        """Where its content is until it is whole."""
+        return partial_of(self.blob)
+
+    @property
+    def is_here(self) -> bool:
+        return self.blob.is_file() and size_of(self.blob) == self.size
+
+    @property
+    def here(self) -> int:
+        """The bytes that came before."""
+        return self.size if self.is_here else min(self.size, size_of(self.partial))
+
+
+def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
+    """The commit that a revision is, and its files by name. Raises as `explained` has it."""
+    ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
+    commit = _digest(info.sha)
+    files = {}
+    for one in info.siblings or []:
+        size, digest = (one.lfs["size"], one.lfs["sha256"]) if one.lfs is not None else (one.size, one.blob_id)
+        files[one.rfilename] = RemoteFile(repo, commit, one.rfilename, int(size or 0), _digest(digest), kind)
+    return commit, files
+
+
+def check_access(file: RemoteFile) -> None:
+    """Ask whether the hub gives a file: the list of a gated model it shows to everybody. Raises as `explained` has
+    it."""
+    get_hf_file_metadata(_url(file), timeout=_SECONDS)
+
+
+def read_small(file: RemoteFile, most: int) -> bytes | None:
+    """The content of a file, None if it has more than `most` bytes. Raises as `explained` has it."""
+    if file.size > most:
+        return None
+    headers = {"accept-encoding": "identity", **_authorization()}
+    with get_session().stream("GET", _url(file), headers=headers, timeout=_SECONDS) as response:
+        hf_raise_for_status(response)
+        return read_bounded(response, most)
+
+
+def hub_downloader() -> Downloader:
+    """What downloads `content_of` a file. Raises as `explained` has it."""
+    return Downloader(get_session(), _refusal, _SECONDS)
+
+
+def content_of(file: RemoteFile) -> RemoteContent:
+    # Each time from the hub, since the address that it leads to holds for a while only. That one is another host's,
+    # to which the client takes no token.
+    return RemoteContent(_url(file), f"{file.repo}/{file.name}", file.digest, file.size, _authorization())
+
+
+def link_file(file: RemoteFile) -> Path:
+    """Where the hub's client has a file whose content is in its cache, which is linked there if it is not yet.
+    Raises as `explained` has it."""
+    return Path(
+        hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
+    )
+
+
+def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
+    """The folder of what the hub's client itself has of a model; None if it has nothing."""
+    try:
+        return Path(snapshot_download(repo, revision=revision, local_files_only=True))
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
+    """Turn what the client raises into a `UserError`."""
+    given = "with --evaluator" if kind == "model" else "in place of its id"
+    page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
+    try:
+        yield
+    except GatedRepoError:
+        raise UserError(
+            f"{repo} is gated: its owners give it to those who have accepted their terms.",
+            f"Accept them at {page}, and start StepSight with a token of yours in HF_TOKEN.",
+        ) from None
+    except RevisionNotFoundError:
+        raise UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.") from None
+    except RepositoryNotFoundError:
+        raise UserError(
+            f"the model hub has no {kind} {repo!r:.100} that it gives to you.",
+            f"Check the name; for a private {kind}, start StepSight with a token of yours in HF_TOKEN.",
+        ) from None
+    except HFValidationError:
+        raise UserError(f"{repo!r:.100} is not the id of a {kind}.", "Give OWNER/NAME.") from None
+    except HfHubHTTPError as error:
+        raise UserError(f"the model hub refuses {repo}: {reason(error):.200}", "Try again.") from None
+    except (httpx2.HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:
+        raise UnreachableError(
+            f"the model hub cannot be reached at {constants.ENDPOINT} ({reason(error):.200}).",
+            f"Check the network, or copy the {kind} to this machine and give its folder {given}.",
+        ) from None
+
+
+def _url(file: RemoteFile) -> str:
+    return hf_hub_url(file.repo, file.name, repo_type=file.kind, revision=file.revision)
+
+
+def _authorization() -> dict[str, str]:
+    token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
+    return {} if token is None else {"authorization": f"Bearer {token}"}
+
+
+def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
+    try:
+        hf_raise_for_status(response)
+    except HfHubHTTPError as error:
+        return error
+    return UserError(f"{content.name}: the model hub answers {response.status_code}.", "Try again.")
+
+
+def _digest(text: object) -> str:
+    """What the hub calls a file or a commit by, which becomes a part of a path here."""
+    if not is_hash(str(text)):
+        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
+    return str(text)

@@ -1,0 +1,142 @@
+"""Downloads that resume where they broke off, and are checked by a hash before they take their place."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.atomic import digest_of
+from stepsight.core.net.http import BROKEN, FailedAttemptError, Retries, failed_attempt
+from stepsight.core.sizes import sized
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes that are here and those that there are, None if the server does not say; whatever it raises
+ends the download. It is called while nothing comes, too."""
+
+_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 5, 1.0, 8.0, 60.0
+_TICK = 0.1
+_PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE = 206, 416
+
+
+@dataclass(frozen=True)
+class RemoteContent:
+    """What `url` serves: `name` stands for it in messages, `digest` is what `digest_of` has to find, and `size` its
+    bytes, None if they are not known."""
+
+    url: str
+    name: str
+    digest: str
+    size: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def partial_of(path: Path) -> Path:
+    """The file that holds what has come so far of one that belongs at `path`."""
+    return path.with_name(f"{path.name}.stepsight.incomplete")
+
+
+class Downloader:
+    """Downloads files one after the other. `explain` makes the error of an answer that is a refusal."""
+
+    def __init__(
+        self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float
+    ) -> None:
+        """A server may be silent for `seconds`."""
+        self._client, self._explain, self._seconds = client, explain, seconds
+        self._has_answered = False
+
+    def download(self, content: RemoteContent, path: Path, progress: Progress) -> None:
+        """Bring `content` to `path`, whose folder exists.
+
+        Raises `UserError` if the connection breaks again and again, after which what has come stays for the next
+        call, and if the content is another one, of which nothing stays; `httpx2.ConnectError` at once if no server
+        answered any download of this object; what `explain` makes of a refusal; and `OSError`.
+        """
+        partial = partial_of(path)
+        if content.size is not None and size_of(partial) > content.size:
+            partial.unlink()
+        if content.size is None or size_of(partial) < content.size or not partial.exists():
+            self._receive_whole(content, partial, progress)
+        there = size_of(partial)
+        found = digest_of(partial, content.digest, lambda: progress(there, there))
+        if found != content.digest:
+            partial.unlink()
+            kind = "SHA-256" if len(found) == 64 else "the Git name"
+            raise UserError(
+                f"{content.name}: the content has {kind} {found}, expected {content.digest}.",
+                "The file was changed or damaged on its way; nothing of it was kept.",
+            )
+        os.replace(partial, path)
+
+    def _receive_whole(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
+        retries = Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+        while True:
+            before = size_of(partial)
+            try:
+                return self._receive(content, partial, progress)
+            except FailedAttemptError as failure:
+                failed = failure
+            except BROKEN as error:
+                if isinstance(error, httpx2.ConnectError) and not self._has_answered:
+                    raise
+                failed = FailedAttemptError(_broken(content, size_of(partial)))
+            if size_of(partial) > before:
+                retries.progressed()
+            else:
+                until = time.monotonic() + retries.pause(failed)
+                while time.monotonic() < until:
+                    progress(before, content.size)
+                    time.sleep(_TICK)
+
+    def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
+        """Receive what is missing. Raises one of `BROKEN`, and `FailedAttemptError`."""
+        there = size_of(partial)
+        headers = {"accept-encoding": "identity", **content.headers}
+        if there:
+            headers["range"] = f"bytes={there}-"
+        with self._client.stream(
+            "GET", content.url, headers=headers, timeout=self._seconds, follow_redirects=True
+        ) as response:
+            self._has_answered = True
+            if there and response.status_code == _RANGE_NOT_SATISFIABLE:
+                # What is here is as long as the file, or longer.
+                partial.unlink()
+                raise FailedAttemptError(_broken(content, 0), 0.0, costs=0)
+            if response.is_error:
+                raise failed_attempt(response, self._explain(response, content))
+            resumes = response.status_code == _PARTIAL_CONTENT
+            there = there if resumes else 0
+            size = content.size
+            if size is None and "content-encoding" not in response.headers:
+                length = response.headers.get("content-length")
+                size = there + int(length) if length is not None else None
+            with open(partial, "ab" if resumes else "wb") as out:
+                for chunk in response.iter_bytes():
+                    out.write(chunk)
+                    there += len(chunk)
+                    if size is not None and there > size:
+                        # Nobody needs the rest of what is another file.
+                        return
+                    progress(there, size)
+        if content.size is not None and there < content.size:
+            raise httpx2.RemoteProtocolError("the answer is too short")
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _broken(content: RemoteContent, there: int) -> UserError:
+    size = "" if content.size is None else f" of {sized(content.size)}"
+    return UserError(
+        f"{content.name}: the connection broke at {sized(there)}{size}.",
+        "What has come is kept; try again to go on from there.",
+    )
