@@ -23,8 +23,8 @@ from tokenizers import AddedToken
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.hubs.client import UnreachableError
+from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, part_key
 from stepsight.core.hubs.fetching import obtain, obtain_part
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
 from stepsight.core.hubs.remote import Remote

@@ -6,6 +6,7 @@ shown.
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx2
 
+from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 
 BROKEN = (httpx2.TransportError, httpx2.DecodingError)
@@ -25,6 +27,7 @@ _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
 # A server on this machine is asked directly, whatever proxy the environment names.
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
 _LONGEST_RETRY_AFTER = 6000.0
+_LONGEST_ERROR = 1 << 16
 
 
 class FailedAttemptError(Exception):
@@ -61,9 +64,11 @@ class Retries:
 
     def pause(self, failure: FailedAttemptError) -> float:
         """The seconds to wait before the next attempt. Raises the failure's error if there is to be none."""
-        seconds = min(self.longest, self.first * 2**self._pauses) if failure.after is None else failure.after
-        # Clients that were turned away together should not come back together.
-        seconds *= random.uniform(1, 1.25)
+        # At random, since clients that were turned away together should not come back together.
+        if failure.after is None:
+            seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
+        else:
+            seconds = failure.after + random.uniform(0, self.first)
         self._failures += failure.costs
         self._pauses += 1
         if not failure.costs:
@@ -71,6 +76,15 @@ class Retries:
         if self._failures >= self.attempts or self._waited > self.patience:
             raise failure.error from None
         return seconds
+
+
+def bearer(key: str, hint: str) -> dict[str, str]:
+    """The header that a key goes in, none if the key is empty. Raises `UserError`, which does not repeat it, if it
+    cannot be a key."""
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise UserError("the API key contains invalid characters.", hint)
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def client_options(seconds: float) -> dict[str, Any]:
@@ -98,11 +112,12 @@ def reason(error: Exception) -> str:
 
 
 def error_text(body: bytes) -> str:
-    """The message in an error's body, in one of the shapes that servers give them; else the body itself."""
-    try:
-        return _message(parse_json(body)) or body.decode("utf-8", "replace")
-    except ValueError:
-        return body.decode("utf-8", "replace")
+    """The message in an error's body, in one of the shapes that servers give them; else the body's beginning."""
+    body = body[:_LONGEST_ERROR]
+    with suppress(ValueError):
+        if message := _message(parse_json(body)):
+            return message
+    return body.decode("utf-8", "replace")
 
 
 def read_bounded(response: httpx2.Response, most: int) -> bytes | None:

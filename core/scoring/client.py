@@ -2,15 +2,13 @@
 
 import json
 import os
-import random
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import cached_property, partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
+import httpx2
 import numpy as np
 
 from stepsight.core.arrays import Floats32
@@ -19,8 +17,20 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import LABEL_NAMES
+from stepsight.core.net.http import (
+    BROKEN,
+    FailedAttemptError,
+    Retries,
+    bearer,
+    client_options,
+    failed_attempt,
+    read_bounded,
+    read_lines,
+    reason,
+)
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
+from stepsight.core.servers.address import checked_url
 from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"
@@ -34,10 +44,8 @@ _LONGEST_ID = 200
 # Bytes of a line: the triangle of 1,000 steps has 20 MB.
 _LONGEST_LINE = 64_000_000
 _LARGEST_FAILURE = 1_000_000
-# Answers that say "not now", and those of a server or proxy in trouble.
-_LATER, _TROUBLED = (429, 503), (500, 502, 504)
-# Seconds before another try, doubled with each, and how many tries at one that is in trouble or not there.
-_PAUSE, _LONGEST_PAUSE, _TRIES = 0.5, 30.0, 5
+# How often one request may fail, and the seconds before another try, doubled with each.
+_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.5, 30.0
 
 Line = dict[str, Any]
 Made = TypeVar("Made")
@@ -63,25 +71,12 @@ class Client(AbstractScorer):
         """`address` is the server's, such as http://127.0.0.1:7860; `evaluator` one of its names, None for its
         first. `key` is what `stepsight user key` printed, where people log in; left out, it comes from the
         environment's STEPSIGHT_KEY. A server that says nothing for `timeout` seconds is not there."""
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"{address!r} is no address of a server.", "Give one such as http://127.0.0.1:7860.")
-        try:
-            self._host, self._port = parts.hostname, parts.port
-        except ValueError:
-            raise UserError(f"{address!r} has a port that is none.", "Give a number up to 65535.") from None
-        self.address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._path = parts.path.rstrip("/") + _API
-        key = os.environ.get(KEY_VARIABLE) if key is None else key
-        self._headers = {"Content-Type": "application/json", "User-Agent": "stepsight"}
-        if key:
-            if not key.isascii() or not key.isprintable():
-                raise UserError("the key holds what no key does.", "Give what stepsight user key printed.")
-            self._headers["Authorization"] = f"Bearer {key}"
+        self.address = checked_url(address, "Give one such as http://127.0.0.1:7860.", KEY_VARIABLE)
+        key = os.environ.get(KEY_VARIABLE, "") if key is None else key
+        self._headers = {"content-type": "application/json"}
+        self._headers |= bearer(key, "Give what stepsight user key printed.")
         self._name = evaluator
         self._patience, self._timeout = patience, timeout
-        self._idle: list[HTTPConnection] = []
 
     def __enter__(self) -> Self:
         return self
@@ -91,16 +86,25 @@ class Client(AbstractScorer):
 
     def close(self) -> None:
         """Close the connections that are kept; the next call opens others."""
-        while self._idle:
-            with suppress(IndexError):
-                self._idle.pop().close()
+        connections = self.__dict__.pop("_connections", None)
+        if connections is not None:
+            connections.close()
+
+    @cached_property
+    def _connections(self) -> httpx2.Client:
+        client = httpx2.Client(**client_options(self._timeout))
+        client.headers |= self._headers
+        return client
 
     @cached_property
     def evaluator(self) -> Description:
         """What the server says of the evaluator. Raises `UserError` where it has none of that name."""
-        answer = self._opened("GET", "/evaluators", None)
-        with closing(answer):
-            infos = _value(answer.all(), self.address)
+        with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
+            content = _body(response, _LONGEST_LINE)
+        try:
+            infos = parse_json(content)
+        except ValueError:
+            raise UserError(f"{self.address} did not answer with JSON.", "Check the address.") from None
         found = (
             [one for one in infos if isinstance(one, dict) and one.get("scores")] if isinstance(infos, list) else []
         )
@@ -172,139 +176,60 @@ class Client(AbstractScorer):
     ) -> Generator[tuple[int, Line | UserError]]:
         """The line for each of `count` places, as they come, with those asked for again that the server put off or
         that a broken connection took; `body` makes the request for the places that are left."""
-        left, tries = list(range(count)), _Tries(self.address, self._patience)
+        left, retries = list(range(count)), self._retries()
         while left:
-            answer = self._opened("POST", path, body(left), tries)
+            failed = self._failed("the answer ends too early")
             done: set[int] = set()
             waits: list[float] = []
             try:
-                for text in answer.lines():
-                    place, line = self._understood(_line, text, len(left))
-                    if isinstance(line, float):
-                        waits.append(line)
-                        continue
-                    done.add(place)
-                    tries.begin()
-                    yield left[place], line
-            except (OSError, HTTPException) as error:
-                answer.breaks()
-                broken: str | None = str(error) or type(error).__name__
+                with closing(self._opened("POST", path, body(left), retries)) as response:
+                    for text in read_lines(response, _LONGEST_LINE):
+                        place, line = self._understood(_line, text, len(left))
+                        if isinstance(line, float):
+                            waits.append(line)
+                            continue
+                        done.add(place)
+                        retries.progressed()
+                        yield left[place], line
+            except BROKEN as error:
+                failed = self._failed(reason(error))
             else:
-                broken = None
-            finally:
-                answer.close()
+                if waits:
+                    busy = f"{self.address} has had no time for this for {self._patience:g} s."
+                    failed = FailedAttemptError(UserError(busy, "Try again later."), max(waits), costs=0)
             left = [one for place, one in enumerate(left) if place not in done]
-            if broken is not None:
-                tries.failed(broken)
-            elif left and not waits:
-                tries.failed("the answer ends too early")
-            elif left:
-                tries.later(max(waits))
+            if left:
+                time.sleep(retries.pause(failed))
 
-    def _opened(self, method: str, path: str, body: object, tries: "_Tries | None" = None) -> "_Answer":
-        """An answer with status 200. Raises `UserError` where there is none in the end."""
+    def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
+        """An answer with status 200, which is to be closed. Raises `UserError` if there is none in the end."""
         content = None if body is None else json.dumps(body).encode()
-        tries = tries or _Tries(self.address, self._patience)
         while True:
-            connection, is_kept = self._connection()
             try:
-                connection.request(method, self._path + path, content, self._headers)
-                response = connection.getresponse()
-            except (OSError, HTTPException) as error:
-                connection.close()
-                # The server closes what was idle for long.
-                if not is_kept:
-                    tries.failed(str(error) or type(error).__name__)
-                continue
-            answer = _Answer(connection, response, self._idle)
-            if response.status == 200:
-                return answer
-            with closing(answer):
-                refusal = _refusal(answer, self.address)
-            if response.status in _LATER:
-                tries.later(_seconds(response.headers.get("Retry-After")), refusal)
-            elif response.status in _TROUBLED:
-                tries.failed(refusal.message)
-            else:
-                raise refusal
+                return self._attempt(method, path, content)
+            except FailedAttemptError as failed:
+                pause = retries.pause(failed)
+            time.sleep(pause)
 
-    def _connection(self) -> tuple[HTTPConnection, bool]:
-        """A connection, and whether it was kept."""
-        with suppress(IndexError):
-            return self._idle.pop(), True
-        return self._kind(self._host, self._port, timeout=self._timeout), False
-
-
-class _Answer:
-    """An answer whose connection is kept for another one where it was read to its end."""
-
-    def __init__(self, connection: HTTPConnection, response: HTTPResponse, idle: list[HTTPConnection]) -> None:
-        self.response = response
-        self._connection, self._idle = connection, idle
-        self._keeps = not response.will_close
-
-    def lines(self) -> Iterator[bytes]:
-        """Raises `OSError` or `HTTPException` where it breaks off."""
-        while line := self.response.readline(_LONGEST_LINE + 1):
-            if not line.endswith(b"\n"):
-                raise HTTPException("the answer breaks off")
-            yield line
-        if not self.response.isclosed():
-            # It says whether that was all.
-            self.response.read()
-
-    def all(self, most: int = _LONGEST_LINE) -> bytes:
-        """Its beginning, up to `most` bytes; nothing where it breaks off."""
+    def _attempt(self, method: str, path: str, content: bytes | None) -> httpx2.Response:
         try:
-            return self.response.read(most)
-        except (OSError, HTTPException):
-            self.breaks()
-            return b""
+            request = self._connections.build_request(method, f"{self.address}{_API}{path}", content=content)
+            response = self._connections.send(request, stream=True)
+        except BROKEN as error:
+            raise self._failed(reason(error)) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._failed(reason(error)).error from None
+        if response.status_code == 200:
+            return response
+        with closing(response):
+            raise failed_attempt(response, _refusal(response, self.address))
 
-    def breaks(self) -> None:
-        """Say that nothing more can be read."""
-        self._keeps = False
+    def _retries(self) -> Retries:
+        return Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, self._patience)
 
-    def close(self) -> None:
-        if self._keeps and self.response.isclosed():
-            self._idle.append(self._connection)
-        else:
-            # What it still says is for nobody: the server learns that, and stops.
-            self._connection.close()
-
-
-class _Tries:
-    """How often one thing was tried in vain, and since when: begun anew with each progress."""
-
-    def __init__(self, address: str, patience: float) -> None:
-        self._address, self._patience = address, patience
-        self.begin()
-
-    def begin(self) -> None:
-        self._failures, self._since = 0, time.monotonic()
-
-    def failed(self, why: str) -> None:
-        """Wait a moment. Raises `UserError` after so many failures."""
-        self._failures += 1
-        if self._failures >= _TRIES:
-            raise UserError(
-                f"{self._address} does not answer: {why}.",
-                "Check that stepsight app runs there, and the address.",
-            )
-        self._wait(min(_LONGEST_PAUSE, _PAUSE * 2 ** (self._failures - 1)))
-
-    def later(self, seconds: float | None, error: UserError | None = None) -> None:
-        """Wait as long as the server says. Raises `UserError` where that is beyond the patience."""
-        seconds = min(_LONGEST_PAUSE, _PAUSE if seconds is None else seconds)
-        if time.monotonic() + seconds - self._since > self._patience:
-            raise error or UserError(
-                f"{self._address} has had no time for this for {self._patience:g} s.", "Try again later."
-            )
-        self._wait(seconds)
-
-    def _wait(self, seconds: float) -> None:
-        # Clients that were put off together should not come again together.
-        time.sleep(seconds * random.uniform(1.0, 1.25))
+    def _failed(self, why: str) -> FailedAttemptError:
+        hint = "Check that stepsight app runs there, and the address."
+        return FailedAttemptError(UserError(f"{self.address} does not answer: {why}.", hint))
 
 
 def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
@@ -331,30 +256,30 @@ def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
     return [step if isinstance(step, str) else list(step) for step in steps]
 
 
-def _value(text: bytes, address: str) -> Any:
+def _body(response: httpx2.Response, most: int) -> bytes:
+    """The body of an answer; nothing if it breaks off or has more than `most` bytes."""
     try:
-        return parse_json(text)
-    except ValueError:
-        raise UserError(f"{address} answered what is no JSON.", "Check the address.") from None
+        return read_bounded(response, most) or b""
+    except BROKEN:
+        return b""
 
 
-def _refusal(answer: _Answer, address: str) -> UserError:
-    """What a server says that refuses."""
-    status = answer.response.status
+def _refusal(response: httpx2.Response, address: str) -> UserError:
+    """The error of a server that refuses, in its own words."""
     try:
-        said = parse_json(answer.all(_LARGEST_FAILURE))
+        values = parse_json(_body(response, _LARGEST_FAILURE))
     except ValueError:
-        said = None
-    if isinstance(said, Mapping) and isinstance(said.get("error"), str):
-        hint = said.get("hint")
-        if status == 401:
+        values = None
+    if isinstance(values, Mapping) and isinstance(values.get("error"), str):
+        hint = values.get("hint")
+        if response.status_code == 401:
             hint = f"Give the key that stepsight user key prints, or set {KEY_VARIABLE}."
-        return UserError(said["error"], hint if isinstance(hint, str) else "")
-    return UserError(f"{address} answered with status {status}.", "Check that StepSight runs there.")
+        return UserError(values["error"], hint if isinstance(hint, str) else "")
+    return UserError(f"{address} answered with status {response.status_code}.", "Check that StepSight runs there.")
 
 
 def _seconds(text: Any) -> float | None:
-    """What Retry-After says, where it is a number."""
+    """The seconds after which a trace may be sent again, None if an answer names none."""
     try:
         return max(0.0, min(float(text), 3600.0))
     except (TypeError, ValueError):

@@ -3,7 +3,7 @@
     vllm:http://HOST:8000/v1#MODEL
     critic:https://HOST/v1#MODEL,samples=8
 
-Options follow the model's name. A key is never part of it: see `core.servers.server`.
+Options follow the model's name. A key is never part of it.
 """
 
 import re
@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 from stepsight.core.errors import UserError
 
 VLLM, CRITIC = "vllm", "critic"
+
+KEY = "STEPSIGHT_API_KEY"
+"""The variable of the environment that the key for a server is read from."""
 
 _KINDS = (VLLM, CRITIC)
 _EXAMPLE = {
@@ -67,7 +70,7 @@ def parse_address(spec: str) -> Address:
         raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")
     url, _, named = rest.partition("#")
     hint = f"Such as {_EXAMPLE[kind]}."
-    url = _checked(url, hint)
+    url = checked_url(url, hint, KEY)
     if re.search(r"[\x00-\x1f\x7f]", named):
         raise UserError(f"the name of the model of {url} has control characters in it.", hint)
     model, *options = _OPTION.split(named)
@@ -82,8 +85,9 @@ def parse_address(spec: str) -> Address:
     return Address(kind, url, model.strip(), {name: value for name, _, value in pairs})
 
 
-def _checked(url: str, hint: str) -> str:
-    """The URL without a slash at its end."""
+def checked_url(url: str, hint: str, key_variable: str) -> str:
+    """The address of a server without a slash at its end. Raises `UserError`, with `hint`, if it is none, and if it
+    holds a password, which is not repeated: a key comes from the environment's `key_variable`."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -93,13 +97,13 @@ def _checked(url: str, hint: str) -> str:
     if secret or "@" in parts.netloc:
         raise UserError(
             "the address of the server holds a name or a password.",
-            "Leave them out: what is in an address is shown and stored. Keys are read from STEPSIGHT_API_KEY.",
+            f"Leave them out: what is in an address is shown and stored. Keys are read from {key_variable}.",
         )
     if parts.scheme not in ("http", "https"):
         raise UserError(f"{url!r:.100} is no address of a server: http:// or https:// was expected.", hint)
     if not host or re.search(r"[\s\x00-\x1f\x7f]", url):
         raise UserError(f"{url!r:.100} is no address of a server: it names no host.", hint)
     if parts.query:
-        raise UserError("the address of the server has a question mark in it.", f"Options follow the model. {hint}")
+        raise UserError("the address of the server has a question mark in it.", hint)
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}" + (f":{port}" if port is not None else "") + parts.path.rstrip("/")

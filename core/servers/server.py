@@ -13,17 +13,12 @@ What a server answers is read as a stranger's: bounded in size and depth, and cu
 import asyncio
 import json
 import os
-import random
 import re
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
-from email.utils import parsedate_to_datetime
-from math import isfinite
-from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -31,10 +26,19 @@ import httpx2
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import check_unicode, parse_json
+from stepsight.core.net.http import (
+    BROKEN,
+    FailedAttemptError,
+    Retries,
+    bearer,
+    client_options,
+    error_text,
+    failed_attempt,
+    read_bounded_async,
+    reason,
+)
+from stepsight.core.servers.address import KEY
 from stepsight.core.servers.pace import Pace
-
-KEY = "STEPSIGHT_API_KEY"
-"""The variable of the environment that a key is read from."""
 
 AT_ONCE = 32
 """Requests that a server gets at once where nothing else is asked for."""
@@ -45,15 +49,13 @@ SECONDS = 300.0
 LARGEST = 1 << 24
 """Bytes of an answer."""
 
-_CONNECTING = 10.0
 # Items begun for each request at once: those after one that is repeated go on meanwhile.
 _WINDOW = 4
 # Attempts: of a server that fails at every third request, one in half a million fails that often in a row. What it
 # costs of them where it broke off or is gone, and where it said nothing, which took minutes.
 _ATTEMPTS, _GONE, _SILENT = 12, 2, 6
-# Seconds: the first pause before a repetition, the longest, and for how long a server that is busy is waited for.
+# Seconds: the first pause before a repetition, the longest, and for how long a busy server is waited for.
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
-_BUSY, _BROKEN = {429, 503, 529}, {408, 500, 502, 504}
 _QUOTED = 200
 # Seconds between two looks whether somebody wants the work to end.
 _LOOKS = 0.1
@@ -69,15 +71,6 @@ class ServerError(UserError):
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)
         self.status = status
-
-
-class _FailedError(Exception):
-    """A request that may succeed when it is repeated, with the seconds after which the server said so. It `costs`
-    so many of the attempts there are: none where the server is busy."""
-
-    def __init__(self, error: ServerError, after: float | None = None, *, costs: int = 1) -> None:
-        super().__init__(str(error))
-        self.error, self.after, self.costs = error, after, costs
 
 
 def go_on() -> None:
@@ -110,9 +103,10 @@ class Server:
         self.url = url.rstrip("/")
         self.at_once = at_once
         self._root = re.sub(r"/v\d+$", "", self.url)
-        self._key = _key()
+        self._key = os.environ.get(KEY, "").strip()
+        self._headers = bearer(self._key, f"It comes from the environment's {KEY}; set that again.")
         self._attempts = attempts
-        self._timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx2.AsyncClient | None = None
@@ -195,9 +189,8 @@ class Server:
     def _start(self) -> None:
         self._loop = asyncio.new_event_loop()
         limits = httpx2.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
-        headers = {"accept": "application/json", "accept-encoding": "identity"}
-        headers |= {"authorization": f"Bearer {self._key}"} if self._key else {}
-        self._client = httpx2.AsyncClient(timeout=self._timeout, limits=limits, headers=headers)
+        self._client = httpx2.AsyncClient(limits=limits, **client_options(self._seconds))
+        self._client.headers |= {"accept": "application/json", **self._headers}
         self._pace = Pace(self.at_once)
         thread = threading.Thread(target=_run, args=(self._loop,), name="stepsight-server", daemon=True)
         thread.start()
@@ -206,7 +199,7 @@ class Server:
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
         """The answer to a request that is repeated where that may help: when the server is busy until it is not,
         otherwise so often."""
-        pace, failed, pauses, waited = self._pace, 0, 0, 0.0
+        pace, retries = self._pace, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
         assert pace is not None
         while True:
             try:
@@ -214,16 +207,10 @@ class Server:
                     answer = await self._once(method, path, content)
                 pace.answered()
                 return answer
-            except _FailedError as failure:
-                failed += failure.costs
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**pauses) * random.uniform(0.5, 1)
-                if failure.after is not None:
-                    pause = failure.after + random.uniform(0, _FIRST_PAUSE)
+            except FailedAttemptError as failure:
+                pause = retries.pause(failure)
                 if not failure.costs:
                     pace.refused(pause)
-                pauses, waited = pauses + 1, waited + pause
-                if failed >= attempts or waited > _PATIENCE:
-                    raise failure.error from None
             await asyncio.sleep(pause)
 
     async def _once(self, method: str, path: str, content: bytes | None) -> Any:
@@ -232,35 +219,27 @@ class Server:
         assert self._client is not None
         try:
             async with self._client.stream(method, url, content=content, headers=headers) as response:
-                body = await _bounded(response)
+                body = await read_bounded_async(response, LARGEST)
         except httpx2.TimeoutException as error:
             what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "says nothing"
-            raise _FailedError(
-                ServerError(f"{self.url}: the server {what}.", "Check that it runs; start again to go on."),
-                costs=_SILENT,
+            raise self._failed(
+                f"the server {what}.", "Check that it runs; start again to go on.", _SILENT
             ) from None
         except httpx2.ConnectError as error:
-            raise _FailedError(
-                ServerError(
-                    f"{self.url}: there is no server ({self._quoted(str(error))}).",
-                    "Start it, or check the address; what was scored before is kept.",
-                ),
-                costs=_GONE,
-            ) from None
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise _FailedError(
-                ServerError(
-                    f"{self.url}: the server broke off ({self._quoted(str(error) or type(error).__name__)}).",
-                    "Look at what it wrote; start again to go on.",
-                ),
-                costs=_GONE,
-            ) from None
-        except httpx2.HTTPError as error:
+            hint = "Start it, or check the address; what was scored before is kept."
+            raise self._failed(f"there is no server ({self._quoted(str(error))}).", hint, _GONE) from None
+        except BROKEN as error:
+            hint = "Look at what it wrote; start again to go on."
+            raise self._failed(f"the server broke off ({self._quoted(reason(error))}).", hint, _GONE) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerError(f"{self.url}: {self._quoted(str(error))}", "Check the address.") from None
         return self._read(response, path, body)
 
+    def _failed(self, message: str, hint: str, costs: int) -> FailedAttemptError:
+        return FailedAttemptError(ServerError(f"{self.url}: {message}", hint), costs=costs)
+
     def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
-        """The JSON of an answer. Raises `ServerError`, and `_FailedError` where another try may help."""
+        """The JSON of an answer. Raises `ServerError`, and `FailedAttemptError` if another try may help."""
         status = response.status_code
         where = f"{self.url}: the server"
         if body is None:
@@ -277,26 +256,18 @@ class Server:
                 value = parse_json(body)
                 check_unicode(value, body)
             except ValueError as error:
-                raise _FailedError(
+                raise FailedAttemptError(
                     ServerError(f"{where} answers {path} with no JSON ({error}): {self._said(body)}", status=status)
                 ) from None
             return value
         refusal = ServerError(
             f"{where} answers {status} to {path}: {self._said(body)}", _hint(status, bool(self._key)), status
         )
-        if status in _BUSY:
-            after = _retry_after(response.headers.get("retry-after"))
-            raise _FailedError(refusal, after, costs=int(status != 429 and after is None))
-        if status in _BROKEN:
-            raise _FailedError(refusal)
-        raise refusal
+        raise failed_attempt(response, refusal)
 
     def _said(self, body: bytes) -> str:
         """What a server says of an error, cut short."""
-        text = body[: 20 * _QUOTED].decode("utf-8", "replace")
-        with suppress(ValueError):
-            text = _message(parse_json(body)) or text
-        return self._quoted(text) or "nothing."
+        return self._quoted(error_text(body)) or "nothing."
 
     def _quoted(self, text: str) -> str:
         """A text of a stranger's on one line, without our key, which servers like to repeat."""
@@ -304,13 +275,6 @@ class Server:
         if self._key:
             text = text.replace(self._key, "…")
         return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
-
-
-def _key() -> str:
-    key = os.environ.get(KEY, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise UserError(f"the environment's {KEY} holds characters that no key has.", "Set it again.")
-    return key
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
@@ -345,38 +309,6 @@ def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> 
         return item, future.result()
     finally:
         future.cancel()
-
-
-async def _bounded(response: httpx2.Response) -> bytes | None:
-    """The content of an answer, None where there is too much of it."""
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > LARGEST:
-            return None
-    return bytes(content)
-
-
-def _message(value: object) -> str:
-    """The message in one of the shapes that servers give their errors."""
-    for key in ("error", "message", "detail"):
-        if isinstance(value, dict) and key in value:
-            return _message(value[key])
-    return value if isinstance(value, str) else ""
-
-
-def _retry_after(text: str | None) -> float | None:
-    """Seconds, of a header that names them or a date; None where it says nothing that can be read."""
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time()
-        except (TypeError, ValueError, OverflowError):
-            return None
-    return min(max(0.0, seconds), 10 * _PATIENCE) if isfinite(seconds) else None
 
 
 def _hint(status: int, has_key: bool) -> str:

@@ -28,7 +28,7 @@ class Told:
 @pytest.fixture
 def told(monkeypatch):
     told = Told()
-    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    monkeypatch.setattr(module, "_FIRST_PAUSE", 0.01)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -76,7 +76,7 @@ def test_a_client_asks_with_its_key_and_keeps_its_connection(told):
             np.testing.assert_allclose(client.score_next("q", ["a"], ["b"]), [[0.25, 0.25, 0.5]])
     assert len(told.connections) == 1
     path, headers, body = told.asked[0]
-    assert (path, headers["Authorization"]) == ("/api/v1/next", "Bearer secret")
+    assert (path, headers["authorization"]) == ("/api/v1/next", "Bearer secret")
     assert body == {"problem": "q", "steps": ["a"], "candidates": ["b"]}
 
 
@@ -84,7 +84,7 @@ def test_the_key_of_the_environment_is_used(told, monkeypatch):
     monkeypatch.setenv("STEPSIGHT_KEY", "of the environment")
     answering(told, (200, [NEXT]))
     Client(told.url, evaluator="mine").score_next("q", [], ["b"])
-    assert told.asked[0][1]["Authorization"] == "Bearer of the environment"
+    assert told.asked[0][1]["authorization"] == "Bearer of the environment"
     assert told.asked[0][2]["evaluator"] == "mine"
 
 
@@ -182,12 +182,14 @@ def test_where_nothing_answers_it_is_told(told, monkeypatch):
         answering(told, *[(200, [])] * 5).score_one(TRACE)
 
 
-@pytest.mark.parametrize("address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999"])
+@pytest.mark.parametrize(
+    "address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://me:pw@a"]
+)
 def test_an_address_that_is_none_is_told(address):
-    with pytest.raises(UserError, match=r"is no address of a server|has a port that is none"):
+    with pytest.raises(UserError, match=r"is no address of a server|is no URL|holds a name or a password"):
         Client(address)
 
 
 def test_no_key_breaks_a_request():
-    with pytest.raises(UserError, match="the key holds what no key does"):
+    with pytest.raises(UserError, match="the API key contains invalid characters"):
         Client("http://a", key="a\r\nb")
