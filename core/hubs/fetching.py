@@ -6,7 +6,7 @@ cache has for it. Needs no PyTorch.
 
 import errno
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.client import RemoteFile, content_of, explained, hub_downloader, link_file
+from stepsight.core.hubs.client import RemoteFile, content_of, explained, hub_downloader, link_file, list_files
 from stepsight.core.hubs.fetched import (
     NEWEST,
     Fetched,
+    Kind,
     cache_of_hub,
     check_room,
     find_fetched,
@@ -96,6 +97,24 @@ def obtain_part(repo: str, revision: str | None = None, *, weights: bool = True)
     return fetched
 
 
+def fetch_dataset(
+    repo: str, revision: str, choose: Callable[[Iterable[str]], Iterable[str]]
+) -> tuple[str, dict[str, Path]]:
+    """The commit that a revision of a hub's dataset is, "" the newest, and the paths of the files that `choose`
+    picks from all names. What is in the cache is not fetched again. Raises `UserError`."""
+    revision = revision or NEWEST
+    with explained(repo, revision, "dataset"):
+        commit, listed = list_files(repo, revision, "dataset")
+    wanted = [listed[name] for name in choose(listed)]
+    check_room(repo, sum(file.size - file.here for file in wanted), cache_of_hub(), _CACHE_OF_HUB)
+    try:
+        with _lock(repo, "dataset", wait=True):
+            downloader = hub_downloader()
+            return commit, {file.name: _fetch_file(file, downloader, _ignore) for file in wanted}
+    except OSError as error:
+        raise _unwritable(repo, wanted, error) from None
+
+
 @contextmanager
 def terminal_bar(remote: Remote) -> Iterator[Progress]:
     """What there is to bring, said on stderr, and in a terminal a bar of how far it is."""
@@ -124,12 +143,12 @@ def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
                 held.enter_context(_lock(repo, wait=wait))
             _transfer(remote, progress or _ignore)
     except OSError as error:
-        raise _unwritable(remote, error) from None
+        raise _unwritable(remote.repo, remote.all_files, error) from None
 
 
 @contextmanager
-def _lock(repo: str, *, wait: bool) -> Iterator[None]:
-    folder = storage_folder(repo)
+def _lock(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
+    folder = storage_folder(repo, kind)
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".stepsight.lock", timeout=-1 if wait else 0)
     try:
@@ -151,7 +170,7 @@ def _transfer(remote: Remote, progress: Progress) -> None:
     """Bring the files of a model and of its parts, one after the other."""
     downloader, before, size = hub_downloader(), 0, remote.size
     for file in remote.all_files:
-        fetch_file(file, downloader, partial(_tell, progress, size, before))
+        _fetch_file(file, downloader, partial(_tell, progress, size, before))
         before += file.size
         progress(before, size)
 
@@ -160,7 +179,7 @@ def _tell(progress: Progress, size: int, before: int, there: int, _: int | None)
     progress(before + there, size)
 
 
-def fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress = _ignore) -> Path:
+def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress) -> Path:
     """Bring one file into the hub's cache, unless it is there. Raises `UserError`, and `OSError` if it cannot be
     written."""
     with explained(file.repo, file.revision, file.kind):
@@ -178,18 +197,18 @@ def _disk_of(folder: Path) -> int | None:
     return None
 
 
-def _unwritable(remote: Remote, error: OSError) -> UserError:
+def _unwritable(repo: str, files: Sequence[RemoteFile], error: OSError) -> UserError:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        folder = storage_folder(remote.repo)
         return UserError(
-            f"{folder}: cannot be written ({error.strerror or error}).",
+            f"{cache_of_hub()}: cannot be written ({error.strerror or error}).",
             f"Name another folder with {_CACHE_OF_HUB}.",
         )
     # Or the disk would stay full, which stops everything else on this machine.
-    for file in remote.all_files:
+    for file in files:
         with suppress(OSError):
             file.partial.unlink()
+    missing = sized(sum(file.size - file.here for file in files))
     return UserError(
-        f"{remote.repo}: the disk is full; the file that was being written is removed again.",
-        f"Make room for {sized(remote.size - remote.here)}, or name a folder on another disk with {_CACHE_OF_HUB}.",
+        f"{repo}: the disk is full; the file that was being written is removed again.",
+        f"Make room for {missing}, or name a folder on another disk with {_CACHE_OF_HUB}.",
     )

@@ -115,6 +115,17 @@ def find_data(path: Path, part: str = "") -> DataFiles:
     return DataFiles(str(path), [DataFile(name, below[name]) for name in names])
 
 
+def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
+    """The files of one part of a hub's dataset, called `OWNER/NAME@COMMIT` in the store, fetched unless they are in
+    the cache of the hub's client. Raises `UserError` if the hub has no such dataset, revision or part, does not
+    give it to us or cannot be reached, and if the disk has no room for it."""
+    # Most datasets come from files, for which no hub's client is loaded.
+    from stepsight.core.hubs.fetching import fetch_dataset
+
+    commit, files = fetch_dataset(repo, revision, lambda names: choose_part(names, repo, part))
+    return DataFiles(repo, [DataFile(name, path) for name, path in files.items()], f"{repo}@{commit}")
+
+
 def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
     """The names of one part among those of a dataset's files, in order. Raises `UserError` as `find_data` does."""
     parts = _parts(names)

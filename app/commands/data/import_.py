@@ -31,7 +31,7 @@ from stepsight.storage.importers.catalogue import benchmarks
 from stepsight.storage.importers.columns import LABELS as LABEL_FORMS
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
-from stepsight.storage.importers.data_files import DataFiles, find_data, is_hub_id
+from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.prm800k import beside_the_paper
@@ -207,9 +207,6 @@ def _data(args: argparse.Namespace) -> DataFiles:
         if args.revision is not None:
             raise UserError("--revision goes with a dataset on the model hub.", "Give OWNER/NAME, or leave it out.")
         return find_data(path, args.part or "")
-    # Half of the commands do without a hub's client.
-    from stepsight.storage.importers.hub_data import fetch_data
-
     return fetch_data(args.path, args.revision or "", args.part or "")
 
 

@@ -16,13 +16,9 @@ from stepsight.core.hubs import fetched as hubs
 from stepsight.core.hubs.fetched import find_fetched, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.fetching import check_disk, fetch
 from stepsight.core.hubs.remote import look_up
-<<<<<<< HEAD
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import cached, can_load
-=======
-from stepsight.core.models.location import cached, can_load, evaluator_folder
 from stepsight.core.net import download
->>>>>>> 5b7e07ed (Downloads have one module: the hub's files and published ones resume, wait for a busy server and are checked by their hash alike; of huggingface_hub only what it exports is used)
 from stepsight.core.places import CACHE_VARIABLE
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to

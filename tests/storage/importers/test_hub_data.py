@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs import fetched
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.columns import ColumnMap
-from stepsight.storage.importers.hub_data import fetch_data
+from stepsight.storage.importers.data_files import fetch_data
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset
 from tests.hub import COMMIT, Hub, point_to
