@@ -3,7 +3,7 @@
 config.json is the backbone's; the tensors are the backbone's below the prefix that its class has (`model.*`,
 `bert.*`, `transformer.*`) and `score.weight`, shape (3, hidden); stepsight.json, abbreviated:
 
-    {"format": "stepsight", "attention": "bidirectional", "head": {"layers": "last"},
+    {"format": "stepsight", "version": 1, "attention": "bidirectional", "head": {"layers": "last"},
      "template": {"prompt": "Question:\\n{problem}\\n…", "separator": "<step>", "bos": null},
      "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
 

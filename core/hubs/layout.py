@@ -6,6 +6,8 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
+CARD_VERSION = 1
+"""The version of the keys of stepsight.json; a file that names none is of the first."""
 SLOW_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
 """Files that a tokenizer.json can be made from."""
 ADAPTER = "adapter_config.json"

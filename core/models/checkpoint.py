@@ -15,7 +15,7 @@ from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.hubs.layout import CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
+from stepsight.core.hubs.layout import CARD, CARD_VERSION, INDEX, SLOW_TOKENIZERS, TOKENIZER, UNPICKLE, WEIGHTS
 from stepsight.core.models.config_files import read_config_file, read_shards
 
 ATTENTIONS = ("bidirectional", "causal")
@@ -125,8 +125,14 @@ def model_name(folder: Path) -> str:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The stepsight.json of a folder, empty where it has none. Raises `UserError` where it cannot be read."""
-    return read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    """The stepsight.json of a folder, empty where it has none. Raises `UserError` if it cannot be read or is
+    of another version."""
+    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
+        raise UserError(
+            f"{folder / CARD}: version {version!r:.40} found, expected {CARD_VERSION}.", "Update StepSight."
+        )
+    return card
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.layout import CARD, TOKENIZER, WEIGHTS
+from stepsight.core.hubs.layout import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.adapter import unmerged
@@ -161,6 +161,7 @@ def write_description(
     encoder.tokenizer.save(str(folder / TOKENIZER))
     card = {
         "format": "stepsight",
+        "version": CARD_VERSION,
         "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
         "head": {"layers": LAST if model.mixture is None else MIXTURE},
         "template": encoder.template.to_dict(),

@@ -20,8 +20,7 @@ ERROR_KINDS = (
 """The kinds of a campaign that names none."""
 
 PRMBENCH_KINDS = ERROR_CLASSES
-"""PRMBench's classes in its spelling, without the one that has no error: what its format can state. Campaigns of
-before there was a choice have these."""
+"""PRMBench's classes in its spelling, without the one that has no error: what its format can state."""
 
 MOST_KINDS = 20
 LONGEST_KIND = 40

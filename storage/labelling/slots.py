@@ -95,7 +95,7 @@ def find_slot(store: Store, public_id: str) -> int:
     if slot_id is None:
         raise NotFoundError(
             f"There is no assignment {public_id!r}.",
-            "Links from before an update no longer work. Start labelling: a trace that you hold comes first.",
+            "Start labelling: a trace that you hold comes first.",
         )
     return slot_id
 

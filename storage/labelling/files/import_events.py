@@ -34,7 +34,6 @@ from stepsight.storage.labelling.files.export_events import (
 )
 from stepsight.storage.labelling.files.import_annotations import PersonLookup
 from stepsight.storage.labelling.files.rows import (
-    EARLIER_CAMPAIGN,
     CampaignLine,
     EventLine,
     GuidelineLine,
@@ -65,8 +64,8 @@ class EventImporter:
         self.persons = PersonLookup(session)
         where, head = next(rows)
         with located(where):
-            head = _completed(head)
-            self._campaign = validate(CampaignLine, head["campaign"], "the campaign")
+            _check_version(head)
+            self._campaign = validate(CampaignLine, field(head, "campaign"), "the campaign")
             self.name = check_name(name or self._campaign.name, "the name of the campaign")
         self._head = where, head | {"campaign": head["campaign"] | {"name": self.name}}
         self._steps: dict[int, tuple[int, int, str]] = {}
@@ -233,15 +232,13 @@ class EventImporter:
             raise UserError("it contradicts another line, or itself.", _AGAIN) from None
 
 
-def _completed(head: Row) -> Row:
-    """The first line, with what files of an earlier version leave out."""
+def _check_version(head: Row) -> None:
+    """Raise `UserError` if the first line is of another format or version."""
     if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
             f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )
-    campaign = field(head, "campaign")
-    return head | {"campaign": EARLIER_CAMPAIGN | campaign if isinstance(campaign, dict) else campaign}
 
 
 def _check_event(line: EventLine, steps: int) -> None:

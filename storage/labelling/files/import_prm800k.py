@@ -49,6 +49,7 @@ def _annotation(row: Row, labelled: Trace, trace: Trace, annotator: str | None) 
         "corrections": nothing,
         "flag": "bad problem" if labelled.meta.get("finish_reason") == _BAD_PROBLEM else None,
         "exposed": [],
+        "labelled_before": False,
         "guideline": 1,
         "submitted": _moment(field(row, "timestamp")),
         "seconds": time / 1000 if isinstance(time, int | float) and time > 0 else 0.0,

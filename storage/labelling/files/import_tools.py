@@ -123,6 +123,7 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
         "labels": labels,
         "flag": None,
         "exposed": [],
+        "labelled_before": False,
         "guideline": 1,
         "submitted": submitted,
         "seconds": seconds if is_time else 0.0,

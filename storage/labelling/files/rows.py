@@ -16,7 +16,7 @@ from stepsight.core.validation import ListOf, Model, checked, choice, invalid, v
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.importers.fields import canonical
 from stepsight.storage.labelling.annotation import LABELS, Count, Key, check_reason
-from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS, Kind
+from stepsight.storage.labelling.error_kinds import Kind
 from stepsight.storage.people.exposures import WHAT
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -59,8 +59,7 @@ class ImportedAnnotation(LabelRow):
     corrections: StepTexts
     flag: Text | None
     exposed: Annotated[frozenset[Annotated[str, choice(WHAT)]], Strict(False)]
-    # Files of before have none.
-    labelled_before: bool = False
+    labelled_before: bool
     guideline: Version
     submitted: Moment
     seconds: Number
@@ -163,20 +162,6 @@ class CampaignLine(LabelRow):
     suggests: bool
     shows_equations: bool
     annotators: ListOf[Text]
-
-
-EARLIER_CAMPAIGN = {
-    "shows_answer": False,
-    "restricted": False,
-    "error_kinds": list(PRMBENCH_KINDS),
-    "after_submission": "everything",
-    "sample": None,
-    "population": None,
-    "suggests": False,
-    "shows_equations": False,
-    "annotators": [],
-}
-"""What holds for a campaign in a file from before these fields were there."""
 
 
 class GuidelineLine(LabelRow):

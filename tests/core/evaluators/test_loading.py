@@ -130,6 +130,7 @@ def test_config_and_card_must_agree_on_the_mask(folder):
     [
         ("config.json", {"hidden_size": "abc"}, r"config\.json"),
         ("config.json", {"num_attention_heads": 5}, r"config\.json"),
+        ("stepsight.json", {"version": 2}, "version 2 found, expected 1. Update StepSight."),
         ("stepsight.json", {"thresholds": {"valid": 0.5}}, "tiny: there is no threshold 'valid'"),
         ("stepsight.json", {"thresholds": {"validity": 5}}, "tiny: the threshold validity is 5"),
         ("stepsight.json", {"thresholds": None}, "thresholds is NoneType, expected an object"),

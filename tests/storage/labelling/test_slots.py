@@ -92,7 +92,7 @@ def test_public_ids_tell_neither_order_nor_gaps(store: Store) -> None:
 
 
 @pytest.mark.parametrize("link", ["1", "", "00000000", "x" * 300])
-def test_a_link_of_before_is_told_where_to_go_on(store: Store, slot: Slot, link: str) -> None:
+def test_a_link_to_no_slot_says_where_to_go_on(store: Store, slot: Slot, link: str) -> None:
     assert slot.id == 1
     with pytest.raises(NotFoundError, match=r"There is no assignment '.*Start labelling: a trace that you hold"):
         find_slot(store, link)

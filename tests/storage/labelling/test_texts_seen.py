@@ -21,7 +21,7 @@ from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.exposures import exposures_of, is_unblinded, note_texts
 from stepsight.storage.people.users import User, local_user
 from stepsight.storage.traces.queries import StoredTrace
-from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, person, take, together
+from tests.storage.labelling.samples import TWO, campaign, label_all, people, person, take, together
 from tests.storage.samples import add, evaluator, scores
 
 # The text of `TWO`, cut and broken otherwise, under another id and with other gold.
@@ -152,19 +152,6 @@ def test_who_labelled_the_text_before_is_told_from_who_did_not_and_counts(store:
     with open(tmp_path / "table.csv", newline="") as file:
         told = {(row["annotator"], row["labelled_before"]) for row in csv.DictReader(file)}
     assert told == {(ann.name, "1"), (ben.name, "0")}
-
-
-def test_a_file_of_before_there_was_that_is_read(store: Store, tmp_path: Path) -> None:
-    first = campaign(store, [THREE])
-    (ann,) = people(store, 1)
-    label(store, first, ann)
-    path = tmp_path / "labels.jsonl"
-    export_labels(store, first.name, path, "jsonl")
-    row = json.loads(path.read_text())
-    assert row["answers"][0].pop("labelled_before") is False
-    path.write_text(json.dumps(row))
-    imported = import_labels(store, path, person(store, "boss"))
-    assert (imported.added, imported.repeated) == (0, 1)
 
 
 def test_gold_stays_hidden_while_the_text_is_ahead_in_another_dataset(
