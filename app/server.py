@@ -11,9 +11,6 @@ from contextlib import suppress
 from functools import partial
 from types import FrameType
 
-# Before Gradio is imported anywhere, or it calls home.
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError

@@ -12,6 +12,8 @@ so; `Hindsight` is the triangle of every step after each later one; `Store`, whi
 judgments and labels in a database. `frame` and `frame_of` give these as pandas frames.
 """
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
     from stepsight.training.report.frames import frame_of
 
 __all__ = ["Client", "Hindsight", "Scorer", "Store", "Trace", "frame", "frame_of", "load_evaluator", "open_store"]
+
+# Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
+# command, page and process of ours does after it has passed here. That of huggingface_hub is also TRL's.
+os.environ |= {
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_UPDATE_CHECK": "1",
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+if "huggingface_hub.constants" in sys.modules:
+    sys.modules["huggingface_hub.constants"].HF_HUB_DISABLE_TELEMETRY = True  # type: ignore[attr-defined]
 
 # Loaded when asked for: an evaluator brings PyTorch, which half of the commands do without.
 _HOMES = {

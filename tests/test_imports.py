@@ -52,6 +52,17 @@ def test_core_stands_alone() -> None:
     assert packages.isdisjoint({"app", "training", "storage", "sqlalchemy", "gradio", "fastapi", "starlette"})
 
 
+def test_the_network_is_reached_from_few_modules() -> None:
+    doors = {
+        "httpx2": {"core/hubs/client.py", "core/scoring/client.py", "core/servers/server.py",
+                   "storage/importers/downloads.py", "core/net/http.py", "core/net/download.py"},
+        "huggingface_hub": {"core/hubs/client.py", "core/hubs/fetched.py"},
+        **{package: set() for package in ("httpx", "http", "requests", "urllib3", "aiohttp")},
+    }  # fmt: skip
+    for package, expected in doors.items():
+        assert {name(path) for path in MODULES if package in imported_packages(path)} == expected
+
+
 def test_storage_can_be_opened_without_a_model() -> None:
     assert packages_of("storage").isdisjoint({"torch", "transformers", "gradio"})
 

@@ -7,8 +7,7 @@ Nothing is fetched here and no file is opened: `core.models.checkpoint_resolver`
 import os
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-
+from stepsight.core.hubs.client import cached_snapshot
 from stepsight.core.hubs.fetched import find_fetched
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.hubs.repositories import known_card
@@ -55,9 +54,8 @@ def fetched_folder(repo: str) -> Path | None:
 def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path | None:
     """The folder in which the hub's own client keeps a model; None where it has none, or, with `weights`, nothing
     but what describes it. Whether weights are whole is not checked."""
-    try:
-        folder = Path(snapshot_download(spec, revision=revision, local_files_only=True))
-    except (OSError, ValueError):
+    folder = cached_snapshot(spec, revision)
+    if folder is None:
         return None
     below = known_card(spec).get("subfolder")
     folders = [folder, *([folder / below] if below else [])]

@@ -35,8 +35,7 @@ _OBJECT_STORE = 200_000_000
 
 def import_ray() -> Any:
     """Import Ray. Raises `UserError` naming the extra that installs it if it is missing."""
-    # Nothing is sent to its makers, and only what stops a run is printed.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Only what stops a run is printed.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
