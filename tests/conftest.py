@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
+from playwright.sync_api import sync_playwright
 from sqlalchemy import NullPool, create_engine, inspect, text
 
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
+from tests.browser import installed
 
 ROOT = Path(__file__).parent.parent
 
@@ -130,6 +132,13 @@ def postgresql() -> Iterator[PostgreSQL]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def browser_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are drawn by the browser of the tests."""
+    with sync_playwright() as playwright:
+        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
 
 
 @pytest.fixture(autouse=True, scope="session")

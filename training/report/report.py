@@ -16,10 +16,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, plots_of, tables_of
-from stepsight.training.report.figures import write_pictures
 from stepsight.training.report.html import Part, page_html
 from stepsight.training.report.patched import Patched
-from stepsight.training.report.plots import Plot
+from stepsight.training.report.plots import Plot, write_figures
 from stepsight.training.report.results import slug
 from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
 
@@ -156,7 +155,7 @@ def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
         write_text(folder / PAGE, report.page)
         if figures:
             drawn = {name: plot.figure for name, plot in report.figures.items() if plot.figure is not None}
-            write_pictures(drawn, folder / "figures")
+            write_figures(drawn, folder / "figures")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     return folder / PAGE

@@ -27,7 +27,7 @@ from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.curves import draw_history, write_figure
+from stepsight.training.runs.figures import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, mask_token

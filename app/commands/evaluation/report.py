@@ -20,9 +20,9 @@ from stepsight.training.experiments.finetuning.report import make_filtering_repo
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.page import Evidence, make_paper_report, our_facts
-from stepsight.training.report.figures import check_pictures
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.tables import to_markdown
+from stepsight.training.runs.figures import check_pictures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

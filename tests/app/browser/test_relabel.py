@@ -350,8 +350,9 @@ def test_an_answer_that_is_lost_doubles_nothing(store, opened):
         route.abort()
 
     with opened(expected=TROUBLES) as page:
-        start(page, made)
+        # Before there is a page: a request that follows at once may pass a route by.
         page.route("**/events", lose)
+        start(page, made)
         page.keyboard.press("3")
         saved(page)
     assert lost == [False, True]

@@ -37,7 +37,7 @@ from stepsight.training.experiments.finetuning.models import (
 from stepsight.training.experiments.finetuning.recipe import FREE, Recipe
 from stepsight.training.runs import provenance
 from stepsight.training.runs.checkpoints import Checkpoints
-from stepsight.training.runs.curves import draw_history, write_figure
+from stepsight.training.runs.figures import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, DEFAULT, Estimate, Network, Work, find_gpu, network_of

@@ -5,12 +5,10 @@ import json
 import sys
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from stepsight.app.commands.cli import main
 from stepsight.core.places import asset
 from stepsight.storage.database.store import open_store
-from tests.browser import installed
 from tests.training.judged import fill
 
 
@@ -55,10 +53,8 @@ def test_mistakes_are_told_and_nothing_is_written(db, tmp_path, capsys, options,
     assert not folder.exists()
 
 
-def test_figures_for_a_paper(tmp_path, capsys, monkeypatch):
+def test_figures_for_a_paper(tmp_path, capsys, monkeypatch, browser_path):
     printed = str(asset("reference", "filter-ablation.json"))
-    with sync_playwright() as playwright:
-        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
     assert main(["report", "filtering", printed, "--output", str(tmp_path / "out"), "--figures"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report.html'}\n"
     names = [f"the-paper-pass-1-and-length-{kind}-by-subset" for kind in ("length", "pass-1")]

@@ -1,14 +1,18 @@
-import re
+import asyncio
 import sys
 
 import plotly.graph_objects as go
 import pytest
+from choreographer import Tab
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from stepsight.training.runs.curves import draw_history, write_figure
+from stepsight.core.errors import UserError
+from stepsight.training.runs import figures
+from stepsight.training.runs.drawing import draw
+from stepsight.training.runs.figures import draw_history, write_figure, write_pictures
 from stepsight.training.runs.resumable import final_loss
-from tests.browser import installed, launch
+from tests.browser import launch
 
 ROWS = [
     {"loss": 1.0 / step, "grad_norm": 10.0 / step, "learning_rate": 1e-3 * step, "step": 20 * step}
@@ -43,9 +47,7 @@ def figure():
     return go.Figure(go.Scatter(x=[1, 2, 3], y=[3, 1, 2], line={"color": "#1f5fa8"}), {"width": 500, "height": 300})
 
 
-def test_a_figure_is_a_page_and_a_picture(figure, tmp_path, monkeypatch, capsys):
-    with sync_playwright() as playwright:
-        monkeypatch.setenv("BROWSER_PATH", installed() or playwright.chromium.executable_path)
+def test_a_figure_is_a_page_and_a_picture(figure, tmp_path, browser_path, capsys):
     write_figure(figure, tmp_path / "curves")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.html", "curves.png"]
     assert capsys.readouterr().err == ""
@@ -68,16 +70,47 @@ def test_the_page_needs_no_network(figure, tmp_path, capsys):
     assert asked == [(tmp_path / "curves.html").as_uri()]
     # Without the browser of the other test, which is not to be found here, the picture is missing, and it is said.
     assert not (tmp_path / "curves.png").exists()
-    assert re.fullmatch(
-        r"curves\.png is not written, only curves\.html: install Chrome or Chromium, or name .* BROWSER_PATH\.\n",
-        capsys.readouterr().err,
-    )
+    err = capsys.readouterr().err
+    assert err.startswith("curves.png is not written, only curves.html: BROWSER_PATH names '/nowhere/chromium'")
 
 
-def test_without_kaleido_the_page_is_written_and_what_to_install_is_said(figure, tmp_path, monkeypatch, capsys):
+def test_a_page_that_is_loaded_before_kaleido_listens_is_drawn(figure, tmp_path, browser_path, monkeypatch):
+    """A second during which this process gets no processor; the page takes a fifth of it."""
+    send, asked = Tab.send_command, []
+    monkeypatch.setattr(Tab, "create_session", Tab.create_session)
+
+    async def send_late(tab, command, params=None):
+        asked.append(command)
+        if command == "Page.enable" and "Page.navigate" in asked:
+            await asyncio.sleep(1)
+        return await send(tab, command, params)
+
+    monkeypatch.setattr(Tab, "send_command", send_late)
+    order = figures._order(figure, tmp_path / "one.png")
+    asyncio.run(asyncio.wait_for(draw([order]), 100))
+    with Image.open(tmp_path / "one.png") as picture:
+        assert picture.size == (1000, 600)
+
+
+def test_a_browser_that_hangs_is_given_up(figure, tmp_path, monkeypatch):
+    browser = tmp_path / "chromium"
+    browser.write_text("#!/bin/sh\nexec cat >/dev/null\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER_PATH", str(browser))
+    monkeypatch.setattr(figures, "_START", 3)
+    monkeypatch.setattr(figures, "_EACH", 1)
+    with pytest.raises(UserError, match="has not finished within 4 s"):
+        write_pictures({tmp_path / "one.png": figure})
+    assert not (tmp_path / "one.png").exists()
+
+
+def test_pictures_need_a_browser_and_kaleido(figure, tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
+    with pytest.raises(UserError, match=r"BROWSER_PATH names .+none', which is no program"):
+        write_pictures({tmp_path / "one.png": figure})
+    monkeypatch.setenv("BROWSER_PATH", "/bin/false")
+    with pytest.raises(UserError, match=r"cannot be drawn \(.+\)\. Install Chrome"):
+        write_pictures({tmp_path / "one.png": figure})
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    write_figure(figure, tmp_path / "curves")
-    assert [path.name for path in tmp_path.iterdir()] == ["curves.html"]
-    assert capsys.readouterr().err == (
-        "curves.png is not written, only curves.html: install stepsight[figures], and Chrome or Chromium.\n"
-    )
+    with pytest.raises(UserError, match=r"need kaleido.+stepsight\[figures\]"):
+        write_pictures({tmp_path / "one.png": figure})

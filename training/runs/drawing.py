@@ -1,0 +1,50 @@
+"""Pictures by Kaleido, in a process that can be ended: `python -m stepsight.training.runs.drawing`.
+
+Standard input has a JSON list with what Kaleido calls a dictionary of a figure: figure, path and options.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from choreographer import Tab
+from kaleido import Kaleido
+
+
+async def draw(orders: list[dict[str, Any]]) -> None:
+    """Draw each figure to its path. Raises whatever Kaleido, its browser or the file system does."""
+    _listen_early()
+    # By default the page asks a server for MathJax.
+    async with Kaleido(mathjax=False) as browser:
+        await browser.write_fig_from_object(orders, cancel_on_error=True)
+
+
+def _listen_early() -> None:
+    """Let each tab of this process report loaded pages from its beginning.
+
+    Kaleido sends a tab to its page first and subscribes to its events second: on a busy machine the page may be
+    loaded in between, and Kaleido waits for ever.
+    """
+    create_session = Tab.create_session
+
+    async def create_listening(tab: Tab) -> Any:
+        session = await create_session(tab)
+        await tab.send_command("Page.enable")
+        return session
+
+    Tab.create_session = create_listening  # type: ignore[assignment,method-assign]
+
+
+def main() -> int:
+    """Draw what standard input orders; returns the exit code. The last line on standard error is the reason."""
+    try:
+        asyncio.run(draw(json.load(sys.stdin)))
+    except Exception as error:  # a browser can fail in many ways
+        print((str(error).strip() or type(error).__name__).splitlines()[0], file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
