@@ -1,18 +1,11 @@
-"""A judgment: the scores of one trace by one evaluator in one mode, and its JSON record."""
+"""A judgment: the scores of one trace by one evaluator in one mode."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
-
-import numpy as np
 
 from stepsight.core import notebook
-from stepsight.core.arrays import Floats32
-from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
-
-_DIGITS = 6
 
 
 class Mode(StrEnum):
@@ -101,78 +94,3 @@ class Judgment:
         if isinstance(self.result, Hindsight):
             return self.result.online if mode == Mode.ONLINE else self.result.offline
         return self.result if self.mode == mode else None
-
-
-def judgment_record(
-    judgment: Judgment,
-    evaluator: str,
-    thresholds: Thresholds | None = None,
-    outputs: Outputs = Outputs.THREE_WAY,
-) -> dict[str, Any]:
-    """The JSON object that `stepsight score` writes: `id, evaluator, mode, steps, solution`, and in hindsight mode
-    also `online`, `offline` and `hindsight`; where there are any, also the `rationale` that it gives and what was
-    `spent` on it.
-
-    Where the `outputs` are in words, an entry of `steps` is {"valid": true or false}, or null for what it says
-    nothing of, `solution` has `valid`, which may be null, and there is no triangle.
-
-    `steps` holds one object per sub-step, in the judgment's own mode (offline for hindsight); `hindsight` is the
-    list of rows of the triangle, each a list of `[neg, neu, pos]`. Probabilities are rounded to 6 digits. Where the
-    evaluator's `outputs` are not three-way, sub-steps and places of the triangle have a validity only; a sub-step
-    of an ensemble has its `spread` too.
-    """
-    scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
-    assert scores is not None
-    record: dict[str, Any] = {"id": judgment.trace.id, "evaluator": evaluator, "mode": judgment.mode.value}
-    record |= _said(judgment, scores) if outputs.in_words else _scores(scores, thresholds, outputs)
-    if judgment.rationale:
-        record["rationale"] = judgment.rationale
-    if judgment.spent is not None:
-        record["spent"] = asdict(judgment.spent)
-    if len(judgment.trace.steps) != len(judgment.trace.substeps):
-        record["step_of"] = judgment.trace.owners.tolist()
-    if judgment.hindsight is not None and not outputs.in_words:
-        record["online"] = _scores(judgment.hindsight.online, thresholds, outputs)
-        record["offline"] = _scores(judgment.hindsight.offline, thresholds, outputs)
-        rows = judgment.hindsight.rows
-        three = outputs == Outputs.THREE_WAY
-        record["hindsight"] = [_rounded(row if three else StepScores(row).validity) for row in rows]
-    return record
-
-
-def _said(judgment: Judgment, scores: StepScores) -> dict[str, Any]:
-    steps = [{"valid": not probs[Label.NEG] > 0} if probs.any() else None for probs in scores.probs]
-    whole = judgment.solution
-    return {"steps": steps, "solution": {"valid": None if whole is None else whole >= 0.5}}
-
-
-def _scores(scores: StepScores, thresholds: Thresholds | None, outputs: Outputs) -> dict[str, Any]:
-    verdict = judge_solution(scores, thresholds)
-    if outputs != Outputs.THREE_WAY:
-        valid = {"validity": round(verdict.validity, _DIGITS), "valid": verdict.valid}
-        steps = [{"validity": validity} for validity in _rounded(scores.validity)]
-        return {"steps": _with_spread(steps, scores), "solution": valid}
-    steps = [
-        dict(zip(LABEL_NAMES, probs, strict=True)) | {"validity": validity, "redundancy": redundancy}
-        for probs, validity, redundancy in zip(
-            _rounded(scores.probs), _rounded(scores.validity), _rounded(scores.redundancy), strict=True
-        )
-    ]
-    solution = {
-        "validity": round(verdict.validity, _DIGITS),
-        "redundancy": round(verdict.redundancy, _DIGITS),
-        "valid": verdict.valid,
-        "redundant": verdict.redundant,
-    }
-    return {"steps": _with_spread(steps, scores), "solution": solution}
-
-
-def _with_spread(steps: list[dict[str, Any]], scores: StepScores) -> list[dict[str, Any]]:
-    if scores.spread is None:
-        return steps
-    return [step | {"spread": spread} for step, spread in zip(steps, _rounded(scores.spread), strict=True)]
-
-
-def _rounded(values: Floats32) -> list[Any]:
-    rounded: list[Any] = np.round(values.astype(np.float64), _DIGITS).tolist()
-    return rounded

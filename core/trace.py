@@ -35,6 +35,13 @@ class Step:
     def text(self) -> str:
         return "\n".join(self.substeps)
 
+    @property
+    def gold(self) -> str | None:
+        """The gold as tables have it: the label, `valid` if that is all that is known, None if there is none."""
+        if self.label is not None:
+            return self.label.text
+        return "valid" if self.valid else None
+
 
 # As the benchmarks that we read, and most others, call it.
 _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")

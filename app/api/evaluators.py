@@ -5,7 +5,7 @@ from fastapi import APIRouter, Depends
 from stepsight.app.access.rights import LOOKING, Needs
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import EvaluatorInfo
-from stepsight.app.api.scores import limits
+from stepsight.core.judgment_record import ThresholdsRecord
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 
@@ -48,5 +48,5 @@ def _loaded(context: Context, name: str) -> EvaluatorInfo:
         scores=True,
         context=evaluator.context,
         parameters=evaluator.parameters,
-        thresholds=limits(thresholds, evaluator.outputs),
+        thresholds=ThresholdsRecord.of(thresholds, evaluator.outputs),
     )

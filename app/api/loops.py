@@ -12,11 +12,11 @@ from starlette.responses import StreamingResponse
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest
-from stepsight.app.api.scores import fields
 from stepsight.app.api.streams import MEDIA_TYPE, Part, Stream
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import judgment_record, step_records
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace, check_candidates
 
@@ -71,8 +71,8 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]
     thresholds = context.evaluators.thresholds(context.store, name)
 
     def lines(place: int, judgment: Judgment) -> list[BatchLine]:
-        said = fields(judgment, name, evaluator.fingerprint, thresholds, evaluator.outputs)
-        return [BatchLine.model_validate({"index": place, **said})]
+        record = judgment_record(judgment, evaluator, thresholds, name=name)
+        return [BatchLine(index=place, **dict(record))]
 
     parts = []
     for place, one in enumerate(asked.traces):
@@ -95,10 +95,9 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
         return [line(place, row) for place, row in zip(places, rows, strict=True)]
 
     def line(place: int, row: Floats32) -> NextLine:
-        # The candidate by itself, judged as it was behind the others.
-        judged = Judgment(Trace.of(asked.problem, [texts[place]]), Mode.ONLINE, StepScores(row[None]))
-        (said,) = fields(judged, name, evaluator.fingerprint, thresholds, evaluator.outputs)["steps"]
-        return NextLine.model_validate({"index": place, **said})
+        number = len(asked.steps) + 1
+        (record,) = step_records(StepScores(row[None]), [(number, 1)], evaluator.outputs, thresholds)
+        return NextLine(index=place, **dict(record))
 
     if evaluators.scores_together(name):
         every = tuple(range(len(texts)))

@@ -1,29 +1,17 @@
 """What the API takes and gives. Steps, sub-steps and positions count from 1; null is "unlabelled" or "not said"."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from stepsight.app.browse.address import ListQuery
 from stepsight.core.judgment import Mode
+from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.scores import Outputs
 from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
-Probability = Annotated[float, Field(ge=0, le=1)]
-# neg, neu, pos
-Vector = Annotated[list[Probability], Field(min_length=3, max_length=3)]
-# Of several sub-steps: three probabilities each, or validity alone.
-Row = list[Vector] | list[Probability]
-
-_ONLY_VALIDITY = "null where the evaluator gives validity only, and says nothing of redundancy"
-_OUTPUTS = (
-    "three-way: neg, neu and pos of each sub-step; validity: that alone, one number for each; checks: whether what "
-    "was checked in a step is right, null where nothing was"
-)
-_NO_NUMBER = "null where it gives no number"
-_SPREAD = "the standard deviation of validity between the members of an ensemble; of no other evaluator"
 
 
 class _Given(BaseModel):
@@ -51,60 +39,6 @@ class ScoreRequest(_Given):
     mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
 
 
-class SubstepScores(BaseModel):
-    """The probabilities of one sub-step, and the verdicts on it."""
-
-    step: int
-    substep: int
-    neg: Probability | None = Field(description=_ONLY_VALIDITY)
-    neu: Probability | None = Field(description=_ONLY_VALIDITY)
-    pos: Probability | None = Field(description=_ONLY_VALIDITY)
-    validity: float | None = Field(description=f"pos + neu; {_NO_NUMBER}")
-    redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
-    valid: bool | None = Field(description="null where it says nothing of the sub-step")
-    redundant: bool | None = Field(description=_ONLY_VALIDITY)
-    spread: float | None = Field(None, description=_SPREAD)
-
-
-class SolutionScores(BaseModel):
-    """Of the whole solution: the least validity and the largest redundancy of its sub-steps, and the verdicts."""
-
-    validity: float | None = Field(description=_NO_NUMBER)
-    redundancy: float | None = Field(description=_ONLY_VALIDITY)
-    valid: bool | None = Field(description="null where it says nothing of the solution")
-    redundant: bool | None = Field(description=_ONLY_VALIDITY)
-
-
-class Scores(BaseModel):
-    steps: list[SubstepScores]
-    solution: SolutionScores
-
-
-class Limits(BaseModel):
-    """The thresholds: valid from `validity`, redundant from `redundancy`."""
-
-    validity: float
-    redundancy: float | None = Field(description=_ONLY_VALIDITY)
-
-
-class ScoreAnswer(Scores):
-    """`steps` and `solution` are of the mode asked for, of offline in hindsight mode, which alone has the rest."""
-
-    evaluator: str
-    fingerprint: str = Field(description="Of weights and their type, tokenizer and template.")
-    outputs: Outputs = Field(description=f"{_OUTPUTS}.")
-    mode: Mode
-    thresholds: Limits
-    online: Scores | None = None
-    offline: Scores | None = None
-    rationale: str | None = Field(None, description="What it gives as the reason, where it gives one.")
-    hindsight: list[Row] | None = Field(
-        None,
-        description="Row j: every sub-step up to j, judged with the sub-steps up to j in view: neg, neu, pos, or "
-        "validity alone.",
-    )
-
-
 class BatchTrace(_Given):
     """A solution of a batch."""
 
@@ -123,7 +57,7 @@ class BatchRequest(_Given):
     mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
 
 
-class BatchLine(ScoreAnswer):
+class BatchLine(JudgmentRecord):
     """A line of the answer, of one solution."""
 
     index: int = Field(description="Which solution of the request, counted from 0.")
@@ -151,17 +85,10 @@ class NextRequest(_Given):
     evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
 
 
-class NextLine(BaseModel):
-    """A line of the answer, of one candidate, judged online."""
+class NextLine(StepRecord):
+    """A line of the answer, of one candidate, judged online as the step after those before."""
 
     index: int = Field(description="Which candidate of the request, counted from 0.")
-    neg: Probability | None = Field(description=_ONLY_VALIDITY)
-    neu: Probability | None = Field(description=_ONLY_VALIDITY)
-    pos: Probability | None = Field(description=_ONLY_VALIDITY)
-    validity: float | None = Field(description=f"pos + neu; {_NO_NUMBER}")
-    redundancy: float | None = Field(description=f"neu; {_ONLY_VALIDITY}")
-    valid: bool | None = Field(description="null where it says nothing of the candidate")
-    redundant: bool | None = Field(description=_ONLY_VALIDITY)
 
 
 class EvaluatorInfo(BaseModel):
@@ -169,12 +96,14 @@ class EvaluatorInfo(BaseModel):
     fingerprint: str
     attention: str
     format: str
-    outputs: Outputs = Field(description=f"{_OUTPUTS}; the others are of imported scores.")
+    outputs: Outputs = Field(
+        description="What it gives; see JudgmentRecord. solution and verdict are of imported scores."
+    )
     dtype: str | None = Field(description="The type of its weights; null where it has none.")
     scores: bool = Field(description="Whether it can score here; the others have judgments in the store.")
     context: int | None = Field(None, description="The longest input in tokens.")
     parameters: int | None = Field(None, description="The number of its weights.")
-    thresholds: Limits | None = None
+    thresholds: ThresholdsRecord | None = None
 
 
 class DatasetInfo(BaseModel):
@@ -232,29 +161,6 @@ class StepInfo(BaseModel):
     valid: bool | None = Field(description="Gold, where it tells validity alone.")
 
 
-class JudgmentInfo(BaseModel):
-    """What one evaluator said in one mode. `steps` is null where it said nothing of single steps."""
-
-    evaluator: str
-    fingerprint: str
-    mode: Mode
-    outputs: str
-    stale: bool = Field(description="The trace has changed since.")
-    created: datetime
-    steps: list[Vector | Probability | None] | None = Field(
-        description="neg, neu, pos of each sub-step, or its validity where `outputs` is validity; offline in "
-        "hindsight mode; null where it said nothing."
-    )
-    spread: list[float] | None = Field(None, description=f"Of each sub-step: {_SPREAD}")
-    online: Row | None = Field(None, description="In hindsight mode.")
-    hindsight: list[Row] | None = None
-    solution: float | None = Field(description="What it said of the whole by itself, where it did.")
-    rationale: str | None = Field(None, description="The words that it gave for its verdict.")
-    spent: dict[str, int | None] | None = Field(
-        None, description="Calls and tokens that it took, where a server wrote it; null where that does not count."
-    )
-
-
 class TraceDetail(BaseModel):
     trace: int
     dataset: str
@@ -264,7 +170,7 @@ class TraceDetail(BaseModel):
     steps: list[StepInfo]
     first_error: int | None
     meta: dict[str, Any]
-    judgments: list[JudgmentInfo]
+    judgments: list[JudgmentRecord]
 
 
 class JobRequest(_Given):

@@ -28,11 +28,11 @@ from stepsight.app.api.models import FailedLine
 from stepsight.app.api.scores import gone_away
 from stepsight.app.api.streams import Part, Stream
 from stepsight.app.web.failures import failure_json
+from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.trace import Trace
 
-_DIGITS = 6
 _MOST = 1000
 
 
@@ -137,7 +137,7 @@ def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, A
 
 def _pairs(validities: Sequence[float]) -> list[list[float]]:
     """The probabilities of wrong and right, as a head of two classes gives them."""
-    return [[round(1 - valid, _DIGITS), valid] for valid in validities]
+    return [[rounded(1 - valid), valid] for valid in validities]
 
 
 def _traces(asked: _Asked) -> list[Trace]:
@@ -215,4 +215,4 @@ async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
 def _validities(place: int, judgment: Judgment) -> list[_Validities]:
     scores = judgment.online if judgment.mode == Mode.ONLINE else judgment.offline
     assert scores is not None
-    return [_Validities(index=place, steps=[round(float(value), _DIGITS) for value in scores.validity])]
+    return [_Validities(index=place, steps=rounded(scores.validity))]

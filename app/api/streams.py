@@ -62,7 +62,9 @@ class Stream:
         """The lines of all parts, in the order in which they are there."""
         async with aclosing(self.answers()) as answers:
             async for some in answers:
-                yield b"".join(one.model_dump_json(exclude_unset=True).encode() + b"\n" for one in some)
+                yield b"".join(
+                    one.model_dump_json(exclude_none=isinstance(one, FailedLine)).encode() + b"\n" for one in some
+                )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
         """What the lines are of, those together that are there together."""

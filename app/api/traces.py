@@ -1,16 +1,14 @@
 """Datasets and their traces: GET /datasets, /datasets/NAME/traces, /traces/NUMBER."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
+from stepsight.storage.judgments.calibrations import find_thresholds
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import (
     DatasetInfo,
-    JudgmentInfo,
     StepInfo,
     TraceDetail,
     TraceLine,
@@ -19,14 +17,12 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
-from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
-_DIGITS = 6
 _COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps", "left_out")
 
 
@@ -73,7 +69,7 @@ def routes(context: Context) -> APIRouter:
             ],
             first_error=_number(stored.first_error),
             meta=dict(stored.meta),
-            judgments=[_judgment(judgment) for judgment in read_judgments(context.store, stored)],
+            judgments=[_record(context, judgment) for judgment in read_judgments(context.store, stored)],
         )
 
     return router
@@ -108,40 +104,10 @@ def _line(row: BrowseRow) -> TraceLine:
     )
 
 
-def _judgment(judgment: StoredJudgment) -> JudgmentInfo:
-    outputs = judgment.evaluator.outputs
-    # Where it speaks in words there is no triangle of numbers.
-    hindsight = None if outputs.in_words else judgment.hindsight
-    scores = judgment.result if isinstance(judgment.result, StepScores) else judgment.result.offline
-    return JudgmentInfo(
-        evaluator=judgment.evaluator.name,
-        fingerprint=judgment.evaluator.fingerprint,
-        mode=judgment.mode,
-        outputs=outputs.value,
-        stale=judgment.stale,
-        created=judgment.created,
-        steps=_substep_values(scores.probs, outputs) if outputs.has_steps else None,
-        spread=None if scores.spread is None else np.round(scores.spread.astype(np.float64), _DIGITS).tolist(),
-        online=_rounded(hindsight.online.probs, outputs) if hindsight is not None else None,
-        hindsight=[_rounded(row, outputs) for row in hindsight.rows] if hindsight is not None else None,
-        solution=judgment.solution,
-        rationale=judgment.rationale or None,
-        spent=None if judgment.spent is None else asdict(judgment.spent),
-    )
+def _record(context: Context, judgment: StoredJudgment) -> JudgmentRecord:
+    thresholds = find_thresholds(context.store, judgment.evaluator.id)
+    return judgment_record(judgment, judgment.evaluator, thresholds, created=judgment.created, stale=judgment.stale)
 
 
 def _number(index: int | None) -> int | None:
     return None if index is None else index + 1
-
-
-def _substep_values(probs: Floats32, outputs: Outputs) -> list[Any]:
-    """The numbers of each sub-step, None where nothing was said of it."""
-    return [values if three.any() else None for values, three in zip(_rounded(probs, outputs), probs, strict=True)]
-
-
-def _rounded(probs: Floats32, outputs: Outputs) -> list[Any]:
-    """neg, neu and pos of each sub-step, or its validity where there is nothing else."""
-    numbers = StepScores(probs).validity if outputs == Outputs.VALIDITY else probs
-    # Stored probabilities may exceed 1 by the rounding of float32.
-    rounded: list[Any] = np.clip(np.round(numbers.astype(np.float64), _DIGITS), 0, 1).tolist()
-    return rounded

@@ -16,6 +16,7 @@ from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import JudgmentRecord, StepRecord, probabilities
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.net.http import (
     BROKEN,
@@ -28,7 +29,7 @@ from stepsight.core.net.http import (
     read_lines,
     reason,
 )
-from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.servers.address import checked_url
 from stepsight.core.trace import Trace, check_candidates
@@ -151,21 +152,18 @@ class Client(AbstractScorer):
             for place, line in lines:
                 if isinstance(line, UserError):
                     raise line
-                rows[place] = self._understood(_probs, [line])[0]
+                rows[place] = self._understood(_row, line)
         return rows
 
     @property
     def _of_evaluator(self) -> dict[str, str]:
         return {} if self._name is None else {"evaluator": self._name}
 
-    def _judgment(self, trace: Trace, mode: Mode, line: Line) -> Judgment:
-        return self._understood(_judgment, trace, mode, line)
-
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
         """What `read` makes of an answer. Raises `UserError` where it is none of ours."""
         try:
             return read(*of)
-        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
             raise UserError(
                 f"{self.address} answered what no StepSight server of this version does.",
                 "Check the address, and which version runs there.",
@@ -303,45 +301,15 @@ def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
 
 
 def _judgment(trace: Trace, mode: Mode, line: Line) -> Judgment:
-    outputs, steps = Outputs(line["outputs"]), line["steps"]
-    if len(steps) != len(trace.substeps):
-        raise ValueError(f"{len(steps)} steps")
-    spread = np.array([step["spread"] for step in steps], np.float32) if "spread" in steps[0] else None
-    scores = StepScores(_probs(steps), spread)
-    result: StepScores | Hindsight = scores
-    if mode == Mode.HINDSIGHT:
-        rows = tuple(_row(row) for row in line["hindsight"]) if "hindsight" in line else None
-        if rows is not None and len(rows) != len(steps):
-            raise ValueError(f"{len(rows)} rows")
-        result = Hindsight.constant(scores) if rows is None else Hindsight(rows, spread)
-    valid = line["solution"]["valid"] if outputs.in_words else None
-    rationale = line.get("rationale") or ""
-    return Judgment(trace, mode, result, None if valid is None else float(bool(valid)), str(rationale))
+    judgment = JudgmentRecord.model_validate(line).judgment(trace)
+    if judgment.mode != mode:
+        raise ValueError(f"a judgment of mode {judgment.mode}")
+    return judgment
 
 
-def _probs(steps: Sequence[Line]) -> Floats32:
-    """The probabilities of sub-steps, shape (sub-steps, 3), of which an answer has all, the validity, a verdict, or
-    nothing."""
-    rows = np.zeros((len(steps), len(LABEL_NAMES)), np.float32)
-    for row, step in zip(rows, steps, strict=True):
-        if step["neg"] is not None:
-            row[:] = [step[name] for name in LABEL_NAMES]
-        elif step["validity"] is not None or step["valid"] is not None:
-            valid = float(step["valid"] if step["validity"] is None else step["validity"])
-            row[:] = 1 - valid, 0, valid
-    return _checked(rows)
-
-
-def _row(values: Sequence[Any]) -> Floats32:
-    """A row of a triangle: three probabilities each, or validity alone."""
-    row = np.array(values, np.float32)
-    return _checked(row if row.ndim == 2 else np.stack([1 - row, np.zeros_like(row), row], axis=1))
-
-
-def _checked(rows: Floats32) -> Floats32:
-    if not ((rows >= 0) & (rows <= 1)).all():
-        raise ValueError("a probability is none")
-    return rows
+def _row(line: Line) -> Floats32:
+    row: Floats32 = probabilities([StepRecord.model_validate(line).cell])[0]
+    return row
 
 
 def _description(info: Line) -> Description:

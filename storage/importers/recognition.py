@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import PurePath
 
 from stepsight.core.errors import UserError
+from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.columns import NAME as COLUMNS
@@ -138,6 +139,8 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         in_parts = len(KINDS[kind].files) > 1
         name = f"{dataset}-{stem}" if in_parts else dataset
         return Finding(Holds.TRACES, kind, name, names=names, columns=columns)
+    if of_json and rows[0].get("format") == RECORD:
+        return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
     if of_json and _is_scores(rows[0]):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
     return Finding(Holds.TRACES, COLUMNS, stem, names=names, columns=columns)

@@ -1,4 +1,4 @@
-"""Importing a released score file: the judgments of an evaluator that need not run here."""
+"""Importing a score file, a released one or our own: the judgments of an evaluator that need not run here."""
 
 import hashlib
 import math
@@ -14,10 +14,13 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment_record import FORMAT as RECORD
+from stepsight.core.judgment_record import JudgmentRecord, check_sizes
 from stepsight.core.label import Label
-from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
+from stepsight.core.validation import validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.fields import describe, field
@@ -47,7 +50,11 @@ Rows = NDArray[np.float32]
 @dataclass(frozen=True, eq=False)
 class PublishedScores:
     """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
-    3), `solution`, or, of a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`."""
+    3), `solution`, or, of a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+
+    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores, the `sizes` of their
+    steps in sub-steps, and what was `spent`.
+    """
 
     id: str | None
     outputs: Outputs
@@ -56,19 +63,32 @@ class PublishedScores:
     word: str = ""
     blamed: tuple[int, ...] = ()
     rationale: str = ""
+    evaluator: str | None = None
+    mode: Mode | None = None
+    recorded: StepScores | Hindsight | None = None
+    sizes: tuple[int, ...] = ()
+    spent: Spent | None = None
 
     @property
     def on_redundancy(self) -> bool:
         """Whether it is a verdict on redundancy, read or not."""
         return self.word.startswith(_OF_REDUNDANCY)
 
-    def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores:
+    def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
+        """The judgment of `trace`, in `mode` if the row names none, from `scores`."""
+        scores = self.scores(trace, on_redundancy)
+        return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
+
+    def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
         """A row per sub-step of `trace`; zeros where nothing was said. `on_redundancy` tells what verdicts are on,
         since a word that could not be read does not.
 
         Raises `UserError` naming the trace where the counts differ.
         """
         count = len(trace.substeps)
+        if self.recorded is not None:
+            check_sizes(self.sizes, trace)
+            return self.recorded
         if self.outputs == Outputs.SOLUTION:
             return StepScores(np.zeros((count, 3), np.float32))
         if self.outputs == Outputs.VERDICT:
@@ -98,6 +118,8 @@ class PublishedScores:
 
 def parse_scores(row: Row) -> PublishedScores:
     """A row in any of the forms. Raises `UserError` saying what was found and what was expected."""
+    if row.get("format") == RECORD:
+        return _recorded(validate(JudgmentRecord, row, "the row"))
     identifier = row.get("id", row.get("uuid"))
     if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
         raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")
@@ -115,6 +137,20 @@ def parse_scores(row: Row) -> PublishedScores:
         return PublishedScores(name, Outputs.THREE_WAY, rows=rows)
     values = np.array([_share(value, f"score {number}") for number, value in enumerate(scores, 1)])
     return PublishedScores(name, Outputs.VALIDITY, rows=validity_rows(values))
+
+
+def _recorded(record: JudgmentRecord) -> PublishedScores:
+    return PublishedScores(
+        record.id,
+        record.outputs,
+        solution=record.solution_score,
+        rationale=record.rationale or "",
+        evaluator=record.evaluator,
+        mode=record.mode,
+        recorded=record.scores(),
+        sizes=record.sizes,
+        spent=record.spent,
+    )
 
 
 def validity_rows(values: NDArray[Any]) -> Rows:
@@ -193,9 +229,10 @@ class ScoreSummary:
 
 
 def import_scores(
-    store: Store, dataset: str, path: str | Path, evaluator: str, mode: Mode = Mode.OFFLINE
+    store: Store, dataset: str, path: str | Path, evaluator: str | None = None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Store what a score file says of a dataset's traces, all of it or nothing.
+    """Store what a score file says of a dataset's traces, all of it or nothing, as the judgments of `evaluator`. A
+    file that `stepsight score` wrote names its evaluator and its mode; there `evaluator` is another name.
 
     Rows are matched by id where the file has ids of the dataset. A file without ids, or whose ids only count its
     rows, is matched by position otherwise, if it has as many rows as the dataset has traces. Importing a file again
@@ -209,12 +246,15 @@ def import_scores(
 
 
 def import_score_lines(
-    store: Store, dataset: str, lines: Iterable[bytes], name: str, evaluator: str, mode: Mode = Mode.OFFLINE
+    store: Store, dataset: str, lines: Iterable[bytes], name: str, evaluator: str | None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
     """As `import_scores`, from the lines of a file called `name`."""
-    check_name(evaluator, "the name of the evaluator")
     target = find_dataset(store, dataset)
     rows, sha256 = read_scores(lines, name)
+    evaluator = rows[0][1].evaluator if evaluator is None else evaluator
+    if evaluator is None:
+        raise UserError(f"{name}: the file does not name its evaluator.", "Give --evaluator.")
+    check_name(evaluator, "the name of the evaluator")
     outputs = outputs_of(rows)
     matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
@@ -273,13 +313,19 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 
 
 def outputs_of(rows: Sequence[Located]) -> Outputs:
-    """The kind of all rows. Raises `UserError` at one of another kind, or with an id where the first has none."""
+    """The kind of all rows. Raises `UserError` at one of another kind or evaluator, or with an id where the first
+    has none."""
     (_, first), *_ = rows
     for where, row in rows:
         if row.outputs != first.outputs:
             raise UserError(
                 f"{where}: a row of kind {row.outputs}, the first is of kind {first.outputs}.",
                 "Use one kind per file.",
+            )
+        if row.evaluator != first.evaluator:
+            raise UserError(
+                f"{where}: a row of {row.evaluator}, the first is of {first.evaluator}.",
+                "Use one evaluator per file.",
             )
         if (row.id is None) != (first.id is None):
             has = ("an id", "none") if first.id is None else ("no id", "one")
@@ -337,7 +383,7 @@ def _judgments(
             continue
         where, row = matches[trace.id]
         try:
-            yield Judgment(trace, mode, row.scores(trace, on_redundancy), row.solution, row.rationale)
+            yield row.judgment(trace, mode, on_redundancy)
         except UserError as error:
             raise error.at(where) from None
 

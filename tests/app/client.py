@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.testclient import TestClient
 
@@ -34,3 +35,18 @@ def asking(store: Store, evaluators: Evaluators, **options: Any) -> Iterator[Tes
     """A client of the application, which runs while the block does."""
     with TestClient(build_app(store, evaluators, **options), base_url="http://127.0.0.1") as client:
         yield client
+
+
+def assert_alike(ours, theirs, tolerance):
+    """The same keys and values, numbers within a tolerance."""
+    assert type(ours) is type(theirs)
+    if isinstance(ours, dict):
+        assert ours.keys() == theirs.keys()
+        for key, value in ours.items():
+            assert_alike(value, theirs[key], tolerance)
+    elif isinstance(ours, list):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other, tolerance)
+    else:
+        assert ours == (pytest.approx(theirs, abs=tolerance) if isinstance(ours, float) else theirs)

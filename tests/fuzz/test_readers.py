@@ -19,6 +19,7 @@ import yaml
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
 from stepsight.core.hubs.layout import CARD
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.places import asset
 from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
 from stepsight.storage.database.store import Store, open_store
@@ -40,6 +41,9 @@ from stepsight.training.experiments.reranking.candidates import read_candidates
 from stepsight.training.paper.facts import training_facts
 from stepsight.training.train.config import read_config
 from tests.conftest import ROOT
+from tests.core.test_judgment_record import KINDS as JUDGMENTS
+from tests.core.test_judgment_record import TRACE as JUDGED
+from tests.core.test_judgment_record import described
 from tests.fuzz.attack import attack
 from tests.fuzz.mutations import changed_json, changed_lines, damaged
 from tests.storage.labelling.labelled_sums import TRACES, labelled
@@ -174,6 +178,14 @@ def test_scores(data, sqlite_store, tmp_path):
     sound = "".join(json.dumps(row) + "\n" for row in lines).encode()
     read = unless_stored(sqlite_store, lambda path: import_scores(sqlite_store, "d", path, f"e{random.random()}"))
     attack("scores", sound, tmp_path / "scores.jsonl", read, damaged, changed_lines)
+
+
+def test_records(sqlite_store, tmp_path):
+    add(sqlite_store, [JUDGED], "d")
+    outputs, judgment = JUDGMENTS[0]
+    sound = judgment_record(judgment, described(outputs)).model_dump_json().encode() + b"\n"
+    read = unless_stored(sqlite_store, lambda path: import_scores(sqlite_store, "d", path, f"e{random.random()}"))
+    attack("records", sound, tmp_path / "scores.jsonl", read, damaged, changed_lines)
 
 
 TABLE_ROWS = [{"problem": f"{n}?", "solution": {"steps": [{"text": "One."}, {"text": "Two."}]}} for n in range(3)]

@@ -1,6 +1,7 @@
-"""Published scores of an evaluator, imported into the store.
+"""Scores of an evaluator, imported into the store: published ones, or what stepsight score wrote elsewhere.
 
 stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
+stepsight import-scores mr-math-invalid scores.jsonl
 """
 
 import argparse
@@ -13,17 +14,21 @@ from stepsight.storage.judgments.score_files import import_scores
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Store what a released score file says of a dataset of the store. A row has an id and scores:"
-        " three numbers or one per sub-step, one per solution, or a verdict in words with the step it blames."
+        "Store what a score file says of a dataset of the store: one that stepsight score --output wrote, or a"
+        " released one, whose rows have an id and scores: three numbers or one per sub-step, one per solution, or a"
+        " verdict in words with the step it blames."
     )
     parser.add_argument("dataset", help="a dataset of the store")
     parser.add_argument("path", help="the score file, JSON Lines or a JSON array")
-    parser.add_argument("--evaluator", required=True, metavar="NAME", help="what to call the evaluator")
+    parser.add_argument(
+        "--evaluator", metavar="NAME", help="what to call the evaluator (default: as the file names it)"
+    )
     parser.add_argument(
         "--mode",
         choices=[Mode.OFFLINE.value, Mode.ONLINE.value],
         default=Mode.OFFLINE.value,
-        help="each step scored with the whole solution in view, or with none after it (default: %(default)s)",
+        help="each step scored with the whole solution in view, or with none after it, if the file does not say"
+        " (default: %(default)s)",
     )
     add_db(parser)
 

@@ -7,7 +7,6 @@ stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -19,7 +18,8 @@ from stepsight.app.commands.options import add_db, fraction, open_output, progre
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
-from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.judgment import Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
@@ -114,8 +114,7 @@ def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _
         confirm(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
         for judgment in progress(judge(scorer, traces, mode, skipped), None, "traces"):
-            record = judgment_record(judgment, evaluator.name, thresholds, evaluator.outputs)
-            out.write(json.dumps(record, ensure_ascii=False) + "\n")
+            out.write(judgment_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
 
 
 def _score_dataset(

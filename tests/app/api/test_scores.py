@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
 import pytest
 
 from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
@@ -16,7 +15,8 @@ from stepsight.app.score.files import CSV_PATH as SCORE_CSV
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.judgment import Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -25,7 +25,7 @@ from stepsight.storage.exports.frames import frame
 from stepsight.storage.judgments.evaluators import Threshold, register_loaded, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from tests.app.client import asking
+from tests.app.client import asking, assert_alike
 from tests.checkpoints import write_actprm
 from tests.storage.samples import add
 
@@ -37,62 +37,17 @@ def post(client, **changes):
     return client.post("/api/v1/score", json=BODY | changes)
 
 
+@pytest.mark.parametrize("name", ["tiny", "math-shepherd"])
 @pytest.mark.parametrize("mode", list(Mode))
-def test_the_answer_holds_the_scorers_numbers(client, evaluators, mode):
-    answer = post(client, mode=mode.value, evaluator="tiny").json()
-    scorer = evaluators.scorer("tiny")
-    record = judgment_record(scorer.score_one(TRACE, mode), "tiny", Thresholds())
-    assert (answer["evaluator"], answer["mode"]) == ("tiny", mode.value)
-    assert answer["fingerprint"] == scorer.evaluator.fingerprint
-    assert answer["thresholds"] == {"validity": 0.5, "redundancy": 0.15}
-    assert [(row["step"], row["substep"]) for row in answer["steps"]] == [(1, 1), (2, 1), (2, 2)]
-    for row, said in zip(answer["steps"], record["steps"], strict=True):
-        assert {key: row[key] for key in said} == pytest.approx(said, abs=2e-5)
-        assert row["valid"] == (row["validity"] >= 0.5)
-        assert row["redundant"] == (row["neu"] >= 0.15)
-    assert answer["solution"]["validity"] == min(row["validity"] for row in answer["steps"])
-    assert answer["solution"]["redundancy"] == max(row["redundancy"] for row in answer["steps"])
-    assert answer["solution"]["valid"] == all(row["valid"] for row in answer["steps"])
-    assert answer["solution"]["redundant"] == any(row["redundant"] for row in answer["steps"])
-    if mode == Mode.HINDSIGHT:
-        assert [len(row) for row in answer["hindsight"]] == [1, 2, 3]
-        np.testing.assert_allclose(answer["hindsight"][2], record["hindsight"][2], atol=2e-5)
-        assert answer["offline"]["steps"] == answer["steps"]
-        assert answer["online"]["steps"][2]["pos"] == answer["hindsight"][2][2][2]
-    else:
-        assert not {"online", "offline", "hindsight"} & answer.keys()
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_what_an_evaluator_does_not_say_is_null(mixed, sqlite_store, mode):
+def test_the_answer_is_the_record_of_the_scorers_judgment(mixed, sqlite_store, name, mode):
     with asking(sqlite_store, mixed) as client:
-        answer = post(client, mode=mode.value, evaluator="math-shepherd").json()
-        described = client.get("/api/v1/openapi.json").json()["components"]["schemas"]
-        listed = {info["name"]: info for info in client.get("/api/v1/evaluators").json()}
-    said = mixed.scorer("math-shepherd").score_one(TRACE).hindsight
-    assert (answer["outputs"], answer["thresholds"]) == ("validity", {"validity": 0.5, "redundancy": None})
-    views = [answer, *(answer[key] for key in ("online", "offline") if key in answer)]
-    assert len(views) == (3 if mode == Mode.HINDSIGHT else 1)
-    for view in views:
-        found = [step["validity"] for step in view["steps"]]
-        assert found == pytest.approx(said.offline.validity.tolist(), abs=2e-5)
-        assert [step["valid"] for step in view["steps"]] == [step["validity"] >= 0.5 for step in view["steps"]]
-        for step in view["steps"]:
-            assert [step[name] for name in ("neg", "neu", "pos", "redundancy", "redundant")] == [None] * 5
-        assert view["solution"] == {
-            "validity": min(step["validity"] for step in view["steps"]),
-            "redundancy": None,
-            "valid": all(step["valid"] for step in view["steps"]),
-            "redundant": None,
-        }
-    if mode == Mode.HINDSIGHT:
-        assert [len(row) for row in answer["hindsight"]] == [1, 2, 3]
-        assert answer["hindsight"][2] == [step["validity"] for step in answer["steps"]]
-    for name in ("SubstepScores", "SolutionScores", "Limits"):
-        assert "gives validity only" in described[name]["properties"]["redundancy"]["description"]
-    assert {name: (one["outputs"], one["dtype"]) for name, one in listed.items()} == {
-        "tiny": ("three-way", "float32"), "math-shepherd": ("validity", "float32"), "two": ("validity", "float32"),
-    }  # fmt: skip
+        answer = post(client, mode=mode.value, evaluator=name).json()
+    expected = judgment_record(mixed.scorer(name).score_one(TRACE, mode), mixed.about(name))
+    # What is scored together differs by no more than 1e-5.
+    assert_alike(answer, expected.model_dump(mode="json"), 2e-5)
+    assert answer["fingerprint"] == mixed.scorer(name).evaluator.fingerprint
+    views = [answer[key] for key in ("online", "offline") if answer[key] is not None]
+    assert len(views) == (2 if mode == Mode.HINDSIGHT else 1)
 
 
 def test_the_first_evaluator_and_offline_are_meant_where_nothing_is_said(client):
@@ -109,7 +64,7 @@ def test_the_verdicts_are_at_the_thresholds_in_force(evaluators, tmp_path):
         with asking(store, evaluators) as client:
             answer = post(client).json()
     assert answer["thresholds"] == {"validity": 0.999, "redundancy": 0.15}
-    assert not any(step["valid"] for step in answer["steps"])
+    assert not any(step["valid"] for step in answer["offline"]["steps"])
 
 
 def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
@@ -121,9 +76,8 @@ def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
         alone = evaluators.scorer("tiny").score_one(
             Trace.of(bodies[n]["problem"], BODY["steps"]), bodies[n]["mode"]
         )
-        said = judgment_record(alone, "tiny", Thresholds())["steps"]
-        got = [row["validity"] for row in answers[n].json()["steps"]]
-        assert got == pytest.approx([row["validity"] for row in said], abs=2e-5)
+        said = judgment_record(alone, evaluators.about("tiny"))
+        assert_alike(answers[n].json(), said.model_dump(mode="json"), 2e-5)
 
 
 @pytest.mark.parametrize(
@@ -215,11 +169,12 @@ def test_an_evaluator_in_words_gives_verdicts_and_no_numbers(filled, tiny):
 def _check_words(client):
     answer = post(client, evaluator="equations", mode="hindsight").json()
     assert (answer["outputs"], answer["rationale"]) == ("checks", "Step 1: 2 + 3 = 6: is 5.")
-    assert [row["valid"] for row in answer["steps"]] == [False, True, True]
-    assert {row["validity"] for row in answer["steps"]} == {None}
-    assert answer["solution"] == {"validity": None, "redundancy": None, "valid": False, "redundant": None}
-    assert "hindsight" not in answer
-    silent = post(client, evaluator="equations", steps=["It is so."]).json()
+    offline = answer["offline"]
+    assert [row["valid"] for row in offline["steps"]] == [False, True, True]
+    assert {row["validity"] for row in offline["steps"]} == {None}
+    assert offline["solution"] == {"validity": None, "redundancy": None, "valid": False, "redundant": None}
+    assert answer["hindsight"] == [["neg"], ["neg", "pos"], ["neg", "pos", "pos"]]
+    silent = post(client, evaluator="equations", steps=["It is so."]).json()["offline"]
     assert (silent["steps"][0]["valid"], silent["solution"]["valid"]) == (None, None)
 
 
@@ -235,12 +190,10 @@ def test_the_spread_of_an_ensemble_is_wherever_its_scores_are(sqlite_store, tmp_
     body = {"problem": trace.problem, "steps": [list(step.substeps) for step in trace.steps]}
     form = ScoreForm.of(trace, ["ActPRM"], Thresholds())
     with asking(sqlite_store, evaluators) as client:
-        for view in ("steps", "online", "offline"):
-            answer = post(client, evaluator="ActPRM", mode="hindsight", **body).json()
-            rows = answer["steps"] if view == "steps" else answer[view]["steps"]
-            assert [row["spread"] for row in rows] == pytest.approx(spread, abs=1e-5)
+        answer = post(client, evaluator="ActPRM", mode="hindsight", **body).json()
         (stored,) = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
-        assert stored["spread"] == pytest.approx(spread, abs=1e-5)
+        for record, view in ((record, view) for record in (answer, stored) for view in ("online", "offline")):
+            assert [row["spread"] for row in record[view]["steps"]] == pytest.approx(spread, abs=1e-5)
         for path, query in (
             (BROWSE_CSV, {"trace": trace.trace_id, "evaluator": "ActPRM"}),
             (SCORE_CSV, {"s": form.token()}),

@@ -3,13 +3,14 @@
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
-from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.storage.judgments.judgments import read_judgments, save_judgments
+from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces
 from tests.app.client import PAGE, asking
 from tests.storage.samples import add, judge
 
@@ -96,55 +97,29 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
         )
         with asking(store, evaluators) as client:
             found = client.get(f"/api/v1/traces/{error.trace_id}").json()
+        stored = read_judgments(store, get_trace(store, error.trace_id))
     assert (found["dataset"], found["id"], found["problem"]) == ("sums", "error", "What is 1 + 1?")
     assert found["steps"] == [
         {"step": 1, "substeps": ["It is a sum."], "label": "pos", "valid": True},
         {"step": 2, "substeps": ["So 1 + 1 = 3.", "Done."], "label": "neg", "valid": False},
     ]
     assert found["first_error"] == 2
-    tiny, whole = found["judgments"]
-    assert (tiny["evaluator"], tiny["mode"], tiny["stale"], tiny["solution"]) == ("tiny", "hindsight", False, None)
-    offline = [pytest.approx(list(map(float, probs)), abs=1e-5) for probs in judgment.offline.probs]
-    assert tiny["steps"] == offline
-    assert tiny["hindsight"][-1] == offline
-    assert [len(line) for line in tiny["hindsight"]] == [1, 2, 3]
+    assert found["judgments"] == [
+        judgment_record(one, one.evaluator, created=one.created).model_dump(mode="json") for one in stored
+    ]
     # It said nothing of steps, which is not the same as nought.
-    assert (whole["outputs"], whole["steps"], whole["solution"]) == ("solution", None, 0.25)
-    assert (tiny["rationale"], whole["rationale"]) == (None, "A quarter.")
-    assert tiny["spent"] is None
+    tiny, whole = found["judgments"]
+    assert (tiny["mode"], tiny["stale"], len(tiny["hindsight"])) == ("hindsight", False, 3)
+    assert (whole["outputs"], whole["offline"], whole["solution_score"]) == ("solution", None, 0.25)
     assert whole["spent"] == {"calls": 2, "unread": 1, "prompt_tokens": 30, "completion_tokens": None}
 
 
-def test_a_step_of_which_nothing_was_said_is_null(evaluators, tmp_path):
+def test_an_imported_evaluator_is_listed_without_a_type(mixed, tmp_path):
     with open_store(str(tmp_path / "store.db")) as store:
-        trace = add(store)[0]
-        verdict = register_evaluator(store, name="verdict", fingerprint="v", format="scores", attention="none",
-                                     info={"outputs": Outputs.VERDICT.value})  # fmt: skip
-        save_judgments(
-            store, verdict.id, [Judgment(trace, Mode.OFFLINE, StepScores([[0, 0, 0], [1, 0, 0], [0, 0, 0]]), 0.0)]
-        )
-        with asking(store, evaluators) as client:
-            (found,) = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
-    assert found["steps"] == [None, [1.0, 0.0, 0.0], None]
-
-
-def test_where_validity_is_all_that_was_said_there_is_one_number(mixed, tmp_path):
-    with open_store(str(tmp_path / "store.db")) as store:
-        trace = add(store)[0]
-        row = mixed.register(store, "two")
-        save_judgments(store, row.id, [mixed.judge("two", trace)])
-        percent = register_evaluator(store, name="percent", fingerprint="p", format="scores", attention="none",
-                                     info={"outputs": Outputs.VALIDITY.value})  # fmt: skip
-        rows = StepScores([[0.25, 0, 0.75], [0, 0, 0], [1, 0, 0]])
-        save_judgments(store, percent.id, [Judgment(trace, Mode.OFFLINE, rows)])
+        register_evaluator(store, name="percent", fingerprint="p", format="scores", attention="none",
+                           info={"outputs": Outputs.VALIDITY.value})  # fmt: skip
         with asking(store, mixed) as client:
-            imported, two = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]
             listed = {info["name"]: info for info in client.get("/api/v1/evaluators").json()}
-    # Nothing said of a step is not the same as a validity of 0.
-    assert (imported["outputs"], imported["steps"]) == ("validity", [0.75, None, 0.0])
-    found = mixed.judge("two", trace).hindsight
-    assert two["steps"] == two["hindsight"][-1] == pytest.approx(found.offline.validity.tolist(), abs=1e-5)
-    assert two["online"] == pytest.approx(found.online.validity.tolist(), abs=1e-5)
     assert (listed["percent"]["outputs"], listed["percent"]["dtype"]) == ("validity", None)
 
 

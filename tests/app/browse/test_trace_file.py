@@ -65,12 +65,11 @@ def test_the_json_file_holds_trace_gold_and_judgments(client, trace, evaluators)
     tiny, percent, words, number = record["judgments"]
     judged = evaluators.judge("tiny", trace)
     assert tiny["hindsight"][3][1][0] == pytest.approx(float(judged.hindsight.offline.probs[1, 0]), abs=1e-6)
-    assert (tiny["stored"], percent["stored"]) == (False, True)
-    assert percent["steps"] == [{"validity": 0.6}, {"validity": 0.25}, {"validity": 1.0}, None]
-    assert words["steps"] == [{"label": "pos"}, {"label": "neg"}, {"label": "neg"}, None]
-    assert (words["says_of_solution"], words["rationale"]) == (0.0, "Step 2.")
-    assert "rationale" not in number
-    assert ("steps" in number, number["says_of_solution"]) == (False, 0.25)
+    assert (tiny["created"] is None, percent["created"] is None) == (True, False)
+    assert [step["validity"] for step in percent["offline"]["steps"]] == [0.6, 0.25, 1.0, None]
+    assert [step["valid"] for step in words["offline"]["steps"]] == [True, False, False, None]
+    assert (words["solution_score"], words["rationale"]) == (0.0, "Step 2.")
+    assert (number["offline"], number["solution_score"], number["rationale"]) == (None, 0.25, None)
 
 
 def test_the_json_file_can_be_imported_again(client, trace):
@@ -84,27 +83,20 @@ def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
     answer = client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": ["tiny", *SAID]})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
-    # tiny has two modes, two others one each; one number for the solution says nothing of steps. 4 sub-steps.
-    assert len(rows) == (2 + 1 + 1) * 4
+    # tiny has two modes, two others one each, of 4 sub-steps; one number for the solution has a row of its own.
+    assert len(rows) == (2 + 1 + 1) * 4 + 1
+    assert (rows[-1]["step"], rows[-1]["solution_score"]) == ("", "0.25")
     assert [(row["step"], row["substep"], row["gold"]) for row in rows[:4]] == [
         ("1", "1", "valid"), ("2", "1", "neg"), ("2", "2", "neg"), ("3", "1", ""),
     ]  # fmt: skip
     percent = [row for row in rows if row["evaluator"] == "percent"]
     assert [(row["neg"], row["validity"]) for row in percent] == [("", "0.6"), ("", "0.25"), ("", "1.0"), ("", "")]
     words = [row for row in rows if row["evaluator"] == "words"]
-    assert [(row["neg"], row["validity"], row["verdict"]) for row in words] == [
-        ("", "", "valid"), ("", "", "not valid"), ("", "", "not valid"), ("", "", ""),
+    assert [(row["neg"], row["validity"], row["valid"]) for row in words] == [
+        ("", "", "True"), ("", "", "False"), ("", "", "False"), ("", "", ""),
     ]  # fmt: skip
     # What would be a formula is none.
-    assert {row["text"] for row in rows} == {"a", "'=b", "c", "d"}
-
-
-def test_a_trace_that_nobody_judged_has_its_texts_alone(client, trace):
-    rows = list(
-        csv.reader(io.StringIO(client.get(CSV_PATH, params={"trace": trace.trace_id, "beside": "number"}).text))
-    )
-    assert len(rows) == 1 + 4
-    assert rows[1] == ["1", "1", "a", "valid", "", "", "", "", "", "", "", ""]
+    assert {row["text"] for row in rows[:-1]} == {"a", "'=b", "c", "d"}
 
 
 @pytest.mark.parametrize(
@@ -126,20 +118,3 @@ def test_what_is_not_there_is_told(client, trace, query, status, message):
 def test_the_address_of_a_file_keeps_what_is_shown():
     address = Address(dataset="sums", trace=3, gold="error", q="x", evaluator="a", beside=("a", "b"))
     assert file_address(CSV_PATH, address) == "/browse/trace.csv?trace=3&amp;evaluator=a&amp;beside=a&amp;beside=b"
-
-
-def test_one_that_gives_validity_only_says_it_in_every_mode(sqlite_store, mixed):
-    (trace,) = add(sqlite_store, [TRACE])
-    application = FastAPI()
-    application.include_router(router(sqlite_store, mixed))
-    application.add_middleware(Access, store=sqlite_store)
-    client, query = TestClient(application), {"trace": trace.trace_id, "beside": ["two"]}
-    (found,) = json.loads(client.get(JSON_PATH, params=query).text)["judgments"]
-    hindsight = mixed.judge("two", trace).hindsight
-    assert (found["mode"], found["stored"]) == ("hindsight", False)
-    assert [list(step) for step in found["steps"]] == [["validity"]] * 4
-    assert found["hindsight"][3] == pytest.approx(hindsight.offline.validity.tolist(), abs=1e-5)
-    rows = list(csv.DictReader(io.StringIO(client.get(CSV_PATH, params=query).text, newline="")))
-    assert {row[name] for row in rows for name in ("neg", "neu", "pos")} == {""}
-    assert [row["mode"] for row in rows] == ["online"] * 4 + ["offline"] * 4
-    assert float(rows[0]["validity"]) == pytest.approx(float(hindsight.online.validity[0]), abs=1e-5)

@@ -17,12 +17,14 @@ from stepsight.app.commands.server.app import listen
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.app.client import assert_alike
 from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.storage.public_server import PublicServer
@@ -118,42 +120,23 @@ def test_a_file_is_scored_in_each_mode(score, tiny, file, mode):
     assert [row["id"] for row in outcome.rows] == ["a", "7", "ü三"]
     scorer = Scorer(load_evaluator(tiny))
     for row, source in zip(outcome.rows, ROWS, strict=True):
-        extra = {"online", "offline", "hindsight"} if mode == "hindsight" else set()
-        extra |= {"step_of"} if source["id"] == 7 else set()
-        assert set(row) == {"id", "evaluator", "mode", "steps", "solution"} | extra
-        assert (row["evaluator"], row["mode"]) == ("tiny", mode or "offline")
-        assert set(row["solution"]) == {"validity", "redundancy", "valid", "redundant"}
-        judgment = scorer.score_one(parse_trace(source, "here"))
-        scores = judgment.online if mode == "online" else judgment.offline
-        for step, probs in zip(row["steps"], scores.probs.tolist(), strict=True):
-            assert list(step) == ["neg", "neu", "pos", "validity", "redundancy"]
-            assert [step["neg"], step["neu"], step["pos"]] == pytest.approx(probs, abs=2e-5)
-            assert step["validity"] == pytest.approx(step["neu"] + step["pos"], abs=2e-6)
-            assert step["redundancy"] == step["neu"]
-        assert row["solution"]["validity"] == min(step["validity"] for step in row["steps"])
-        assert row["solution"]["redundancy"] == max(step["redundancy"] for step in row["steps"])
+        judgment = scorer.score_one(parse_trace(source, "here"), mode or "offline")
+        assert_alike(row, judgment_record(judgment, scorer.evaluator).model_dump(mode="json"), 2e-5)
 
 
 def test_hindsight_holds_both_other_modes(score, file):
     rows = {mode: score("--input", file, "--mode", mode).rows for mode in ("online", "offline", "hindsight")}
     for online, offline, hindsight in zip(*rows.values(), strict=True):
-        for mode, row in (("online", online), ("offline", offline)):
-            for ours, theirs in zip(hindsight[mode]["steps"], row["steps"], strict=True):
-                assert ours == pytest.approx(theirs, abs=2e-5)
-            assert hindsight[mode]["solution"]["valid"] == row["solution"]["valid"]
-        triangle = hindsight["hindsight"]
-        assert [len(line) for line in triangle] == list(range(1, len(online["steps"]) + 1))
-        assert triangle[-1] == [
-            [step[key] for key in ("neg", "neu", "pos")] for step in hindsight["offline"]["steps"]
-        ]
+        assert_alike(hindsight["online"], online["online"], 2e-5)
+        assert_alike(hindsight["offline"], offline["offline"], 2e-5)
 
 
 def test_thresholds_of_the_command_line_decide(score, file):
     lax = score("--input", file, "--validity", 0, "--redundancy", 1).rows
     strict = score("--input", file, "--validity", 1, "--redundancy", 0).rows
-    assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in lax} == {(True, False)}
-    assert {(row["solution"]["valid"], row["solution"]["redundant"]) for row in strict} == {(False, True)}
-    assert [row["steps"] for row in lax] == [row["steps"] for row in strict]
+    for rows, verdict in ((lax, (True, False)), (strict, (False, True))):
+        solutions = [row["offline"]["solution"] for row in rows]
+        assert {(solution["valid"], solution["redundant"]) for solution in solutions} == {verdict}
 
 
 def test_the_type_of_the_weights_is_told_beside_the_scores(score, file):
@@ -161,7 +144,7 @@ def test_the_type_of_the_weights_is_told_beside_the_scores(score, file):
     assert {row["evaluator"] for row in exact.rows} == {"tiny"}
     assert {row["evaluator"] for row in rough.rows} == {"tiny (bfloat16)"}
     first, second = (
-        [[step["validity"] for step in row["steps"]] for row in found.rows] for found in (exact, rough)
+        [[step["validity"] for step in row["offline"]["steps"]] for row in found.rows] for found in (exact, rough)
     )
     assert first != second
     for ours, theirs in zip(first, second, strict=True):
@@ -185,7 +168,7 @@ def test_where_it_computes_makes_no_difference(score, file, argv):
     assert len(placed.rows) == len(plain.rows) == 3
     for ours, theirs in zip(placed.rows, plain.rows, strict=True):
         assert ours["evaluator"] == theirs["evaluator"]
-        assert [s["pos"] for s in ours["steps"]] == pytest.approx([s["pos"] for s in theirs["steps"]], abs=1e-5)
+        assert_alike(ours["offline"], theirs["offline"], 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -566,7 +549,18 @@ def test_released_scores_are_imported_and_what_matched_is_told(run, fails, store
     message = r"bad\.json line 1: 1 scores for the 2 sub-steps of trace 'a'"
     fails(message, "import-scores", "sums", bad, "--evaluator", "other", "--db", stored)
     fails("no dataset 'none'", "import-scores", "none", scores, "--evaluator", "PRM", "--db", stored)
-    assert "--evaluator" in run("import-scores", "sums", scores).err
+    fails("does not name its evaluator. Give --evaluator", "import-scores", "sums", scores, "--db", stored)
+
+
+def test_scores_of_the_command_are_imported_as_they_were_scored(run, score, stored, file, tmp_path):
+    written = tmp_path / "scores.jsonl"
+    assert score("--input", file, "--mode", "hindsight", "--output", written).code == 0
+    assert run("import-scores", "sums", written, "--db", stored).out == "tiny on sums: 3 traces, matched by id.\n"
+    with open_store(stored) as store:
+        found = [read_judgments(store, trace)[0] for trace in iterate_traces(store, find_dataset(store, "sums").id)]
+    for one, line in zip(found, written.read_text().splitlines(), strict=True):
+        again = judgment_record(one, one.evaluator).model_dump(mode="json")
+        assert_alike(again, json.loads(line) | {"fingerprint": "imported:tiny"}, 2e-6)
 
 
 def test_a_dataset_is_scored_once(score, stored):

@@ -1,13 +1,12 @@
 """The evaluator `equations` wherever an evaluator works: scores, records, metrics."""
 
-import json
-
 import numpy as np
 import pytest
 
 from stepsight import Scorer, load_evaluator
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.judgment import Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.first_error import Outcome, accuracy_on_right, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import TableBuilder
@@ -55,24 +54,22 @@ def test_a_solution_without_equations_has_no_verdict(equations):
     judgment = judge(equations, trace)
     assert (judgment.solution, judgment.rationale) == (None, "")
     assert not judgment.offline.probs.any()
-    record = judgment_record(judgment, EQUATIONS, None, Outputs.CHECKS)
-    assert record["steps"] == [None, None]
-    assert record["solution"] == {"valid": None}
-    assert "hindsight" not in record
+    record = judgment_record(judgment, equations).offline
+    assert ([step.valid for step in record.steps], record.solution.valid) == ([None, None], None)
 
 
 def test_a_solution_whose_equations_hold_is_right(equations):
     judgment = judge(equations, Trace.of("Add.", ["2 + 3 = 5.", "So 5."]))
     assert (judgment.solution, judgment.rationale) == (1.0, "")
-    record = judgment_record(judgment, EQUATIONS, None, Outputs.CHECKS)
-    assert (record["steps"], record["solution"]) == ([{"valid": True}, None], {"valid": True})
+    record = judgment_record(judgment, equations).offline
+    assert ([step.valid for step in record.steps], record.solution.valid) == ([True, None], True)
 
 
 def test_the_record_has_verdicts_and_the_reason(equations):
-    record = judgment_record(judge(equations, TRACE), EQUATIONS, None, Outputs.CHECKS)
-    assert json.loads(json.dumps(record))["rationale"] == "Step 2: 74 - 5 = 70: is 69."
-    assert [step and step["valid"] for step in record["steps"]] == [None, False, True, True, None]
-    assert record["solution"] == {"valid": False}
+    record = judgment_record(judge(equations, TRACE), equations)
+    assert record.rationale == "Step 2: 74 - 5 = 70: is 69."
+    assert [step.valid for step in record.offline.steps] == [None, False, True, True, None]
+    assert record.offline.solution.valid is False
 
 
 def test_candidates_for_the_next_step_are_checked(equations):

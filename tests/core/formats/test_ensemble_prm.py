@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.judgment import Mode, judgment_record
+from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.packed import PackedForward
@@ -130,8 +130,6 @@ def test_how_far_the_heads_lie_apart_is_kept(tmp_path, heads):
                 judged[Mode.HINDSIGHT][place].offline,
             ):
                 np.testing.assert_allclose(scores.spread, expected, atol=1e-5)
-            record = judgment_record(judged[Mode.HINDSIGHT][place], "ActPRM", None, evaluator.outputs)
-            assert [step["spread"] for step in record["steps"]] == pytest.approx(expected, abs=1e-5)
             # Of sub-steps of one step, that of the least valid.
             owners = np.zeros(len(places), int)
             scores = judged[Mode.OFFLINE][place].offline

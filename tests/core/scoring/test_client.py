@@ -15,7 +15,7 @@ from stepsight.core.trace import Trace
 from tests.local_server import LocalServer
 
 TRACE = Trace.of("q", ["a", "b"])
-NEXT = {"index": 0, "neg": 0.25, "neu": 0.25, "pos": 0.5, "validity": 0.75, "valid": True}
+NEXT = {"index": 0, "step": 2, "substep": 1, "neg": 0.25, "neu": 0.25, "pos": 0.5, "validity": 0.75, "valid": True}
 
 
 class Told:
@@ -148,14 +148,16 @@ def test_what_is_no_answer_of_ours_is_told(told, answer):
 
 
 @pytest.mark.parametrize(
-    "steps",
-    [[], [{"neg": 0}], [{"neg": None, "validity": 0.5, "valid": True}] * 3, "ab", None],
-    ids=repr,
+    "change", [{}, {"mode": "online"}, {"offline": None}, {"offline": {"steps": "ab"}}], ids=repr
 )
-def test_a_judgment_of_other_steps_is_told(told, steps):
-    line = {"index": 0, "outputs": "three-way", "steps": steps}
+def test_a_judgment_of_other_steps_or_mode_is_told(told, change):
+    steps = [{"step": step, "substep": 1, "validity": 0.5, "valid": True} for step in (1, 2, 3)]
+    line = {
+        "index": 0, "evaluator": "e", "fingerprint": "f", "outputs": "validity", "mode": "offline",
+        "thresholds": {"validity": 0.5, "redundancy": None}, "offline": {"steps": steps, "solution": {}}, **change,
+    }  # fmt: skip
     with pytest.raises(UserError, match="answered what no StepSight"):
-        answering(told, (200, [line])).score_one(TRACE)
+        answering(told, (200, [line])).score_one(TRACE, "offline")
 
 
 def test_refusals_are_told_with_their_hint(told):

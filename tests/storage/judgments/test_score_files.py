@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import func, select, update
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Outputs
@@ -21,6 +22,7 @@ from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.core.test_judgment_record import KINDS, TRACE, described
 from tests.storage.samples import add, find_evaluator, find_judgment, write_lines
 
 TRACES = (
@@ -189,6 +191,51 @@ def test_a_store_from_before_rationales_gets_them_by_importing_again(
     assert [one.rationale for one in read_judgments(store, traces[0])] == [""]
     import_scores(store, "sums", file, "GPT")
     assert [one.rationale for one in read_judgments(store, traces[0])] == ["Step 2 adds twice."]
+
+
+# --- what stepsight score wrote ---
+
+
+@pytest.mark.parametrize(("outputs", "judgment"), KINDS)
+def test_records_give_the_judgments_that_were_scored(
+    store: Store, file: Path, outputs: Outputs, judgment: Judgment
+) -> None:
+    (trace,) = add(store, [TRACE])
+    written = judgment_record(judgment, described(outputs))
+    file.write_text(written.model_dump_json() + "\n")
+    # The mode and the name of the file's evaluator, whatever the caller would have taken.
+    assert import_scores(store, "sums", file, None, Mode.ONLINE).evaluator == "mini"
+    (stored,) = read_judgments(store, trace)
+    assert judgment_record(stored, described(outputs)) == written
+    assert stored.evaluator.outputs == outputs
+
+
+RECORD = judgment_record(KINDS[1][1], described(Outputs.THREE_WAY)).model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([RECORD | {"id": "a", "mode": "sideways"}], "line 1: mode is 'sideways', expected one of"),
+        (
+            [RECORD | {"id": "a", "version": 2}],
+            "line 1: version is 2, expected",
+        ),
+        ([RECORD | {"id": "a", "online": None}], "line 1: online is null in a judgment of mode online"),
+        ([RECORD | {"id": "b"}], r"line 1: scores of steps with \[1, 2\] sub-steps, those of trace 'b' have \[1\]"),
+        (
+            [RECORD | {"id": "a"}, RECORD | {"id": "b", "evaluator": "x"}],
+            "line 2: a row of x, the first is of mini",
+        ),
+        ([{"id": "a", "scores": 0.5}], "the file does not name its evaluator"),
+    ],
+)
+def test_a_record_that_is_none_or_of_another_trace_is_refused(
+    store: Store, traces: list[StoredTrace], file: Path, records: list[Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        import_scores(store, "sums", write_lines(file, records))
+    assert count(store) == 0
 
 
 # --- what was published ---
