@@ -42,7 +42,7 @@ class Described(Protocol):
     def outputs(self) -> Outputs: ...
 
 
-class _Record(BaseModel):
+class _RecordPart(BaseModel):
     """Unknown fields are ignored, so that files of a later minor version can be read."""
 
     model_config = ConfigDict(
@@ -53,7 +53,7 @@ class _Record(BaseModel):
     )
 
 
-class StepRecord(_Record):
+class StepRecord(_RecordPart):
     """The scores of one sub-step in one mode; a step that is not divided is its own only sub-step."""
 
     step: Annotated[StrictInt, Field(ge=1)]
@@ -86,7 +86,7 @@ class StepRecord(_Record):
         return "neg" if not self.valid else "neu" if self.redundant else "pos"
 
 
-class SolutionRecord(_Record):
+class SolutionRecord(_RecordPart):
     """The whole solution in one mode."""
 
     validity: Probability | None = None
@@ -99,7 +99,7 @@ class SolutionRecord(_Record):
     """True if redundancy reaches the threshold, or by a verdict in words; null if nothing is said of it."""
 
 
-class ModeRecord(_Record):
+class ModeRecord(_RecordPart):
     """One mode of a judgment."""
 
     steps: list[StepRecord]
@@ -108,7 +108,7 @@ class ModeRecord(_Record):
     """The solution as a whole."""
 
 
-class ThresholdsRecord(_Record):
+class ThresholdsRecord(_RecordPart):
     """The thresholds of the verdicts."""
 
     validity: StrictFloat
@@ -122,7 +122,7 @@ class ThresholdsRecord(_Record):
         return cls(validity=thresholds.validity, redundancy=thresholds.redundancy if three else None)
 
 
-class JudgmentRecord(_Record):
+class JudgmentRecord(_RecordPart):
     """The judgment of one trace by one evaluator in one mode. Every key is always there; null says nothing."""
 
     format: Literal["stepsight-judgment"] = "stepsight-judgment"

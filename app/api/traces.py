@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from stepsight.storage.judgments.calibrations import find_thresholds
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
 from stepsight.app.api.context import Context
@@ -20,6 +19,7 @@ from stepsight.app.browse.selection import Selection
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.browse.browse import BrowseRow, browse
+from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 

@@ -1,18 +1,15 @@
 """A stored trace with its judgments as a file: JSON, or CSV with a row per sub-step, evaluator and mode."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.datastructures import QueryParams
-from starlette.responses import Response
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
+from stepsight.app.access.rights import Right, find_user_of, note_shown
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, list_choices, shown_choices
 from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
+from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.failures import error_response
-from stepsight.app.web.judgment_files import judgments_file
 from stepsight.core.errors import UserError
-from stepsight.core.files.judgment_table import LONG
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment
@@ -24,25 +21,13 @@ CSV_PATH = "/browse/trace.csv"
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a trace, under the query of its page."""
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
 
-    def answer(request: Request) -> Response:
-        try:
-            trace, records = _read(store, evaluators, request.query_params)
-            note_shown(store, find_user_of(request), [trace.trace_id])
-        except UserError as error:
-            return error_response(request.scope, error)
-        name = f"trace-{trace.trace_id}.{request.url.path.rpartition('.')[2]}"
-        more = {
-            "dataset": trace.dataset,
-            "first_error": None if trace.first_error is None else trace.first_error + 1,
-            "valid": [step.valid for step in trace.steps],
-        }
-        return judgments_file(name, trace, records, LONG, trace.dataset, more)
+    def read(request: Request) -> tuple[str, StoredTrace, list[JudgmentRecord]]:
+        trace, records = _read(store, evaluators, request.query_params)
+        note_shown(store, find_user_of(request), [trace.trace_id])
+        return f"trace-{trace.trace_id}", trace, records
 
-    for path in (JSON_PATH, CSV_PATH):
-        routes.add_api_route(path, answer, methods=["GET"])
-    return routes
+    return judgment_files(JSON_PATH, CSV_PATH, Right.READ, read)
 
 
 def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[JudgmentRecord]]:

@@ -1,7 +1,9 @@
-"""A scored solution as a file: JSON, or CSV with a row per evaluator and sub-step."""
+"""A trace with its judgments as downloads, JSON and CSV: of a scored solution, and of a stored trace."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
@@ -10,39 +12,35 @@ from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.judgment_files import judgments_file
 from stepsight.core.errors import UserError
-from stepsight.core.files.judgment_table import WIDE
+from stepsight.core.files.csv_cells import csv_text
+from stepsight.core.files.jsonl import format_trace
+from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
 from stepsight.core.judgment import Judgment
-from stepsight.core.judgment_record import judgment_record
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.traces.queries import StoredTrace
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"
+Read = Callable[[Request], tuple[str, Trace, Sequence[JudgmentRecord]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.SCORE))])
 
-    def answer(request: Request) -> Response:
-        try:
-            form = read_query(request.query_params)
-            trace, judgments = _judged(evaluators, form)
-            note_scored(store, find_user_of(request), trace)
-            records = [
-                judgment_record(judgment, evaluators.about(name), form.thresholds, name=name)
-                for name, judgment in judgments.items()
-            ]
-            name = f"stepsight.{request.url.path.rpartition('.')[2]}"
-            return judgments_file(name, trace, records, WIDE, more={"id": None})
-        except UserError as error:
-            return error_response(request.scope, error)
+    def read(request: Request) -> tuple[str, Trace, list[JudgmentRecord]]:
+        form = read_query(request.query_params)
+        trace, judgments = _judged(evaluators, form)
+        note_scored(store, find_user_of(request), trace)
+        records = [
+            judgment_record(judgment, evaluators.about(name), form.thresholds, name=name)
+            for name, judgment in judgments.items()
+        ]
+        return "stepsight", trace, records
 
-    for path in (JSON_PATH, CSV_PATH):
-        routes.add_api_route(path, answer, methods=["GET"])
-    return routes
+    return judgment_files(JSON_PATH, CSV_PATH, Right.SCORE, read)
 
 
 def read_query(query: Mapping[str, str]) -> ScoreForm:
@@ -76,3 +74,44 @@ def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
     if not 0 <= value <= 1:
         raise UserError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
     return value
+
+
+def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
+    """The routes of both files for those with the `right`. `read` gives the name of the file, without its ending,
+    the trace and the records of what a request asks for, and raises `UserError` where that makes no sense."""
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(right))])
+
+    def answer(request: Request) -> Response:
+        try:
+            name, trace, records = read(request)
+        except UserError as error:
+            return error_response(request.scope, error)
+        if request.url.path == csv_path:
+            return _file(f"{name}.csv", judgments_csv(trace, records), "text/csv; charset=utf-8")
+        text = json.dumps(judgments_row(trace, records), ensure_ascii=False)
+        return _file(f"{name}.json", text, "application/json")
+
+    for path in (json_path, csv_path):
+        routes.add_api_route(path, answer, methods=["GET"])
+    return routes
+
+
+def judgments_row(trace: Trace, records: Sequence[JudgmentRecord]) -> dict[str, Any]:
+    """A row of the plain format with `judgments`, the records; a stored trace has its `dataset`, `first_error` (a
+    step counted from 1, null for none) and `valid` (per step, null where the gold says nothing), another no id."""
+    more: dict[str, Any] = {"id": None}
+    if isinstance(trace, StoredTrace):
+        error = trace.first_error
+        more = {"dataset": trace.dataset, "first_error": None if error is None else error + 1}
+        more["valid"] = [step.valid for step in trace.steps]
+    return {**format_trace(trace), **more, "judgments": [record.model_dump(mode="json") for record in records]}
+
+
+def judgments_csv(trace: Trace, records: Sequence[JudgmentRecord]) -> str:
+    """The table of the judgments: a row per mode of a stored trace, both modes side by side of another."""
+    columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
+    return csv_text(judgment_table(trace, records, columns, dataset))
+
+
+def _file(name: str, text: str, kind: str) -> Response:
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
