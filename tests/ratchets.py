@@ -119,8 +119,8 @@ def classes_defined_twice() -> list[str]:
 
 
 def imports_per_module(paths: list[Path]) -> float:
-    """How many of our modules a module imports, on average, to two digits."""
-    return round(sum(len(set(imported_modules(path)) - {path}) for path in paths) / len(paths), 2)
+    """How many of our modules a module imports, on average, to one digit."""
+    return round(sum(len(set(imported_modules(path)) - {path}) for path in paths) / len(paths), 1)
 
 
 def private_names() -> set[str]:

@@ -1,4 +1,4 @@
 """Metrics of evaluators against gold, and of people among themselves. An undefined value is NaN, with the reason.
 
-Begin with `StepTable`, the columns that all metrics read, and `Value`.
+Begin with `StepTable`, the columns that all metrics read, and `METRICS`.
 """

@@ -174,3 +174,14 @@ def prm_items(
     if classes:
         kept &= np.isin(group, classes)
     return Items(scores, gold, predicted, table.trace).where(kept)
+
+
+def kinds_of_error(table: StepTable) -> list[Errors]:
+    """The kinds of error in the gold: redundant if a step is neu, invalid if one is wrong; invalid if neither is,
+    provided the gold says anything."""
+    kinds = []
+    if (table.valid == 0).any() or not (table.label == Label.NEU).any():
+        kinds.append(Errors.INVALID)
+    if (table.label == Label.NEU).any():
+        kinds.append(Errors.REDUNDANT)
+    return kinds

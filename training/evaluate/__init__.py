@@ -1,4 +1,4 @@
 """Measuring evaluators on datasets of the store.
 
-Begin with `evaluate`; every figure that a table can show is defined in `metrics`.
+Begin with `evaluate`; the figures themselves are in `core.metrics.figures`.
 """

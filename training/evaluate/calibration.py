@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
@@ -27,7 +28,6 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_table
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.metrics import Subject
 
 OF_ERRORS = {Errors.INVALID: Threshold.VALIDITY, Errors.REDUNDANT: Threshold.REDUNDANCY}
 """The threshold for each kind of error."""

@@ -14,11 +14,11 @@ from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, auc_draws, f1, precision, recall
 from stepsight.core.metrics.bootstrap import Value, Weights, difference, interval, weighted_sums
+from stepsight.core.metrics.measurement import Measurement, Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs
 from stepsight.training.evaluate.evaluation import Row
-from stepsight.training.evaluate.metrics import Measurement, Subject
 
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 

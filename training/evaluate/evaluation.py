@@ -16,8 +16,10 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
+from stepsight.core.metrics.figures import others, prm_scores, protocol, three_way
+from stepsight.core.metrics.measurement import Measurement, Subject, as_json
 from stepsight.core.metrics.published import Published, published
-from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level
+from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
@@ -26,16 +28,6 @@ from stepsight.storage.judgments.metric_columns import Gold, build_columns, read
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
-from stepsight.training.evaluate.metrics import (
-    Measurement,
-    Subject,
-    as_json,
-    kinds_of_error,
-    others,
-    prm_scores,
-    protocol,
-    three_way,
-)
 
 # Of a dataset's traces, the share that may be among those that thresholds were chosen on.
 _MAY_SHARE = 0.03
@@ -348,7 +340,7 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
     """A row for each kind of error that the gold tells of; the first also carries what needs no kind."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
-    more = three_way(subject, weights) | dict(others(subject, weights))
+    more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
         more |= prm_scores(subject, weights)
     for errors in kinds_of_error(table):

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, resamples
-from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.figures import protocol
+from stepsight.core.metrics.measurement import Subject
+from stepsight.core.metrics.reasoneval import Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -25,7 +27,6 @@ from stepsight.training.evaluate.evaluation import (
     baseline_tables,
     with_thresholds,
 )
-from stepsight.training.evaluate.metrics import Subject, kinds_of_error, protocol
 
 FEWEST = 20
 """Of steps (or solutions, of an evaluator that says nothing of steps) with an error, and of those without."""

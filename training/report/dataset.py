@@ -10,6 +10,7 @@ from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -32,8 +33,6 @@ from stepsight.training.report.plots import (
     sweep_plot,
 )
 from stepsight.training.report.results import (
-    CALIBRATION,
-    FIRST_ERRORS,
     POSITION,
     THREE_WAY,
     Thirds,

@@ -8,6 +8,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.figures import FIRST_ERRORS
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
@@ -26,7 +27,6 @@ from stepsight.training.evaluate.diagnostics import (
     thirds,
 )
 from stepsight.training.evaluate.evaluation import RIVALRY, Evaluation, Row, compare
-from stepsight.training.evaluate.metrics import Subject
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
@@ -34,11 +34,6 @@ THREE_WAY = {
     "accuracy": "Accuracy", "macro_f1": "Macro-F1", "macro_auc": "Macro-AUC",
     "neg_auc": "neg AUC", "neu_auc": "neu AUC", "pos_auc": "pos AUC",
 }  # fmt: skip
-FIRST_ERRORS = {
-    "first_error_accuracy": "First-error accuracy", "processbench_f1": "ProcessBench F1",
-    "mr_mcc": "MR-Score, solutions (MCC)",
-}  # fmt: skip
-CALIBRATION = {"ece": "ECE", "brier": "Brier"}
 PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
@@ -444,7 +439,7 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 def outcomes(evaluation: Evaluation) -> Table | None:
     """Outcomes of first errors, in traces: the first step called wrong is the gold's, another one, or there is one
     on one side only. None where no evaluator says anything of steps."""
-    rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row.subject)]
+    rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [TRACES]
     cells, remarks = [], []
@@ -458,8 +453,9 @@ def outcomes(evaluation: Evaluation) -> Table | None:
     return make_table(evaluation, "outcomes", caption, columns, cells, remarks) if cells else None
 
 
-def _says_validity(subject: Subject) -> bool:
-    """Whether the evaluator says of steps that they are wrong. Verdicts on redundancy do not."""
+def _says_validity(row: Row) -> bool:
+    """True if the evaluator judges whether steps are wrong, which verdicts on redundancy do not."""
+    subject = row.subject
     on_redundancy = subject.outputs == Outputs.VERDICT and bool((subject.table.redundancy > 0).any())
     return subject.outputs.has_steps and not on_redundancy
 

@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.binary import macro_f1
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
@@ -15,7 +16,6 @@ from stepsight.storage.judgments.evaluators import Threshold, find_calibration, 
 from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.calibration import Goal, calibrate, choose
-from stepsight.training.evaluate.metrics import Subject
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
 

@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.figures import CALIBRATION
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.scores import StepScores
@@ -15,7 +16,6 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.report.results import (
-    CALIBRATION,
     FIRST_ERRORS,
     PROTOCOL,
     changes,

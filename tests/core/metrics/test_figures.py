@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.figures import others, prm_scores, protocol, three_way
+from stepsight.core.metrics.measurement import Measurement, Subject, as_json
+from stepsight.core.metrics.reasoneval import Errors, kinds_of_error
 from stepsight.core.metrics.table import StepTable, TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.training.evaluate.metrics import (
-    Measurement,
-    Subject,
-    as_json,
-    kinds_of_error,
-    others,
-    prm_scores,
-    protocol,
-    three_way,
-)
 from tests.training.hand import GOLDS, SAID, traces
 
 WEIGHTS = resamples(4, 200)
@@ -92,13 +84,13 @@ def test_first_errors_and_calibration() -> None:
     0.01, 0.3721, 0.04, 0.36, 0.09, 0.01, 0.01. Calibration: of ten bins 0.9 twice, both valid (0.1 off), 0.61
     wrong, 0.8, 0.4 and 0.7 valid, 0.1 wrong: (0.2 + 0.61 + 0.2 + 0.6 + 0.3 + 0.1) / 7.
     """
-    found = numbers(dict(others(subject(), WEIGHTS)))
+    found = numbers(others(subject(), WEIGHTS))
     expected = {"first_error_accuracy": 0.5, "processbench_f1": 0.5, "mr_mcc": 0.0}
     assert found == pytest.approx(expected | {"ece": 2.01 / 7, "brier": 0.8921 / 7}, abs=1e-6)
 
 
 def test_what_says_nothing_of_steps() -> None:
-    assert dict(others(subject(Outputs.SOLUTION), WEIGHTS)) == {}
+    assert others(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
     assert found["step_f1"].value.reason == found["step_auc"].value.reason == "the evaluator says nothing of steps"
     assert np.isnan(found["step_auc"].draws).all()

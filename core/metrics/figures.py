@@ -1,0 +1,132 @@
+"""The figures of an evaluator: every number that a table of results can show, with its resamples."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from stepsight.core.label import Label
+from stepsight.core.metrics import ternary
+from stepsight.core.metrics.binary import (
+    auc,
+    auc_draws,
+    brier,
+    expected_calibration_error,
+    macro_f1,
+    macro_f1_draws,
+)
+from stepsight.core.metrics.bootstrap import Value, Weights, interval
+from stepsight.core.metrics.first_error import (
+    accuracy_on_wrong,
+    matthews,
+    process_bench_f1,
+    process_bench_f1_draws,
+)
+from stepsight.core.metrics.measurement import Measurement, Metric, Subject, Topic, measured, without_interval
+from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, prm_items
+from stepsight.core.scores import Outputs
+
+FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
+
+
+def protocol(
+    subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
+) -> dict[str, Measurement]:
+    """`sol_f1`, `sol_auc`, `step_f1`, `step_auc` for one kind of error: ReasonEval's protocol; or `only` some of
+    them."""
+    figures: dict[str, Measurement] = {}
+    for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
+        if level == Level.STEP and not subject.outputs.has_steps:
+            none = without_interval(Value.none("the evaluator says nothing of steps"), weights)
+            figures |= {name: none for name in ("step_f1", "step_auc") if name in only}
+            continue
+        chosen = subject.items(errors, level)
+        if f"{short}_f1" in only:
+            figures[f"{short}_f1"] = measured(macro_f1(chosen), macro_f1_draws, chosen, weights)
+        if f"{short}_auc" in only:
+            figures[f"{short}_auc"] = measured(auc(chosen), auc_draws, chosen, weights)
+    return figures
+
+
+def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+    """`accuracy`, `macro_f1` and `macro_auc` of the three classes, and `neg_auc`, `neu_auc`, `pos_auc` against the
+    rest. For an evaluator without three classes only `neg_auc`, from its validity; for one with verdicts none. None
+    if the gold labels a single class, since it is then a gold of validity."""
+    steps = ternary.classify(subject.table)
+    figures: dict[str, Measurement] = {}
+    if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
+        return figures
+    for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
+        side = steps.against_rest(label)
+        figures[f"{label.text}_auc"] = measured(auc(side), auc_draws, side, weights)
+    if subject.outputs == Outputs.THREE_WAY:
+        # Drawing the classes' curves again would take most of the time of an evaluation.
+        of_classes = [one.draws for one in figures.values() if one.value.exists]
+        draws = np.mean(of_classes, axis=0)
+        figures = {
+            "accuracy": measured(ternary.accuracy(steps), ternary.accuracy_draws, steps, weights),
+            "macro_f1": measured(ternary.macro_f1(steps), ternary.macro_f1_draws, steps, weights),
+            "macro_auc": Measurement(interval(ternary.macro_auc(steps), draws), draws),
+        } | figures
+    return figures
+
+
+def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+    """`prmscore` over all classes, and by category and class if the table's groups are PRMBench's."""
+    groups = set(subject.table.groups)
+    chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
+    for category, classes in CATEGORIES.items():
+        chosen |= {f"prmscore_{category}": classes} | {f"prmscore_{name}": (name,) for name in classes}
+    scores = {}
+    for name, classes in chosen.items():
+        if classes and not groups & set(classes):
+            continue
+        side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
+        scores[name] = measured(macro_f1(side), macro_f1_draws, side, weights)
+    return scores
+
+
+def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
+    """MR-Score's part on steps."""
+    return without_interval(accuracy_on_wrong(subject.first_errors), weights)
+
+
+def _processbench_f1(subject: Subject, weights: Weights) -> Measurement:
+    draws = process_bench_f1_draws(subject.first_errors, weights)
+    return Measurement(interval(process_bench_f1(subject.first_errors), draws), draws)
+
+
+def _mr_mcc(subject: Subject, weights: Weights) -> Measurement:
+    """MR-Score's part on solutions."""
+    return without_interval(matthews(subject.first_errors), weights)
+
+
+def _ece(subject: Subject, weights: Weights) -> Measurement:
+    return without_interval(expected_calibration_error(subject.items(Errors.INVALID, Level.STEP)), weights)
+
+
+def _brier(subject: Subject, weights: Weights) -> Measurement:
+    return without_interval(brier(subject.items(Errors.INVALID, Level.STEP)), weights)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("first_error_accuracy", "First-error accuracy", Topic.FIRST_ERRORS, _first_error_accuracy),
+    Metric("processbench_f1", "ProcessBench F1", Topic.FIRST_ERRORS, _processbench_f1),
+    Metric("mr_mcc", "MR-Score, solutions (MCC)", Topic.FIRST_ERRORS, _mr_mcc),
+    Metric("ece", "ECE", Topic.CALIBRATION, _ece),
+    Metric("brier", "Brier", Topic.CALIBRATION, _brier),
+)
+"""The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
+
+
+def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+    """Every metric of `METRICS` by name, none for an evaluator that says nothing of steps."""
+    return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
+
+
+def _titles(topic: Topic) -> dict[str, str]:
+    return {one.name: one.title for one in METRICS if one.topic == topic}
+
+
+# The titles of metrics by name, as tables have them.
+FIRST_ERRORS = _titles(Topic.FIRST_ERRORS)
+CALIBRATION = _titles(Topic.CALIBRATION)

@@ -1,0 +1,85 @@
+"""A measurement: a figure of an evaluator with its interval and resamples, and the declaration of a metric."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.metrics.bootstrap import Value, Weights, interval
+from stepsight.core.metrics.first_error import FirstErrors, first_errors
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.table import Items, StepTable
+from stepsight.core.scores import Outputs, Thresholds
+
+Draws = NDArray[np.float64]
+Sample = TypeVar("Sample")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A figure with its 95 % interval, and its value on each resample, shape (draws,)."""
+
+    value: Value
+    draws: Draws
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a measurement: an evaluator's table in a mode, the kind of its outputs, and its thresholds."""
+
+    table: StepTable
+    outputs: Outputs
+    thresholds: Thresholds
+
+    def items(self, errors: Errors, level: Level) -> Items:
+        return items(self.table, errors, level, self.outputs, self.thresholds)
+
+    @cached_property
+    def first_errors(self) -> FirstErrors:
+        return first_errors(self.table, self.thresholds.validity, self.outputs)
+
+
+class Topic(StrEnum):
+    """The section of a report that shows a metric."""
+
+    FIRST_ERRORS = "first errors"
+    CALIBRATION = "calibration"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of the evaluators that judge steps: its `name` in JSON and CSV, its `title` for people, and the
+    function that measures it with these resamples. `core.metrics.figures.METRICS` lists all of them."""
+
+    name: str
+    title: str
+    topic: Topic
+    measure: Callable[[Subject, Weights], Measurement]
+
+
+def without_interval(value: Value, weights: Weights) -> Measurement:
+    """A measurement of which no resamples are drawn."""
+    return Measurement(value, np.full(len(weights), np.nan))
+
+
+def measured(
+    value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
+) -> Measurement:
+    """A measurement; resamples are drawn only if the value is defined."""
+    if not value.exists:
+        return without_interval(value, weights)
+    draws = draw(sample, weights)
+    return Measurement(interval(value, draws), draws)
+
+
+def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
+    """Each figure as a fraction or null, with `intervals` and `reasons` by name."""
+    values = {name: figure.value.as_json() for name, figure in measured.items()}
+    shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
+    shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
+    shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}
+    return shown
