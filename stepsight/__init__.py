@@ -10,6 +10,7 @@
 gives each step its probabilities of neg, neu and pos, online, offline or in hindsight, and `Client` has a server do
 so; `Hindsight` is the triangle of every step after each later one; `Store`, which `open_store` opens, holds traces,
 judgments and labels in a database. `frame` and `frame_of` give these as pandas frames.
+`__version__` is the version.
 """
 
 import os
@@ -57,6 +58,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

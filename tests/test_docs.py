@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 FILES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
     ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "assets").glob("*/*/README.md")),

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,11 @@ def test_commands_run_with_a_new_store(elsewhere: Path) -> None:
     scored = run(elsewhere, "-m", "stepsight", "score", "one", "--evaluator", "mini-bidir", "--db", "a.db")
     assert (scored.returncode, "1 traces judged by mini-bidir" in scored.stderr) == (0, True)
     assert "1" in run(elsewhere, "-m", "stepsight", "datasets", "--db", "a.db").stdout
+
+
+def test_the_version_is_that_of_the_installed_package(elsewhere: Path) -> None:
+    done = run(elsewhere, "-m", "stepsight", "--version")
+    assert (done.stdout, done.returncode) == (f"{version('stepsight')}\n", 0)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
+import stepsight
 from stepsight.core.errors import UserError
 
 COMMANDS = {
@@ -55,11 +56,20 @@ _FOLDERS = {
 }
 
 
+class _ShowVersion(argparse.Action):
+    """Prints the version, which takes a while to find out."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        print(stepsight.__version__)
+        parser.exit()
+
+
 def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """The whole command, with the arguments of the `loaded` subcommands and only the names of the others."""
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and end")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, help_line in COMMANDS.items():
         command = commands.add_parser(name, help=help_line, description=f"{help_line.capitalize()}.")

@@ -37,7 +37,7 @@ def _check_searchable(text: str) -> str:
 
 
 def _join_cell(cell: object) -> object:
-    """As campaigns stored it at first: two labels in a list."""
+    """As campaigns in stores of 0.1.0 may have it: two labels in a list."""
     return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 

@@ -1,7 +1,10 @@
-"""A small store with rows in every table."""
+"""A small store with rows in every table, the same ones each time but for secrets that are drawn."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import tables
-from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
+from stepsight.storage.database import schema
+from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, ServerSecretRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.fetches import start_fetch
@@ -23,6 +27,7 @@ from stepsight.storage.jobs.uploads import add_part, begin_upload
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.verifications import Verification, save_verification
+from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, create_campaign
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
@@ -33,17 +38,15 @@ from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.server_secret import read_secret
 from stepsight.storage.people.users import Role, User, add_user, end_user
 from stepsight.storage.people.views import save_view
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
-from tests.storage.labelling.samples import act
 from tests.storage.samples import scores, triangle, write_lines
 
 ROWS = [
     {"id": "error", "problem": "What is $1 + 1$?", "steps": ["A sum.", ["So 1 + 1 = 3.", "Done."]],
-     "labels": ["pos", "neg"], "meta": {"level": 2, "generator": "hand", "answer": "2"}},
+     "labels": ["pos", "neg"], "level": 2, "generator": "hand", "answer": "2"},
     {"id": "clean", "problem": "Was ist 2 + 2 = ∑?", "steps": ["It is 4.", "Nice.", "So 4."],
      "labels": ["pos", "neu", "pos"]},
     {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."]},
@@ -51,13 +54,35 @@ ROWS = [
     {"id": "bad", "problem": "No steps.", "steps": []},
 ]  # fmt: skip
 CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["It is 10."], "labels": ["pos"]}
-SENTENCE = "a good long sentence"
+PERSON, PASSWORD = "ada", "a good long sentence"
+
+
+@contextmanager
+def steady_clock() -> Iterator[None]:
+    """Let the store's clock begin at one moment and go on by a second each time it is read."""
+    before, seconds = schema._clock, count()
+    schema._clock = lambda: datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(seconds=next(seconds))
+    try:
+        yield
+    finally:
+        schema._clock = before
 
 
 def fill(store: Store, folder: Path) -> None:
     """Put rows into every table of an empty store; `folder` is for files on the way. Raises `AssertionError` if a
     table stays empty."""
-    ada = add_user(store, "ada", Role.ADMIN, SENTENCE)
+    with steady_clock():
+        _fill(store, folder)
+    with store.read() as session:
+        empty = [one.name for one in tables() if not session.scalar(select(func.count()).select_from(one))]
+    assert empty == []
+
+
+def _fill(store: Store, folder: Path) -> None:
+    with store.write() as session:
+        # It decides which hidden gold comes to whom.
+        session.add(ServerSecretRow(name="pseudonyms", secret=b"of the tests"))
+    ada = add_user(store, PERSON, Role.ADMIN, PASSWORD)
     people = [add_user(store, name, Role.ANNOTATOR, None) for name in ("ben", "cleo")]
     add_user(store, "gone", Role.VIEWER, None)
     end_user(store, "gone")
@@ -72,9 +97,6 @@ def fill(store: Store, folder: Path) -> None:
     save_view(store, ada, "wrong ones", "sums", f"dataset=1&evaluator={mini}&verdict=invalid")
     note_exposure(store, people[0], [traces[1].trace_id], "scores", "gold")
     _queue_jobs(store, ada, traces[0].dataset_id)
-    with store.read() as session:
-        empty = [one.name for one in tables() if not session.scalar(select(func.count()).select_from(one))]
-    assert empty == []
 
 
 def _judge(store: Store, traces: list[StoredTrace]) -> int:
@@ -128,9 +150,11 @@ def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
     _do(store, task, ben, "label", 0, "unsure")
     _do(store, task, ben, "label", 0, "pos")
     _do(store, task, ben, "comment", 0, "Ünsure ∑ <b>")
-    record(store, task.slot_id, ben, act("", cause="undo"))
+    record(store, task.slot_id, ben, NewEvent(key="undo", cause="undo"))
     _finish(store, task, ben, "pos")
-    _finish(store, _take(store, blind, cleo), cleo, "neg")
+    _finish(store, _take(store, blind, ben), ben, "pos")
+    task = _take(store, blind, cleo)
+    _finish(store, task, cleo, "neg")
     decide(store, blind.id, task.item_id, 0, "neg", "It is wrong.", ada, "decision-1")
     held = _take(store, blind, ben)
     _do(store, held, ben, "flag", None, "odd")
@@ -144,7 +168,7 @@ def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
     _do(store, task, cleo, "label", 0, "neg")
     _do(store, task, cleo, "skip", None, "Too hard.")
     token = invite(store, Role.ANNOTATOR, "dora", ada, made.id)
-    accept(store, token, "", SENTENCE)
+    accept(store, token, "", PASSWORD)
     invite(store, Role.VIEWER, None, ada)
 
 
@@ -155,7 +179,8 @@ def _take(store: Store, campaign: Campaign, person: User) -> Assignment:
 
 
 def _do(store: Store, task: Assignment, person: User, kind: str, step: int | None, new: Any) -> None:
-    record(store, task.slot_id, person, act(kind, step, new, seconds=1.5))
+    key = f"{kind}-{step}-{task.slot_id}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
+    record(store, task.slot_id, person, NewEvent(key=key, kind=kind, step=step, new=new, seconds=1.5))
 
 
 def _finish(store: Store, task: Assignment, person: User, label: str) -> None:
@@ -178,7 +203,6 @@ def _dispute(store: Store, ada: User, ben: User, trace: Trace) -> None:
 
 def _log_in(store: Store, ada: User) -> None:
     open_login(store, ada)
-    read_secret(store)
     with store.write() as session:
         session.add(FailedLoginRow(key="name of nobody", moment=now() - timedelta(seconds=5)))
         session.add(HomeRow(key="ada at home", moment=now()))
