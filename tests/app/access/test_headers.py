@@ -128,7 +128,7 @@ def test_every_answer_has_the_headers(client, path):
 
 
 @pytest.mark.parametrize(("path", "body"), [("/data", '{"text":"<script>x</script>"}'), ("/empty", "")])
-def test_what_is_no_page_is_untouched(client, path, body):
+def test_a_response_that_is_not_a_page_is_untouched(client, path, body):
     assert client.get(path).text == body
 
 

@@ -49,7 +49,7 @@ def test_annotators_do_not_look_while_a_blind_campaign_is_open(store):
     assert may(people[Role.ANNOTATOR], Right.READ, store)
 
 
-def test_what_is_required_is_had_or_refused(store):
+def test_a_required_right_is_held_or_the_request_is_refused(store):
     ada = person(store, "ada")
     assert require(request(ada, [Right.LABEL]), Right.LABEL) == ada
     with pytest.raises(ForbiddenError, match="This is for admins, and you are an annotator"):

@@ -62,7 +62,7 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("POST", "/gradio_api/run/unknown"),
     ],
 )
-def test_what_no_rule_names_is_not_there(rules, method, path):
+def test_a_path_without_a_rule_does_not_exist(rules, method, path):
     assert rules.find(method, path) is None
 
 

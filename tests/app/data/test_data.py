@@ -151,7 +151,7 @@ def test_columns_are_named_and_the_look_follows(client, sqlite_store):
         ({"upload": 1, "holds": "traces", "dataset": "a", "odd": 1}, 422, "unknown key"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(client, sqlite_store, asked, status, message):
+def test_nonsense_is_refused_in_words(client, sqlite_store, asked, status, message):
     answer = add_files(client, asked)
     assert (answer.status_code, message in answer.json()["error"]) == (status, True), answer.text
     assert list_jobs(sqlite_store) == []

@@ -25,7 +25,7 @@ def test_the_card_of_a_shipped_evaluator_is_whole(name):
     assert [part.text for part in card.all("p") if "|" in part.text or "**" in part.text] == []
 
 
-def test_what_is_not_shipped_has_none():
+def test_an_evaluator_that_is_not_shipped_has_no_card():
     assert card_html(EQUATIONS) == card_html("../mini-bidir") == card_html("lab/large") == ""
 
 

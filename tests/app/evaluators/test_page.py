@@ -106,7 +106,9 @@ def test_a_model_that_is_in_no_catalogue_can_be_fetched_too(client, sqlite_store
         ("", "main", "'' is not the id of a model."),
     ],
 )
-def test_what_cannot_be_had_is_said_at_once_and_nothing_is_begun(client, sqlite_store, repo, revision, message):
+def test_an_unavailable_model_is_refused_at_once_and_nothing_is_started(
+    client, sqlite_store, repo, revision, message
+):
     answer = fetch(client, repo, revision)
     assert (answer.status_code, answer.json()["error"]) == (422, message)
     assert list_jobs(sqlite_store) == []
@@ -134,7 +136,9 @@ def test_without_a_network_the_page_says_so_in_seconds(client, sqlite_store, tmp
 
 
 @pytest.mark.parametrize(("able", "size"), [(True, "16.4"), (False, "32.5")])
-def test_what_this_machine_cannot_hold_is_not_offered_and_is_refused(client, sqlite_store, monkeypatch, able, size):
+def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
+    client, sqlite_store, monkeypatch, able, size
+):
     """7 billion parameters of two bytes each, or of four where the processor has no instructions for bfloat16."""
     monkeypatch.setattr(kernels, "is_native", lambda dtype: able)
     for module in (memory, shelf):

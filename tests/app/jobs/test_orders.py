@@ -4,7 +4,7 @@ import time
 from stepsight.app.jobs.orders import Orders
 
 
-def test_who_rests_is_woken_and_tells_whether_to_stop():
+def test_an_idle_worker_is_woken_and_learns_whether_to_stop():
     orders = Orders()
     looks = orders.looks
     threading.Timer(0.05, orders.look).start()
@@ -18,7 +18,7 @@ def test_who_rests_is_woken_and_tells_whether_to_stop():
     assert time.monotonic() - began < 30
 
 
-def test_who_waits_for_a_database_is_not_woken_to_look():
+def test_a_worker_waiting_for_a_database_is_not_woken_to_look():
     orders = Orders()
     orders.look()
     began = time.monotonic()

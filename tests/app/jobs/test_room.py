@@ -8,7 +8,7 @@ from stepsight.app.jobs import worker
 from stepsight.app.jobs.supervisor import Supervisor
 
 
-def test_what_a_worker_asks_for_comes_to_its_server_and_other_output_does_not(monkeypatch):
+def test_a_workers_request_for_memory_reaches_its_server_and_other_output_does_not(monkeypatch):
     lines = io.StringIO()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", lines)

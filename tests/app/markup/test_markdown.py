@@ -32,7 +32,7 @@ def test_markdown_is_rendered(text, html):
         "5 *", "#### 72", "- 3 + 5 = 2", "f(x_1)_2", "snake_case_name", "[1](2)", "a ` b",
     ],
 )  # fmt: skip
-def test_what_is_no_markdown_stays(text):
+def test_text_that_is_not_markdown_stays(text):
     assert markdown_html(text) == text_html(text)
 
 

@@ -78,7 +78,7 @@ def test_maths_is_found(text, expected):
         r"\\(x\\)",
     ],
 )
-def test_what_is_not_closed_stays_text(text):
+def test_an_unclosed_formula_stays_text(text):
     assert pieces(text) == text
 
 

@@ -94,7 +94,7 @@ def test_an_invitation_is_revoked(admin, sqlite_store):
         ("/people/invitations/999/revoke", {}, 404, "This invitation no longer exists."),
     ],
 )
-def test_what_cannot_be_done_is_told_on_the_page(admin, path, form, status, message):
+def test_a_refused_change_is_explained_on_the_page(admin, path, form, status, message):
     answer = admin.post(path, data=form)
     assert answer.status_code == status
     assert message in answer.text

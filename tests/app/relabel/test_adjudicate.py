@@ -64,7 +64,9 @@ def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, 
     assert not re.search(r"annotator|20\d\d-|gold", html)
 
 
-def test_what_was_said_of_a_step(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_the_labels_of_a_step_are_listed(
+    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
+) -> None:
     of, (anna, *_) = made
     shown = read_adjudication(sqlite_store, of.id).disagreements[0]
     note_exposure(sqlite_store, anna, [shown.trace_id], "scores", "gold")
@@ -144,7 +146,9 @@ def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_stor
     assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
 
 
-def test_what_is_decided(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_a_decision_is_stored_with_its_reason(
+    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
+) -> None:
     of = made[0]
     (one, two) = read_adjudication(sqlite_store, of.id).disagreements
     decide(sqlite_store, of.id, one.item_id, 1, "neu", "First <thought>.", judge, key())
@@ -164,13 +168,15 @@ def test_what_is_decided(sqlite_store: Store, made: tuple[Campaign, list[User]],
     assert "Every step of this campaign is decided." in page(sqlite_store, of, judge)
 
 
-def test_who_labelled_it_is_told(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_an_adjudicator_who_labelled_the_trace_is_told_so(
+    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
+) -> None:
     of, (anna, *_) = made
     assert "one of them is yours" in page(sqlite_store, of, anna)
     assert "yours" not in page(sqlite_store, of, judge)
 
 
-def test_who_has_it_to_label_yet_has_seen_others_labels(
+def test_an_adjudicator_who_still_has_to_label_it_is_exposed_to_others_labels(
     sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
 ) -> None:
     shown = read_adjudication(sqlite_store, made[0].id).disagreements[0]

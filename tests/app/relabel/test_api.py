@@ -122,7 +122,9 @@ def test_the_same_request_again_is_stored_once(store: Store, ann: Browser) -> No
     assert events(store) == 1
 
 
-def test_who_lost_the_trace_gets_nothing_of_who_has_it(store: Store, client: TestClient, ann: Browser) -> None:
+def test_a_person_who_lost_the_trace_learns_nothing_of_its_holder(
+    store: Store, client: TestClient, ann: Browser
+) -> None:
     made = campaign(store, [ONE])
     slot = ann.claim(made)[1]["slot"]
     body = {"kind": "label", "key": key(), "step": 0, "new": "pos"}
@@ -184,7 +186,7 @@ def test_a_body_that_is_none(store: Store, client: TestClient, ann: Browser, con
     assert events(store) == 0
 
 
-def test_what_came_too_late_is_told_and_nothing_is_stored(store: Store, ann: Browser) -> None:
+def test_a_late_event_is_refused_and_nothing_is_stored(store: Store, ann: Browser) -> None:
     made = campaign(store, [TWO, ONE])
     slot = ann.claim(made)[1]["slot"]
     add_guideline(store, made.id, "Be strict.", person(store, "boss"))
@@ -201,7 +203,7 @@ def test_what_came_too_late_is_told_and_nothing_is_stored(store: Store, ann: Bro
     assert events(store) == 0
 
 
-def test_what_is_not_there(store: Store, ann: Browser) -> None:
+def test_missing_slots_and_campaigns_are_404(store: Store, ann: Browser) -> None:
     made = campaign(store, [TWO], overlap=2)
     for wrong in (0, 99, 2**40, 2**70):
         assert ann.ask("POST", f"/relabel/campaigns/{wrong}/claim")[0] == 404

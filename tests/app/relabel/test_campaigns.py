@@ -50,7 +50,7 @@ def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
     assert [link.text for link in page.all("a")] == ["Disputes", "Agreement"]
 
 
-def test_who_adjudicates_sees_how_far_all_are_and_who_only_looks_does_too(sqlite_store):
+def test_adjudicators_and_viewers_see_everybodys_progress(sqlite_store):
     made = campaign(sqlite_store)
     ann = person(sqlite_store, "ann")
     label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
@@ -68,7 +68,7 @@ def test_none_yet(sqlite_store):
     assert "An admin of this server can make one." in list_html(sqlite_store, ann)
 
 
-def test_whoever_holds_a_trace_continues_and_whoever_has_none_left_is_told_so(sqlite_store):
+def test_a_person_with_a_trace_continues_and_one_with_none_left_is_told_so(sqlite_store):
     made = campaign(sqlite_store, [TWO], overlap=1)
     ann, ben = people(sqlite_store, 2)
     task = take(sqlite_store, made, ann)
@@ -84,7 +84,7 @@ def shown(store, made):
     return read(campaign_html(store, made.id, person(store, "boss", Role.ADMIN)))
 
 
-def test_who_has_done_how_much(sqlite_store):
+def test_the_work_of_each_annotator_is_shown(sqlite_store):
     made = campaign(sqlite_store, overlap=2)
     one, two = people(sqlite_store, 2)
     page = shown(sqlite_store, made)
@@ -135,7 +135,7 @@ def test_one_that_is_not_there(sqlite_store):
         campaign_html(sqlite_store, 7, person(sqlite_store, "boss", Role.ADMIN))
 
 
-def test_whoever_runs_it_can_begin_to_label(sqlite_store):
+def test_the_manager_can_start_labelling(sqlite_store):
     made = campaign(sqlite_store)
     link = shown(sqlite_store, made).one("a", cls="primary")
     assert (link.text, link["href"]) == ("Start", f"/relabel/label?campaign={made.id}")
@@ -143,7 +143,7 @@ def test_whoever_runs_it_can_begin_to_label(sqlite_store):
     assert shown(sqlite_store, made).all("a", cls="primary") == []
 
 
-def test_what_is_asked_of_whom(sqlite_store):
+def test_the_task_and_its_annotators_are_stated(sqlite_store):
     made = campaign(sqlite_store, overlap=3)
     assert terms(made) == (
         "3 traces of sums · labelled by 3 people each · the whole trace in view · blind"

@@ -183,7 +183,7 @@ def test_while_a_campaign_is_blind(
     assert client.get(url, headers=PAGE | theirs).status_code == 200
 
 
-def test_who_only_looks_has_no_form(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_a_viewer_has_no_form(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
     viewer = login(sqlite_store, person(sqlite_store, "viewer", Role.VIEWER))
     anna = login(sqlite_store, person(sqlite_store, "anna"))
     url = client.post("/relabel/disputes", json=body(traces[0]), headers=anna).json()["go"]

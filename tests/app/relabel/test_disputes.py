@@ -87,7 +87,9 @@ def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> 
         (FIRST_ERROR, 3, ["neg", "valid"]),
     ],
 )
-def test_what_a_form_offers(sqlite_store: Store, trace: StoredTrace, step: int, offered: list[str]) -> None:
+def test_the_form_offers_the_possible_gold_values(
+    sqlite_store: Store, trace: StoredTrace, step: int, offered: list[str]
+) -> None:
     (stored,) = add(sqlite_store, [trace], "one")
     html = form_html(sqlite_store, DisputeAddress(trace=stored.trace_id, step=step), stored)
     words = ["neg", "neu", "pos", "valid", "unlabelled"]

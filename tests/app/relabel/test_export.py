@@ -61,7 +61,7 @@ def test_a_campaign_that_is_not_there_and_a_format_that_is_none_are_told(client,
     assert client.get(PATH, params={"campaign": made.id, "format": "xlsx"}).status_code == 422
 
 
-def test_who_downloads_labels_of_an_open_campaign_has_seen_them(sqlite_store, evaluators, made):
+def test_downloading_labels_of_an_open_campaign_is_an_exposure(sqlite_store, evaluators, made):
     boss = user(sqlite_store, "head", Role.ADMIN)
     login = {"cookie": f"{COOKIE}={open_login(sqlite_store, boss)}"}
     with asking(sqlite_store, evaluators) as client:

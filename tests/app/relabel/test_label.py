@@ -154,7 +154,7 @@ def test_a_bar_for_each_evaluator_that_scores_the_step():
     assert [part["style"] for part in shown.all("i")] == ["width:25.0%", "width:25.0%", "width:50.0%"]
 
 
-def test_where_there_is_only_validity_no_redundancy_is_shown():
+def test_no_redundancy_is_shown_for_validity_alone():
     (bar,) = score_bars([ShownScores("PRM", Mode.OFFLINE, (0.75,), (None,))], 0)
     assert (bar.title, bar.parts) == ("PRM, offline: validity 0.75", {"neg": 0.25, "pos": 0.75})
 

@@ -90,7 +90,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
         ),
     ],
 )
-def test_what_makes_no_sense_is_named(sqlite_store, evaluators, fields, message):
+def test_nonsensical_fields_are_named(sqlite_store, evaluators, fields, message):
     add(sqlite_store, SAMPLES)
     with pytest.raises(UserError) as raised:
         plan_of(sqlite_store, evaluators, FIELDS | fields)

@@ -102,7 +102,7 @@ def test_no_address_shows_marks_on_equations_where_they_are_off(shared, client):
         ("/relabel/new?dataset=none", 404),
     ],
 )
-def test_what_is_not_there(client, path, status):
+def test_missing_pages_are_404(client, path, status):
     for headers in (PAGE, {}):
         assert client.get(path, headers=headers).status_code == status
 

@@ -56,7 +56,7 @@ def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
         (f"```\n{verdicts(['pos', 'neg'])}\n```\n```\n{verdicts(['pos', 'pos'])}\n```", "several blocks of code"),
     ],
 )
-def test_what_leaves_a_verdict_open_is_none(text: str, reason: str) -> None:
+def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         read(text)
 

@@ -124,7 +124,7 @@ def test_samples_give_shares() -> None:
     assert "**Step 2.1: neu 3 of 4.** since it is so 2" in judgment.rationale
 
 
-def test_what_cannot_be_read_is_no_judgment() -> None:
+def test_an_unreadable_answer_is_not_a_judgment() -> None:
     good = Trace.of("p", ["one", "two"], id="good")
     bad = Trace.of("p", ["bad", "two"], id="bad")
 
@@ -408,7 +408,7 @@ def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
     assert len({critic_of(spec).fingerprint for spec in others}) == len(others)
 
 
-def test_what_a_critic_is() -> None:
+def test_a_critic_describes_itself() -> None:
     ours = critic_of("critic:http://localhost:1/v1#m,samples=3,preset=steps")
     assert (ours.name, ours.outputs) == ("critic:http://localhost:1/v1#m,samples=3", Outputs.THREE_WAY)
     assert ours.attention == "bidirectional"

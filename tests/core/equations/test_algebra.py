@@ -71,7 +71,9 @@ def test_an_equation_to_be_solved_is_no_identity(text: str) -> None:
         (["$x + y = 10$ and $x - y = 2$.", "Adding the equations and dividing by 2, $x = 7$."], "x = 7", ""),
     ],
 )
-def test_what_does_not_follow_from_the_equation_before_fails(steps: list[str], fault: str, right: str) -> None:
+def test_an_equation_that_does_not_follow_from_the_one_before_fails(
+    steps: list[str], fault: str, right: str
+) -> None:
     assert [(found[1], found[2]) for found in failing(*steps)] == [(fault, right)]
 
 
@@ -92,7 +94,7 @@ def test_what_does_not_follow_from_the_equation_before_fails(steps: list[str], f
         ["y = 2x + 3", "so y = 5."],
     ],
 )
-def test_what_follows_or_begins_anew_is_not_flagged(steps: list[str]) -> None:
+def test_an_equation_that_follows_or_starts_afresh_is_not_flagged(steps: list[str]) -> None:
     assert all(check.holds for found in check_steps("A problem.", steps) for check in found)
 
 

@@ -55,7 +55,7 @@ HOLDING = [
 
 
 @pytest.mark.parametrize("text", HOLDING)
-def test_what_is_true_in_any_notation_holds(text: str) -> None:
+def test_a_true_equation_holds_in_any_notation(text: str) -> None:
     found = checks(text)
     assert found
     assert all(check.holds for check in found)
@@ -87,7 +87,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("text", "equation", "fault", "right"), FAILING)
-def test_what_is_false_fails_with_its_place_and_the_right_value(
+def test_a_false_equation_fails_with_its_place_and_the_right_value(
     text: str, equation: str, fault: str, right: str
 ) -> None:
     assert (equation, fault, right) in failing(text)
@@ -151,7 +151,7 @@ def test_only_the_wrong_link_of_a_chain_fails() -> None:
         ("= 5", "A problem."),
     ],
 )
-def test_what_has_another_reading_is_left_alone(text: str, problem: str) -> None:
+def test_an_equation_with_another_reading_is_left_alone(text: str, problem: str) -> None:
     assert failing(text, problem=problem) == []
 
 
@@ -165,7 +165,7 @@ def test_a_decimal_of_the_problem_is_exact() -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "No equation.", "x", "She has 12 apples.", "1 = 2", "10 apples = 3 dollars"]
 )
-def test_where_there_is_nothing_to_check_there_is_no_check(text: str) -> None:
+def test_a_text_without_equations_has_no_checks(text: str) -> None:
     assert checks(text) == ()
 
 
@@ -184,7 +184,7 @@ def test_where_there_is_nothing_to_check_there_is_no_check(text: str) -> None:
         "$3 + 4 \\neq 8$ and 3 + 4 != 8",
     ],
 )
-def test_what_is_supposed_tested_or_refuted_is_not_flagged(text: str) -> None:
+def test_a_supposed_tested_or_refuted_equation_is_not_flagged(text: str) -> None:
     assert failing(text) == []
 
 

@@ -159,7 +159,7 @@ def test_a_damaged_backup_is_refused(sqlite_store, tmp_path):
     assert not (tmp_path / "new.db").exists()
 
 
-def test_what_is_no_backup_is_refused(sqlite_store, tmp_path):
+def test_a_file_that_is_not_a_backup_is_refused(sqlite_store, tmp_path):
     with pytest.raises(UserError, match=r"no\.backup: there is no such file"):
         restore_backup(tmp_path / "no.backup", str(tmp_path / "new.db"))
     text = tmp_path / "text.backup"

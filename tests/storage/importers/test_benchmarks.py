@@ -218,7 +218,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "other", "message"), BAD, ids=[f"{kind}: {message}" for kind, _, message in BAD])
-def test_what_is_refused(kind: str, other: dict[str, Any], message: str) -> None:
+def test_bad_rows_are_refused(kind: str, other: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^f line 1: .*{message}"):
         read(kind, **other)
 

@@ -100,9 +100,7 @@ LABELLED = NAMES | {"labels": "l"}
         ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}, "no column is named for the problem"),
     ],
 )
-def test_what_does_not_fit_is_said_with_its_place(
-    row: dict[str, Any], columns: dict[str, str], message: str
-) -> None:
+def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str], message: str) -> None:
     with pytest.raises(UserError, match="^f row 1: .*" + message):
         parse(row, **columns)
 

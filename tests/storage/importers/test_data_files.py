@@ -57,7 +57,9 @@ def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, fo
     check(stored(sqlite_store, path))
 
 
-def test_what_datasets_saved_is_read_in_its_order_and_twice_is_once(store: Store, tmp_path: Path) -> None:
+def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing(
+    store: Store, tmp_path: Path
+) -> None:
     save(tmp_path / "saved")
     assert len(list((tmp_path / "saved").glob("*.arrow"))) == 3
     check(stored(store, tmp_path / "saved"))
@@ -173,7 +175,7 @@ def test_damaged_folders_are_told(sqlite_store: Store, tmp_path: Path) -> None:
     assert list_datasets(sqlite_store) == []
 
 
-def test_what_is_no_number_in_a_table_is_nothing(sqlite_store: Store, tmp_path: Path) -> None:
+def test_nan_in_a_table_is_null(sqlite_store: Store, tmp_path: Path) -> None:
     rows = [{"q": "1?", "s": ["a", "b"], "l": [1.0, float("nan")], "x": float("nan")}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
     (trace,) = stored(sqlite_store, tmp_path / "table.parquet", ColumnMap("q", "s", "l"))

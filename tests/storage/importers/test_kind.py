@@ -82,7 +82,7 @@ def test_bad_lines_are_told_and_passed_over() -> None:
     ]
 
 
-def test_what_is_no_object_in_an_array_is_passed_over_but_no_syntax_error() -> None:
+def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not() -> None:
     rows, bad = told('[{"a": 1}, 2,\n{"a": 3}]')
     assert rows == [("f row 1", {"a": 1}), ("f row 3", {"a": 3})]
     assert bad == [("f row 2", "f row 2: int found, expected an object.", b"2")]

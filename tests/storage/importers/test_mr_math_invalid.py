@@ -61,7 +61,7 @@ def test_everything_else_is_kept() -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^row 1: .*{message}"):
         parse(invalid_row(**change), "row 1")
 

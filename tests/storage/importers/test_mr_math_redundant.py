@@ -33,7 +33,7 @@ def test_ratings_become_labels() -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^row 1: .*{message}"):
         parse(redundant_row(**change), "row 1")
 

@@ -71,7 +71,7 @@ def test_any_other_table_asks_for_its_columns() -> None:
         (b"[1, 2]", "file.jsonl row 1: int found, expected an object"),
     ],
 )
-def test_what_cannot_be_imported_says_what_it_is(content: bytes, message: str) -> None:
+def test_an_unimportable_file_is_refused_by_its_name(content: bytes, message: str) -> None:
     with pytest.raises(UserError, match=message):
         look(content)
 

@@ -38,7 +38,7 @@ def test_other_separators_are_seen_in_the_header(separator: str) -> None:
         ("", "t: the first line is no header"),
     ],
 )
-def test_what_is_no_table_says_so(text: str, message: str) -> None:
+def test_a_file_that_is_not_a_table_is_refused(text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         list(csv_rows(lines(text), "t"))
 

@@ -167,7 +167,7 @@ def test_a_part_of_a_file_is_not_added(store: Store) -> None:
     assert list_requests(store, Task.IMPORT) == []
 
 
-def test_who_stops_it_while_it_stores_has_nothing_stored(store: Store) -> None:
+def test_an_import_stopped_while_storing_stores_nothing(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256=upload.sha256)
@@ -185,7 +185,7 @@ def test_who_stops_it_while_it_stores_has_nothing_stored(store: Store) -> None:
     assert list_uploads(store, me) == [upload]
 
 
-def test_what_is_asked_for_twice_is_one_job(store: Store) -> None:
+def test_the_same_request_twice_is_one_job(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")

@@ -207,7 +207,7 @@ def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Stor
 
 
 @pytest.mark.parametrize("ended", [State.FAILED, State.CANCELLED])
-def test_what_failed_or_was_cancelled_can_be_resumed(store: Store, dataset_id: int, ended: State) -> None:
+def test_a_failed_or_cancelled_job_can_be_resumed(store: Store, dataset_id: int, ended: State) -> None:
     job = start(store, dataset_id)
     claim(store, "a")
     if ended == State.FAILED:
@@ -220,7 +220,7 @@ def test_what_failed_or_was_cancelled_can_be_resumed(store: Store, dataset_id: i
     assert claim(store, "b").id == job.id
 
 
-def test_what_runs_or_is_done_cannot_be_resumed_nor_what_another_job_does(store: Store, dataset_id: int) -> None:
+def test_a_running_finished_or_duplicated_job_cannot_be_resumed(store: Store, dataset_id: int) -> None:
     job = start(store, dataset_id)
     with pytest.raises(UserError, match="it is queued"):
         resume_job(store, job.id)

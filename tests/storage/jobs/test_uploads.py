@@ -30,7 +30,7 @@ from tests.storage.people.samples import user
 CONTENT = b'{"id": 1}\n' * 500 + b'{"id": 2}'
 
 
-def test_what_came_in_parts_is_the_file(store: Store) -> None:
+def test_parts_add_up_to_the_file(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, CONTENT)
     assert (upload.size, upload.received) == (len(CONTENT), len(CONTENT))
@@ -77,7 +77,7 @@ def test_a_file_is_its_senders_alone(store: Store) -> None:
         assert session.scalar(select(func.count()).select_from(UploadPartRow)) == 0
 
 
-def test_what_is_too_large_or_no_data_is_refused_and_leaves_nothing(
+def test_a_file_too_large_or_without_data_is_refused_and_leaves_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     me = local_user(store).id
@@ -102,7 +102,7 @@ def test_what_is_too_large_or_no_data_is_refused_and_leaves_nothing(
         begin_upload(store, me, "more", LARGEST)
 
 
-def test_what_nobody_goes_on_with_is_gone_after_a_day(store: Store) -> None:
+def test_an_abandoned_upload_is_gone_after_a_day(store: Store) -> None:
     me = local_user(store).id
     old, newer = send(store, me, CONTENT, "old"), send(store, me, CONTENT, "newer")
     with store.write() as session:

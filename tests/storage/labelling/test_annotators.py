@@ -32,7 +32,7 @@ def test_only_who_is_assigned_gets_a_trace(store: Store) -> None:
     assert list_annotators(store, made.id) == [ann]
 
 
-def test_who_is_taken_out_finishes_the_trace_they_hold(store: Store) -> None:
+def test_a_removed_annotator_finishes_the_trace_they_hold(store: Store) -> None:
     made, boss = campaign(store, overlap=2), person(store, "boss")
     ann, bob = people(store, 2)
     set_annotators(store, made.id, [ann.id, bob.id], boss)
@@ -46,7 +46,7 @@ def test_who_is_taken_out_finishes_the_trace_they_hold(store: Store) -> None:
         assign_next(store, made.id, ann)
 
 
-def test_what_cannot_be(store: Store) -> None:
+def test_impossible_annotators_are_refused(store: Store) -> None:
     made, boss = campaign(store), person(store, "boss")
     (ann,) = people(store, 1)
     set_annotators(store, made.id, [ann.id], boss)
@@ -66,7 +66,7 @@ def test_what_cannot_be(store: Store) -> None:
         set_annotators(store, made.id, None, boss)
 
 
-def test_whoever_accepts_an_invitation_to_a_campaign_is_its_annotator(store: Store) -> None:
+def test_accepting_an_invitation_to_a_campaign_makes_an_annotator(store: Store) -> None:
     made, boss = campaign(store), user(store, "head", Role.ADMIN)
     (ann,) = people(store, 1)
     set_annotators(store, made.id, [ann.id], boss)

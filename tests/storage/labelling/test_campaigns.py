@@ -102,7 +102,9 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_told_and_nothing_is_stored(store: Store, wrong: dict[str, Any], message: str) -> None:
+def test_impossible_campaigns_are_refused_and_nothing_is_stored(
+    store: Store, wrong: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         campaign(store, **wrong)
     assert [rows(store, table) for table in (CampaignRow, GuidelineRow, ItemRow, SlotRow)] == [0, 0, 0, 0]
@@ -115,7 +117,7 @@ def test_a_name_is_used_once(store: Store) -> None:
     assert rows(store, CampaignRow) == 1
 
 
-def test_of_many_who_make_the_same_one_does(store: Store) -> None:
+def test_only_one_of_many_simultaneous_creators_succeeds(store: Store) -> None:
     add(store, TRACES)
     person(store, "boss")
 

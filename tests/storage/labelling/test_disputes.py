@@ -63,7 +63,7 @@ def test_a_dispute(store: Store, traces: list[StoredTrace], anna: User) -> None:
     assert get_dispute(store, made.id) == made
 
 
-def test_what_the_gold_says_where_it_tells_of_validity_only(store: Store, anna: User) -> None:
+def test_possible_gold_values_of_a_benchmark_with_validity_only(store: Store, anna: User) -> None:
     (trace,) = add(store, [FIRST_ERROR], "first errors")
     said = [
         open_dispute(store, trace.trace_id, step, proposed, "So.", anna).gold
@@ -87,7 +87,7 @@ def test_what_the_gold_says_where_it_tells_of_validity_only(store: Store, anna: 
         ({"digest": "0" * 64}, ConflictError, "has changed since the page was loaded"),
     ],
 )
-def test_what_cannot_be_filed(
+def test_impossible_disputes_are_refused(
     store: Store, traces: list[StoredTrace], anna: User, changes: dict[str, Any], kind: type, message: str
 ) -> None:
     with pytest.raises(kind, match=re.escape(message)):
@@ -140,7 +140,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", DisputeState)
-def test_who_may_put_it_into_which_state(
+def test_the_states_that_each_role_may_set(
     store: Store, traces: list[StoredTrace], anna: User, judge: User, state: DisputeState
 ) -> None:
     made = filed(store, traces, anna)
@@ -238,7 +238,7 @@ def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User)
     assert disputed_datasets(store) == ["sums"]
 
 
-def test_who_labels_sees_those_of_traces_seen_through(store: Store, judge: User) -> None:
+def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store: Store, judge: User) -> None:
     (anna, ben), first = people(store, 2), campaign(store, overlap=2)
     task = take(store, first, anna)
     label_all(store, task, anna, ["pos", "neg"])

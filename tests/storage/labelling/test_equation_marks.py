@@ -51,7 +51,7 @@ def test_its_events_and_annotations_say_so_and_do_not_count_as_blind(store: Stor
 
 
 @pytest.mark.parametrize("what", ["equations", "scores"])
-def test_who_saw_them_in_one_campaign_is_not_blind_in_another(store: Store, what: str) -> None:
+def test_marks_seen_in_one_campaign_are_an_exposure_in_another(store: Store, what: str) -> None:
     shown = {"shows": "scores", "evaluator": evaluator(store).id} if what == "scores" else {"shows_equations": True}
     first = campaign(store, [TWO], name="shows", **shown)
     second = campaign(store, None, name="blind")

@@ -49,7 +49,7 @@ def test_step_by_step_the_first_label_is_the_one_before_the_next_step_was_seen()
     assert (log.annotation.labels, log.annotation.first) == (("neg", "neg", "pos"), ("pos", "neg", "neg"))
 
 
-def test_who_submitted_has_seen_all_steps() -> None:
+def test_submission_reveals_all_steps() -> None:
     log = Log(stepwise=True)
     log.do("label", 0, "neg")
     log.do("submit")

@@ -51,7 +51,7 @@ def test_they_are_the_rest_of_the_dataset_as_far_as_its_gold_says_all(store: Sto
         assert session.scalars(gold).all() == []
 
 
-def test_where_that_has_none_they_are_the_gallery_s(store: Store) -> None:
+def test_gold_items_come_from_the_gallery_if_the_dataset_has_none(store: Store) -> None:
     add(store, [*TASKS, *UNKNOWN], "sums")
     add(store, KNOWN[:1], "gallery")
     assert gold_items(store, make(store)) == ["clean"]
@@ -102,7 +102,7 @@ def test_the_reference_answer_does_not_tell_them(store: Store, answer: str | Non
         make(store, name="unlike", gold_dataset="unlike")
 
 
-def test_where_some_have_an_answer_and_some_have_none_so_may_they(store: Store) -> None:
+def test_gold_items_may_lack_an_answer_if_some_traces_do(store: Store) -> None:
     tasks = [answered(one, "6" if number % 2 else None) for number, one in enumerate(TASKS)]
     add(store, [*tasks, answered(KNOWN[0], "3"), answered(KNOWN[1], None)], "sums")
     assert len(gold_items(store, make(store))) == 2

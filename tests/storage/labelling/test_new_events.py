@@ -17,7 +17,7 @@ def sent(kind: str | None = None, key: Any = "k", step: Any = None, new: Any = N
     return validate(NewEvent, kinds | {"key": key, "step": step, "new": new} | other)
 
 
-def test_what_a_person_can_do() -> None:
+def test_possible_events_are_accepted() -> None:
     for label in (*LABELS, None):
         sent("label", "k", 0, label)
     for error in (*ERROR_KINDS, None):
@@ -88,6 +88,6 @@ def test_prmbench_s_kinds_of_error_are_those_of_its_files() -> None:
     ],
     ids=str,
 )
-def test_what_nobody_can_do(event: dict[str, Any], message: str) -> None:
+def test_impossible_events_are_refused(event: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         sent(**event)

@@ -86,7 +86,7 @@ def test_from_a_dispute_to_changed_gold(
     ("new", "label", "valid"),
     [("neg", 0, 0), ("neu", 1, 1), ("pos", 2, 1), ("valid", SILENT, 1), (None, SILENT, SILENT)],
 )
-def test_what_a_step_says_then(
+def test_the_gold_of_a_patched_step(
     store: Store, stored: list[StoredTrace], dataset: Dataset, new: str | None, label: int, valid: int
 ) -> None:
     found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 2, None, new)))
@@ -119,7 +119,7 @@ def test_a_patch_that_does_not_fit(
     assert message in error.value.message
 
 
-def test_what_is_left_out_and_what_contradicts(
+def test_changed_traces_are_left_out_and_contradictions_refused(
     store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
 ) -> None:
     with pytest.raises(UserError, match="No dispute of sums is accepted"):

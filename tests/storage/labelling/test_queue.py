@@ -309,7 +309,7 @@ def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
         assign_next(store, 99, user)
 
 
-def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store) -> None:
+def test_a_person_who_gets_a_lost_trace_again_continues(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
     one, other, third = people(store, 3)
     lost = take(store, made, one)
@@ -323,7 +323,7 @@ def test_who_lost_a_trace_and_gets_it_again_goes_on_where_they_were(store: Store
     assert assign_next(store, made.id, third) is None
 
 
-def test_what_a_person_would_get_is_told_without_taking_it(store):
+def test_availability_is_known_without_taking_a_trace(store):
     made = campaign(store, [TWO], overlap=1)
     ann, ben = people(store, 2)
     assert [next_availability(store, made, user) for user in (ann, ben)] == ["new", "new"]

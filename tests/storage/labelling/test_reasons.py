@@ -17,6 +17,6 @@ def test_nothing_is_refused(text: object) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [("x" * (LONGEST + 1), "4,001 characters"), ("a\x00", "NUL")])
-def test_what_cannot_be_stored(text: str, message: str) -> None:
+def test_reasons_that_cannot_be_stored_are_refused(text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         check_reason(text, "none")

@@ -89,7 +89,7 @@ def test_an_event_says_who_did_what_and_what_they_saw(store: Store, scene: Scene
     assert now() - timedelta(minutes=1) < first.moment <= second.moment <= now()
 
 
-def test_what_was_seen_elsewhere_is_part_of_it(store: Store, scene: Scene) -> None:
+def test_exposures_elsewhere_are_part_of_an_event(store: Store, scene: Scene) -> None:
     with store.write() as session:
         seen = {"user_id": scene.user.id, "text_digest": scene.task.trace.text_digest}
         session.add_all([ExposureRow(**seen, what="gold"), ExposureRow(**seen, what="scores")])
@@ -182,7 +182,9 @@ def test_undo_is_repeated_once_too(store: Store, scene: Scene) -> None:
     ],
     ids=str,
 )
-def test_what_the_trace_does_not_allow(scene: Scene, kind: str, about: tuple[Any, ...], message: str) -> None:
+def test_events_that_the_trace_does_not_allow_are_refused(
+    scene: Scene, kind: str, about: tuple[Any, ...], message: str
+) -> None:
     scene.refused(UserError, message, act(kind, *about))
 
 
@@ -290,7 +292,7 @@ def test_a_slot_of_somebody_else_or_of_nobody(store: Store) -> None:
     assert log(store) == []
 
 
-def test_who_comes_late_goes_on_unless_somebody_took_it(store: Store) -> None:
+def test_a_late_person_continues_unless_somebody_took_the_trace(store: Store) -> None:
     made = campaign(store, [ONE])
     one, other = people(store, 2)
     task = take(store, made, one)

@@ -57,7 +57,7 @@ def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store: Store) -> No
     assert event.visible["scores"] is True
 
 
-def test_what_the_person_touches_is_theirs_and_submitting_confirms_the_rest(store: Store) -> None:
+def test_touched_labels_are_the_persons_and_submission_confirms_the_rest(store: Store) -> None:
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)
@@ -71,7 +71,7 @@ def test_what_the_person_touches_is_theirs_and_submitting_confirms_the_rest(stor
     assert (ended.submitted, ended.labels, ended.suggested) == (True, ("pos", "neg"), (None, "neg"))
 
 
-def test_what_was_not_judged_comes_without_labels(store: Store) -> None:
+def test_a_trace_that_was_not_judged_has_no_suggestions(store: Store) -> None:
     made = suggesting(store, THREE, ONE)
     (ann,) = people(store, 1)
     do(store, take(store, made, ann).slot_id, ann, "submit")
@@ -80,7 +80,7 @@ def test_what_was_not_judged_comes_without_labels(store: Store) -> None:
     assert len(events(store)) == 2
 
 
-def test_what_a_person_did_before_is_not_overwritten(store: Store) -> None:
+def test_suggestions_do_not_overwrite_a_persons_work(store: Store) -> None:
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)

@@ -97,9 +97,7 @@ def test_it_counts_in_a_campaign_that_comes_later(store: Store, pair: tuple[Stor
     assert annotations(store, second)[ann.name].exposed == {"scores"}
 
 
-def test_what_a_review_shows_is_kept_for_the_copies_too(
-    store: Store, pair: tuple[StoredTrace, StoredTrace]
-) -> None:
+def test_a_review_exposes_copies_of_the_text_too(store: Store, pair: tuple[StoredTrace, StoredTrace]) -> None:
     (ann,) = people(store, 1)
     first = campaign(store, None, name="first")
     task = take(store, first, ann)
@@ -126,7 +124,7 @@ def test_a_text_that_was_scored_by_hand_is_one_of_those(
 
 
 @pytest.mark.usefixtures("pair")
-def test_who_labelled_the_text_before_is_told_from_who_did_not_and_counts(store: Store, tmp_path: Path) -> None:
+def test_annotations_of_texts_labelled_before_are_marked_and_count(store: Store, tmp_path: Path) -> None:
     ann, ben = people(store, 2)
     first, second = campaign(store, None, name="first", after_submission="nothing"), blind(store)
     label(store, first, ann)

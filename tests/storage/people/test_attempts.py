@@ -96,7 +96,7 @@ def test_failures_of_an_address_bring_a_pause_at_whatever_name_and_a_short_one(s
     assert refused(store, "another") == LONGEST_BY_ADDRESS.total_seconds()
 
 
-def test_who_is_refused_waits_until_the_pause_is_over_and_no_longer(store):
+def test_a_refused_person_waits_for_the_pause_and_no_longer(store):
     fail_on(store, FREE_BY_NAME + 4)
     assert [refused(store) for _ in range(3)] == [80] * 3
     age(store, timedelta(seconds=40))
@@ -138,7 +138,7 @@ def test_a_clock_that_was_set_back_lengthens_no_pause(store):
     assert refused(store) == 20
 
 
-def test_what_is_out_of_the_window_is_forgotten(store):
+def test_failures_outside_the_window_are_forgotten(store):
     fail(store, 3)
     age(store, WINDOW)
     begin_attempt(store, "bob", HERE)

@@ -33,7 +33,7 @@ def count(store):
         return len(session.scalars(select(ExposureRow.text_digest)).all())
 
 
-def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
+def test_an_exposure_is_recorded_once(store):
     one, other, _ = add(store, TRACES)
     campaign(store, None)
     ada, bob = person(store, "ada"), person(store, "bob")
@@ -46,7 +46,7 @@ def test_what_somebody_sees_of_a_trace_to_be_labelled_is_noted_once(store):
     assert count(store) == 3
 
 
-def test_of_the_local_user_nothing_is_noted_where_there_is_nothing_to_label(store):
+def test_the_local_user_has_no_exposures_without_a_campaign(store):
     outside, *_ = add(store, [Trace.of("What is 4 + 4?", ["It is 8."], id="other")], "other")
     traces = add(store, TRACES)
     ids = [trace.trace_id for trace in traces]
@@ -61,7 +61,7 @@ def test_of_the_local_user_nothing_is_noted_where_there_is_nothing_to_label(stor
 
 
 @pytest.mark.parametrize("most", [1, 5_000])
-def test_what_somebody_saw_before_there_was_a_campaign_counts_in_it(store, monkeypatch, most):
+def test_exposures_before_a_campaign_count_in_it(store, monkeypatch, most):
     """However many parts it is noted in."""
     monkeypatch.setattr(exposures, "_MOST", most)
     traces = add(store, TRACES)
@@ -91,7 +91,7 @@ def test_a_store_that_cannot_be_written_to_hides_what_is_to_be_labelled_and_noth
     assert count(sqlite_store) == 2
 
 
-def test_what_somebody_has_submitted_can_be_taken_back_and_is_noted_too(store):
+def test_exposures_to_submitted_traces_are_recorded_too(store):
     one, other, _ = add(store, TRACES)
     made = campaign(store, None, overlap=2)
     ada, bob = person(store, "ada"), person(store, "bob")

@@ -79,7 +79,7 @@ def test_used_revoked_expired_and_invented_ones_let_nobody_in(store: Store, boss
 
 
 @pytest.mark.parametrize("change", [lambda s: end_user(s, "head"), lambda s: set_role(s, "head", Role.VIEWER)])
-def test_who_is_no_admin_any_more_has_invited_nobody(store: Store, boss, change) -> None:
+def test_invitations_of_a_former_admin_are_void(store: Store, boss, change) -> None:
     token = invite(store, Role.ADMIN, None, boss)
     change(store)
     unusable(store, token)
@@ -98,7 +98,7 @@ def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store:
     assert accept(store, token, "eva", NEW).name == "eva"
 
 
-def test_of_many_at_once_one_gets_in(store: Store, boss) -> None:
+def test_only_one_of_many_simultaneous_acceptances_succeeds(store: Store, boss) -> None:
     token = invite(store, Role.VIEWER, None, boss)
 
     def take(number: int) -> str:

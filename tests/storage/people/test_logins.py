@@ -49,7 +49,7 @@ def test_name_and_password_give_a_token_that_stands_for_the_user(store):
     assert log_in(store, "ada", PASSWORD, HERE) != token
 
 
-def test_of_a_token_only_the_digest_is_kept(store):
+def test_only_the_digest_of_a_token_is_stored(store):
     token = open_login(store, user(store))
     (row,) = rows(store, LoginRow)
     assert token not in row.digest
@@ -91,7 +91,7 @@ def test_a_login_lasts_fourteen_days_from_its_last_use(store):
     assert find_login(store, token).expires - now() > LASTS - timedelta(minutes=1)
 
 
-def test_what_has_expired_stays_so_and_goes_with_the_next_login(store):
+def test_an_expired_login_stays_expired_and_is_removed_at_the_next_login(store):
     ada = user(store)
     token = open_login(store, ada)
     expire(store, timedelta(seconds=-1))
@@ -132,7 +132,7 @@ def test_a_hash_made_with_old_parameters_is_made_anew(store):
 
 
 @pytest.mark.parametrize("meanwhile", [end_user, lambda s, name: set_password(s, name, "another password")])
-def test_who_is_shut_out_while_the_password_is_checked_does_not_get_in(store, monkeypatch, meanwhile):
+def test_a_person_deactivated_during_the_password_check_does_not_get_in(store, monkeypatch, meanwhile):
     user(store)
     check = logins.is_password
 

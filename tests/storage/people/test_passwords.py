@@ -59,7 +59,7 @@ def test_how_a_keyboard_composes_a_letter_does_not_matter():
 
 
 @pytest.mark.parametrize("hashed", ["", "plain", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$"])
-def test_what_is_no_hash_fits_nothing(hashed):
+def test_an_invalid_hash_matches_no_password(hashed):
     assert not is_password(hashed, "")
     assert not is_password(hashed, PASSWORD)
 

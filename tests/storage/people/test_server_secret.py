@@ -37,7 +37,7 @@ def test_a_backup_holds_it(store: Store, tmp_path: Path) -> None:
         assert read_secret(restored) == secret
 
 
-def test_what_rests_on_it_is_another_for_another_secret_and_another_subject() -> None:
+def test_keyed_digests_differ_by_secret_and_subject() -> None:
     about = [(b"a", 1, 2), (b"b", 1, 2), (b"a", 2, 1), (b"a", 12), (b"a", "1 2 3")]
     assert len({keyed_digest(*one) for one in about}) == len(about)
     assert keyed_digest(b"a", 1, 2) == keyed_digest(b"a", 1, 2)

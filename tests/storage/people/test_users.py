@@ -40,7 +40,7 @@ def test_a_name_is_given_once(store):
 
 
 @pytest.mark.parametrize("name", ["", " ada", "a\nda", "a" * 201, "a\x00"])
-def test_what_is_no_name_is_refused(sqlite_store, name):
+def test_an_invalid_name_is_refused(sqlite_store, name):
     with pytest.raises(UserError):
         add_user(sqlite_store, name, Role.ADMIN, PASSWORD)
     assert list_users(sqlite_store) == []

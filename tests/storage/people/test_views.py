@@ -88,7 +88,7 @@ def test_a_view_says_that_its_dataset_is_gone(store: Store) -> None:
         ("a\u202eb", "control characters"),
     ],
 )
-def test_what_is_no_name_is_refused(sqlite_store: Store, name: str, message: str) -> None:
+def test_an_invalid_name_is_refused(sqlite_store: Store, name: str, message: str) -> None:
     ada = user(sqlite_store, "ada")
     with pytest.raises(UserError, match=message):
         save_view(sqlite_store, ada, name, "sums", "")

@@ -155,7 +155,7 @@ def test_an_empty_file(store: Store, file: Path, content: str) -> None:
     assert list_datasets(store) == []
 
 
-def test_what_is_no_file_or_no_name(store: Store, tmp_path: Path, file: Path) -> None:
+def test_missing_files_and_invalid_names_are_refused(store: Store, tmp_path: Path, file: Path) -> None:
     with pytest.raises(UserError, match=r"none\.jsonl: cannot be read .No such file"):
         import_file(store, "plain", tmp_path / "none.jsonl")
     with pytest.raises(UserError, match=r"cannot be read .Is a directory"):

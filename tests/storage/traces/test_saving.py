@@ -49,7 +49,7 @@ def test_an_imported_dataset_is_left_as_it_is(store: Store, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "two\nlines", "x" * 201])
-def test_what_is_no_name_is_refused(store: Store, name: str) -> None:
+def test_an_invalid_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(UserError, match="the name of the dataset"):
         save_trace(store, MISSING, name)
     assert list_datasets(store) == []

@@ -74,7 +74,9 @@ def test_the_same_id_in_another_dataset_is_another_trace(store: Store) -> None:
         ("a", {"text": "\udfff"}, "row 1: a text holds half of a surrogate pair"),
     ],
 )
-def test_what_cannot_be_stored(store: Store, id: str, meta: dict[str, object], message: str) -> None:
+def test_traces_that_cannot_be_stored_are_refused(
+    store: Store, id: str, meta: dict[str, object], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         add(store, [Trace(id, "p", (Step(("s",)),), meta)])
 

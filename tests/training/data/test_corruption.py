@@ -43,7 +43,7 @@ def test_after_a_step_left_out_the_next_is_wrong():
     assert found.steps[at].text == TRACE.steps[missing + 1].text
 
 
-def test_of_two_exchanged_steps_the_earlier_is_wrong_and_those_between_are_unlabelled():
+def test_the_earlier_of_two_exchanged_steps_is_wrong_and_those_between_are_unlabelled():
     # The first and the last of three: the last comes first and is wrong; then nothing is known.
     found = next(f for seed in range(60) if (f := changed("swap", seed)).steps[0].text == TRACE.steps[2].text)
     assert [step.text for step in found.steps] == [TRACE.steps[i].text for i in (2, 1, 0)]
@@ -57,7 +57,7 @@ def test_a_repeated_step_is_redundant():
     assert Counter(found.labels) == {Label.POS: 3, Label.NEU: 1}
 
 
-def test_where_there_is_nothing_to_change():
+def test_a_trace_with_nothing_to_change_is_left_out():
     words = Trace.of("q", ["So it is."], ["pos"])
     for kind in ("number", "operation", "remove", "swap"):
         assert corrupt(words, random.Random(0), {kind: 1.0}) is None

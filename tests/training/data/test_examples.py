@@ -42,7 +42,7 @@ def test_labels_stand_where_the_template_reads():
     assert example.labels.tolist() == [POS, NEG]
 
 
-def test_what_has_no_label_or_is_too_long_is_dropped(encoder):
+def test_a_trace_without_labels_or_too_long_is_dropped(encoder):
     labelled = Trace.of("q", ["x"], ["neu"])
     longer = Trace.of("q", ["x", "y"], ["pos", "pos"])
     kept = build(encoder, Trace.of("q", ["x"]), labelled, longer, longest=4)
@@ -144,7 +144,7 @@ def test_the_width_ends_with_the_context():
     assert collate([example], limit=100)["attention_mask"].shape == (1, 64)
 
 
-def test_what_is_left_out_is_counted(encoder):
+def test_dropped_traces_are_counted(encoder):
     labelled, bare = four_steps(), Trace.of("q", ["a"])
     examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)
     assert (len(examples), dropped) == (2, 1)

@@ -51,7 +51,7 @@ def test_different_problems_are_two(left, right):
     assert normalise(left) != normalise(right)
 
 
-def test_what_is_left():
+def test_the_text_that_normalisation_leaves():
     assert normalise(r"Let $x,$ $y > 0.$ Find\[\frac{4}{x} + 1.5y.\]") == "letxy>0findfrac4x+1.5y"
     assert normalise("?") == "?"
 

@@ -123,7 +123,7 @@ def test_records_that_conditions_do_not_want_are_left_out_and_counted(mix, sourc
         ids(mix(source("a", traces, where={"phase": 3})))
 
 
-def test_of_prm800k_the_counts_stand_beside_the_papers(mix, tmp_path):
+def test_counts_of_prm800k_stand_beside_the_papers(mix, tmp_path):
     rows = [
         {"question": {"problem": f"q{i}"}, "label": {"steps": [_rated(1), _rated(0)], "finish_reason": "solution"}}
         for i in range(3)
@@ -216,7 +216,7 @@ def test_a_source_of_which_nothing_is_left_is_refused(mix, source):
         list(mixture)
 
 
-def test_what_is_missing_is_found_out_before_anything_is_read(mix, source):
+def test_missing_files_are_reported_before_anything_is_read(mix, source):
     with pytest.raises(UserError, match=r"data\.sources\[1\]\.path: there is no file none"):
         mix(source("a", [trace(1)]), Source("jsonl", path="none"))
     with pytest.raises(UserError, match=r"data\.benchmarks\[0\]\.path: there is no file none"):

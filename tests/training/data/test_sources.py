@@ -181,7 +181,7 @@ def test_a_file_of_bad_rows_alone_is_of_another_kind(lines, tmp_path):
         list(reading)
 
 
-def test_what_is_no_row_at_all_cannot_be_left_out(lines, tmp_path):
+def test_a_broken_file_cannot_be_skipped_like_a_bad_row(lines, tmp_path):
     lines("a.jsonl", plain_row(1), "{")
     with pytest.raises(UserError, match=r"a\.jsonl line 2: not JSON"):
         list(opened(TraceOrigin("jsonl", path="a.jsonl", skip_bad=True), tmp_path))
@@ -284,7 +284,7 @@ def campaigns(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("named", [None, "first"])
-def test_what_people_agree_on_takes_the_place_of_gold(campaigns, tmp_path, named):
+def test_consensus_takes_the_place_of_gold(campaigns, tmp_path, named):
     reading = opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign=named), tmp_path)
     traces = {trace.id: [None if label is None else label.text for label in trace.labels] for trace in reading}
     assert traces == {id: list(labels) for id, labels in AGREED.items()}

@@ -21,7 +21,7 @@ def test_every_kind_of_file_can_be_a_source_and_a_benchmark(kind):
     check([{"kind": kind, "path": "a.jsonl"}], [{"kind": kind, "path": "b.jsonl"}])
 
 
-def test_what_is_no_file_can_be_both_too_and_a_list_of_problems_a_benchmark():
+def test_stored_and_generated_origins_may_be_both_and_problems_only_a_benchmark():
     others = [{"kind": "synthetic", "size": 5, "seed": 1}, {"kind": "store", "dataset": "b"}]
     data = check([SYNTHETIC, STORED], [*others, {"kind": "problems", "path": "c.jsonl"}])
     assert data.benchmarks[2] == TraceOrigin("problems", path="c.jsonl")

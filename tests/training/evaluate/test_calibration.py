@@ -112,7 +112,7 @@ def test_a_recall_out_of_reach() -> None:
         choose(items([1.0, 0.2, 0.9], [1, 1, 0]), Errors.INVALID, Goal.RECALL, 0.9)
 
 
-def test_what_is_chosen_is_in_force(sqlite_store: Store) -> None:
+def test_a_chosen_threshold_is_in_force(sqlite_store: Store) -> None:
     """Above 0.61 A 2 is found, and B 2 wrongly: F1 8 / 9 and 4 / 5. Below 0.4 neither: 10 / 11 and 2 / 3."""
     stored = add(sqlite_store, traces())
     one = evaluator(sqlite_store, "one")
@@ -162,7 +162,7 @@ def test_evaluators_without_such_a_threshold(
     assert find_calibration(sqlite_store, one.id) is None
 
 
-def test_what_cannot_be_chosen_says_where(sqlite_store: Store) -> None:
+def test_an_impossible_choice_names_the_dataset(sqlite_store: Store) -> None:
     stored = add(sqlite_store, traces())
     one = evaluator(sqlite_store, "one")
     dataset = find_dataset(sqlite_store, "sums")

@@ -97,7 +97,7 @@ def test_a_class_that_the_gold_lacks_has_no_figures(found, offline):
     assert figures[Label.NEU].f1.exists
 
 
-def test_who_tells_classes_apart(found, offline):
+def test_three_way_evaluators_are_recognised(found, offline):
     assert is_three_way(offline.subject)
     assert not is_three_way(row_of(found, Mode.OFFLINE, evaluator="words").subject)
     assert not is_three_way(row_of(found, Mode.OFFLINE, evaluator="baseline:length").subject)

@@ -87,7 +87,7 @@ def test_the_command_prints_json(causal, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("context", "message"), [(None, "there is no evaluator"), (64, "tokens")])
-def test_what_cannot_be_measured_is_a_mistake_of_use(tmp_path, capsys, monkeypatch, context, message):
+def test_an_unmeasurable_evaluator_is_a_user_error(tmp_path, capsys, monkeypatch, context, message):
     """No evaluator, and one that cannot read a trace of the gallery."""
     folder = tmp_path / "short"
     if context:

@@ -62,7 +62,7 @@ def test_it_works_in_a_thread():
     assert found == [True]
 
 
-def test_what_takes_too_long_is_given_up_and_the_next_text_is_graded():
+def test_a_slow_text_is_given_up_and_the_next_is_graded():
     # math-verify itself would try the power for five seconds.
     with Grader(seconds=0.5) as impatient:
         impatient.grade("1", "1")

@@ -31,7 +31,7 @@ def test_the_best_threshold_separates_errors_from_right_steps():
     assert measure_f1(traces, 0.5)[0].number == 0.0
 
 
-def test_of_several_the_one_nearest_to_a_half_is_taken():
+def test_the_best_threshold_nearest_to_a_half_is_taken():
     traces = [judged([0.9, 0.1], 1), judged([0.9])]
     assert best_threshold(build_table(traces)) == 0.5
 

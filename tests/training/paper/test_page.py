@@ -87,7 +87,7 @@ def test_the_report_is_a_page_and_files(tmp_path, capsys):
     assert "F1 of neu over all runs of the grid, least" in page
 
 
-def test_what_is_not_there_is_named(tmp_path, capsys):
+def test_missing_sources_are_named(tmp_path, capsys):
     db = str(tmp_path / "store.db")
     for options, message in (
         (["--no-store", "--train", "x"], "--train and --test are of the store"),

@@ -46,7 +46,7 @@ def test_a_dataset_of_three_classes_has_everything(sqlite_store):
     assert sum(plot.figure is not None for plot in plots) > 15
 
 
-def test_what_cannot_be_shown_is_told_in_words(sqlite_store):
+def test_a_section_without_figures_says_why(sqlite_store):
     dataset = fill(sqlite_store, [["neg", "neg", "neg"], [None] * 3, ["neg", "neg", None], [None] * 3])
     words = [one for one in evaluators_of(sqlite_store, dataset.id) if one.name == "words"]
     part = dataset_part(measure_stored(sqlite_store, dataset, words, draws=20))
@@ -115,7 +115,7 @@ def test_an_excerpt_is_of_one_mode_and_one_kind_of_error(sqlite_store):
     assert {row[0] for row in decisions.rows} == {"one_mind"}
 
 
-def test_who_judged(sqlite_store):
+def test_the_evaluators_are_listed(sqlite_store):
     dataset = fill(sqlite_store)
     (section,) = evaluators_part(evaluators_of(sqlite_store, dataset.id), 1000).sections
     assert "1,000 resamples" in section.contents[0]

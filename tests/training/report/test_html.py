@@ -95,7 +95,7 @@ def test_a_table_has_its_intervals_notes_and_files():
     assert '<th scope="row">baseline:<wbr>x</th><td>–</td>' in PAGE
 
 
-def test_what_cannot_be_drawn_is_told_in_words():
+def test_a_figure_that_cannot_be_drawn_says_why():
     assert '<figcaption>not drawn</figcaption><div class="empty"><p>for that</p></div>' in PAGE
     assert '<p class="warning">beware</p>' in PAGE
 

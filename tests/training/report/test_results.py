@@ -151,7 +151,7 @@ def test_notes_of_the_same_kind_are_one():
     assert merged(["a: x", "b: x", "a: x", "Alone", "c: y"]) == ("a, b: x", "Alone", "c: y")
 
 
-def test_what_the_paper_prints_never_looks_measured(sqlite_store):
+def test_printed_figures_never_look_measured(sqlite_store):
     """Of a benchmark's full size and kind, so that the paper's rows are of it."""
     dataset, name = _benchmark(sqlite_store)
     evaluation = measure(sqlite_store, dataset)

@@ -52,7 +52,7 @@ def test_one_with_a_damaged_file_is_passed_over(checkpoints, file, damage):
     assert checkpoints.last_step() == 10
 
 
-def test_what_was_left_unfinished_is_no_checkpoint(checkpoints):
+def test_an_unfinished_checkpoint_does_not_count(checkpoints):
     half = checkpoints.partial / "checkpoint-20"
     half.mkdir(parents=True)
     (half / "model.safetensors").write_bytes(b"12")

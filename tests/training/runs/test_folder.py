@@ -20,7 +20,7 @@ def test_a_folder_belongs_to_one_run(tmp_path):
     assert folder.record() == before
 
 
-def test_what_is_no_run_is_left_alone(tmp_path):
+def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for path in (tmp_path, tmp_path / "notes.txt"):
         with pytest.raises(UserError, match="holds something else"):

@@ -30,7 +30,7 @@ def test_gpus_are_shared_out_by_place(monkeypatch):
     assert share.environment(1)["CUDA_VISIBLE_DEVICES"] == "5,7"
 
 
-def test_what_is_not_done_is_ended_and_its_output_is_kept(tmp_path, capfd):
+def test_unfinished_processes_are_ended_and_their_output_kept(tmp_path, capfd):
     before = signal.getsignal(signal.SIGTERM)
     log = tmp_path / "logs" / "1.txt"
     with ProcessGroup(MachineShare(1, 1)) as processes:

@@ -8,7 +8,7 @@ from tests.forked import Forked
 from tests.training.small_runs import CONFIG, forked, write_config
 
 
-def test_where_there_is_no_terminal_a_line_comes_now_and_then(tmp_path):
+def test_an_occasional_line_replaces_the_bar_without_a_terminal(tmp_path):
     config = write_config(tmp_path / "config.yaml")
     done = forked(None, "train", config, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr

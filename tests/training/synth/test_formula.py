@@ -42,7 +42,7 @@ def test_value_and_writing(text, value, plain, latex):
 @pytest.mark.parametrize(
     "text", ["a / (n - 7)", "sqrt(a)", "sqrt(b)", "mod(h, 2)", "factorial(b)", "2 ** h", "mod(a, n - 7)"]
 )
-def test_what_has_no_value(text):
+def test_undefined_formulas(text):
     assert Formula.of(text).value(VALUES) is None
 
 
@@ -81,12 +81,12 @@ def test_conditions():
 @pytest.mark.parametrize(
     "text", ["a +", "a // b", "a.b", "open(a)", "gcd(a)", "[a]", "a if b else c", "1.5", "True", "'a'"]
 )
-def test_what_is_no_formula(text):
+def test_invalid_formulas_are_refused(text):
     with pytest.raises(ValueError, match="is no formula"):
         Formula.of(text)
 
 
 @pytest.mark.parametrize("text", ["a + b", "a in b", "a < b and b < c"])
-def test_what_is_no_condition(text):
+def test_invalid_conditions_are_refused(text):
     with pytest.raises(ValueError, match="is no comparison"):
         Condition.of(text)

@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_trace():
     )
 
 
-def test_what_is_offered_is_used():
+def test_every_offered_text_is_used():
     roles = Counter(role for trace in woven(True) for role in trace.meta["roles"])
     assert set(roles) == {"line", "check", "redo", "aside"}
     bare = replace(plan(False), checks=(), redundant=())

@@ -32,7 +32,7 @@ def test_larger_numbers_lie_beyond_all_others():
 @pytest.mark.parametrize(
     "fields", [{"values": [1, 2, 6], "fixed": True}, {"values": [7, 14], "noun": "days", "words": {7: "a week"}}]
 )
-def test_what_must_not_grow(fields):
+def test_fixed_quantities_do_not_grow(fields):
     rng = random.Random(1)
     assert {Quantity(**fields).draw(rng, larger=True) for _ in range(100)} == set(fields["values"])
 

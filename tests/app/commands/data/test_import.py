@@ -45,7 +45,7 @@ def test_a_folder_comes_in_with_its_scores(command, db, data, tmp_path):
     assert (code, out.count("nothing new")) == (0, 2)
 
 
-def test_what_of_a_folder_cannot_be_imported_is_named_and_the_rest_is_stored(command, db, tmp_path):
+def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command, db, tmp_path):
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     write_lines(folder / "good.jsonl", [plain_row(1)])

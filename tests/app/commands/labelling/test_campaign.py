@@ -122,7 +122,7 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
     ],
     ids=str,
 )
-def test_what_cannot_be_is_told(
+def test_impossible_campaigns_are_refused(
     command: Command, filled: Store, guideline: Path, argv: list[str], message: str
 ) -> None:
     given = ["--guideline", guideline, *argv]
@@ -150,7 +150,7 @@ def test_a_name_that_several_evaluators_have(command: Command, filled: Store, gu
     assert command(*argv, "--evaluator", "another")[0] == 0
 
 
-def test_what_the_page_offers_the_command_takes_too(command: Command, filled: Store, guideline: Path) -> None:
+def test_the_command_takes_every_option_of_the_page(command: Command, filled: Store, guideline: Path) -> None:
     (ann,) = people(filled, 1)
     db = ("--db", filled.name)
     terms = ("--sample", 2, "--seed", 5, "--hide-answer", "--after-submission", "nothing", "--annotator", ann.name)

@@ -46,7 +46,7 @@ def test_labels_go_out_and_in(path, command, tmp_path):
         (("jsonl", "x.jsonl", "--campaign", "a"), "--campaign and --annotator go with labels"),
     ],
 )
-def test_what_cannot_be_imported_is_told(arguments, message, command, tmp_path):
+def test_unimportable_labels_are_refused(arguments, message, command, tmp_path):
     code, _, err = command("import", *arguments, "--db", tmp_path / "new.db")
     assert code == 2
     assert message in err

@@ -84,7 +84,7 @@ def test_role_password_and_end(typed, sqlite_store):
         ([], "", "ACTION"),
     ],
 )
-def test_what_cannot_be_ends_with_2_and_adds_nobody(typed, sqlite_store, argv, text, message):
+def test_impossible_users_end_with_2_and_add_nobody(typed, sqlite_store, argv, text, message):
     code, out, err = typed(*argv, text=text)
     assert (code, out) == (2, "")
     assert message in err

@@ -125,7 +125,7 @@ def test_an_annotation_is_of_whom_label_studio_names(other: Store, tmp_path: Pat
     assert read(other, path, annotator="eve")["eve"] == [None, "neg"]
 
 
-def test_what_was_skipped_is_passed_over(other: Store, tmp_path: Path) -> None:
+def test_skipped_tasks_are_ignored(other: Store, tmp_path: Path) -> None:
     assert read(other, save(tmp_path / "tasks.json", studio(was_cancelled=True))) == {}
 
 

@@ -78,7 +78,7 @@ def test_they_come_by_place_and_slot(store: Store) -> None:
     assert list(iterate_annotations(store, 99)) == []
 
 
-def test_what_is_taken_back_withdrawn_or_skipped_is_none(store: Store) -> None:
+def test_a_reopened_withdrawn_or_skipped_annotation_is_not_counted(store: Store) -> None:
     made, user = campaign(store), person(store, "ann")
     tasks = []
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_what_is_taken_back_withdrawn_or_skipped_is_none(store: Store) -> None:
     assert [answer.external_id for answer in answers(store, made)] == ["two"]
 
 
-def test_what_was_done_before_somebody_else_took_over_is_not_theirs(store: Store) -> None:
+def test_work_before_a_takeover_is_not_the_new_holders(store: Store) -> None:
     made = campaign(store, [THREE])
     one, other = people(store, 2)
     left = take(store, made, one)
@@ -136,7 +136,7 @@ def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
     assert (found.first, found.labels) == (("pos", "pos", "pos"), ("neg", "neg", "pos"))
 
 
-def test_what_was_seen_before_or_between_labels_counts(store: Store) -> None:
+def test_exposures_before_or_between_labels_count(store: Store) -> None:
     made = campaign(store, [THREE], overlap=4)
     before, between, last, after = people(store, 4)
     tasks = {user: take(store, made, user) for user in (before, between, last, after)}

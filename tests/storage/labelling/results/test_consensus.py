@@ -28,7 +28,7 @@ def test_the_label_of_a_step(labels: list[str | None], expected: tuple[str | Non
     assert vote(labels) == expected
 
 
-def test_what_annotators_agree_on(store: Store) -> None:
+def test_the_consensus_of_annotators(store: Store) -> None:
     made = labelled(store)
     found = together(store, made.id)
     assert {one.trace.id: one.labels for one in found} == AGREED

@@ -86,13 +86,13 @@ def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: Use
     assert two.visible == {"scores": False, "gold": True, "labels": True, "equations": False}
 
 
-def test_who_labelled_the_trace_decides_and_it_is_told(store: Store, first: Campaign, task: Assignment) -> None:
+def test_an_adjudicator_who_labelled_the_trace_is_marked(store: Store, first: Campaign, task: Assignment) -> None:
     (anna,) = people(store, 1)
     assert decide(store, first.id, task.item_id, 0, "pos", "Mine.", replace(anna, role=Role.ADMIN), key()).own
     assert read_decisions(store, first.id)[task.item_id, 0].own
 
 
-def test_what_most_said_needs_no_reason(store: Store, first: Campaign, judge: User) -> None:
+def test_the_majoritys_label_needs_no_reason(store: Store, first: Campaign, judge: User) -> None:
     made = campaign(store, None, name="three", overlap=3)
     for user, labels in zip(people(store, 3), (["pos", "neg"], ["pos", "unsure"], ["neg", "neu"]), strict=True):
         task = take(store, made, user)
@@ -162,7 +162,9 @@ def test_refusals(
     assert read_decisions(store, first.id) == {}
 
 
-def test_what_nobody_submitted(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_a_trace_that_nobody_submitted_cannot_be_decided(
+    store: Store, first: Campaign, task: Assignment, judge: User
+) -> None:
     (anna,) = people(store, 1)
     begun = take(store, first, anna)
     with pytest.raises(UserError, match="Nobody has submitted"):

@@ -32,7 +32,7 @@ def test_a_step(said: list[str | None], disagreed: bool) -> None:
     assert disagreed_steps([[label] for label in said]) == ((0,) if disagreed else ())
 
 
-def test_of_no_answers() -> None:
+def test_no_annotations_have_no_disagreement() -> None:
     assert disagreed_steps([]) == ()
 
 

@@ -6,7 +6,7 @@ from tests.storage.labelling.samples import TWO, campaign, label_all, people, ta
 from tests.storage.samples import add
 
 
-def test_what_people_said_of_a_trace(store: Store) -> None:
+def test_the_labels_of_a_trace_in_each_campaign(store: Store) -> None:
     labelled(store)
     other = campaign(store, None, name="second")
     first = people(store, 1)[0]
@@ -20,7 +20,7 @@ def test_what_people_said_of_a_trace(store: Store) -> None:
     assert read_trace_labels(store, 99, None) == []
 
 
-def test_who_has_begun_with_a_trace_has_it_ahead(store: Store) -> None:
+def test_a_person_who_has_begun_with_a_trace_has_it_ahead(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
     first, second = people(store, 2)
     task = take(store, made, first)

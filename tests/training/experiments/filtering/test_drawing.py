@@ -61,7 +61,7 @@ def test_rows_that_cannot_be_read_are_not_drawn():
         (Draw(("source=GSM8K",), 31), "a sample of 31 rows is asked for, 30 of 90 are there"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(draw, message):
+def test_an_impossible_draw_is_refused(draw, message):
     with pytest.raises(UserError, match=message):
         drawn(draw)
 

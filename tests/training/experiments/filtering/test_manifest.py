@@ -43,6 +43,6 @@ def test_problems_of_benchmarks_are_told():
     ]
 
 
-def test_of_redundancy_nothing_is_told_that_nobody_said():
+def test_the_manifest_omits_redundancy_that_was_not_judged():
     text = summary(MANIFEST | {"solutions": {"scored": 2, "valid": 1}}, Path("out"))
     assert text.splitlines()[0] == "2 solutions judged by mini-bidir: 1 valid (from 0.5)."

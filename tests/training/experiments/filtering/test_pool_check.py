@@ -35,7 +35,7 @@ def test_a_row_that_is_too_long_is_told_with_file_and_line(tmp_path, evaluator):
         checked(tmp_path, evaluator, [sums(1)[0], LONG])
 
 
-def test_of_many_bad_rows_the_first_are_told(tmp_path, evaluator):
+def test_the_first_of_many_bad_rows_are_shown(tmp_path, evaluator):
     with pytest.raises(UserError) as told:
         checked(tmp_path, evaluator, [sums(1)[0], *[BAD] * 7, "oops"])
     lines = str(told.value).splitlines()

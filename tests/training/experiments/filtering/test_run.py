@@ -87,7 +87,7 @@ def test_two_runs_are_the_same_to_the_byte(whole, tmp_path, tiny):
     }
 
 
-def test_what_is_done_is_not_done_again(whole, tmp_path, tiny):
+def test_finished_work_is_not_repeated(whole, tmp_path, tiny):
     job = again(tmp_path, whole, tiny)
     first = filter_pool(job)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}

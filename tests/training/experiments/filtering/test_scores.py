@@ -38,7 +38,7 @@ def test_rows_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize(
     "left", ["", line(9)[:40], line(9), line(9) + line(10)[:-1], line(10), "\x00" * 50, "[]\n", "{}\n"]
 )
-def test_what_a_killed_process_left_of_a_chunk_is_cut_off(tmp_path, left):
+def test_a_partial_chunk_of_a_killed_process_is_cut_off(tmp_path, left):
     path = written(tmp_path, 8)
     whole = path.read_bytes()
     with open(path, "ab") as file:

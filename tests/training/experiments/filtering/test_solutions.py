@@ -79,7 +79,7 @@ def test_unknown_fields_are_none():
         ({"response": "another"}, "the row has a field 'response' too"),
     ],
 )
-def test_what_is_no_candidate_is_refused(change, message):
+def test_a_row_that_is_not_a_solution_is_refused(change, message):
     with pytest.raises(UserError) as told:
         parse_solution(MMIQC | change, FIELDS, "pool line 3")
     assert str(told.value).startswith(f"pool line 3: {message}")

@@ -47,7 +47,7 @@ def test_answers_come_in_the_order_of_the_problems(tmp_path):
     assert [row["problem"] for row in rows] == [1, 2, 3, 4, 5]
 
 
-def test_what_is_there_is_not_asked_again_and_half_a_batch_is_asked_whole(tmp_path):
+def test_existing_answers_are_kept_and_a_partial_batch_is_asked_again(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ask(Lengths(most=2), tmp_path)
     whole = (tmp_path / ANSWERS).read_bytes()

@@ -82,7 +82,7 @@ def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader,
         measure(str(model), problems, output, settings, grader)
 
 
-def test_what_is_no_language_model_is_refused(tmp_path, problems, grader):
+def test_a_folder_that_is_not_a_language_model_is_refused(tmp_path, problems, grader):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
     with pytest.raises(UserError, match="no causal language model"):
@@ -100,6 +100,6 @@ def test_each_model_has_a_folder(model, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"), [({"tokens": 0}, "--tokens is 0"), ({"prompt": "Q"}, "'Q' found, expected")]
 )
-def test_what_means_nothing_is_refused(changes, message):
+def test_meaningless_options_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         replace(SETTINGS, **changes)

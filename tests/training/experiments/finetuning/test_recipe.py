@@ -30,7 +30,7 @@ def test_the_papers_recipe_is_appendix_a5():
         ({"saved_dtype": "int8"}, "saved_dtype"),
     ],
 )
-def test_what_means_nothing_is_refused(changes, message):
+def test_meaningless_recipes_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         update(RECIPE, **changes)
 

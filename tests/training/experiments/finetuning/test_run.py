@@ -203,7 +203,7 @@ def test_an_interrupt_says_how_to_go_on(start, subset, tmp_path, monkeypatch, ca
     assert "The same command goes on from step 2 of 6." in capsys.readouterr().err
 
 
-def test_what_cannot_be_done_is_refused_before_the_folder_is_claimed(start, subset, tmp_path):
+def test_an_impossible_run_is_refused_before_the_folder_is_claimed(start, subset, tmp_path):
     output = tmp_path / "out"
     with pytest.raises(UserError, match="no row of red has at most 5 tokens"):
         fine_tune(fine_tuning(start, subset, max_length=5), output)

@@ -84,7 +84,7 @@ def test_a_folder_is_named_safely():
         ({"start": {"backbone": BACKBONE | {"layers": 0}}}, r"start\.backbone\.layers is 0"),
     ],
 )
-def test_what_means_nothing_is_refused(tmp_path, changes, message):
+def test_meaningless_studies_are_refused(tmp_path, changes, message):
     values = {key: value for key, value in (SMALL | changes).items() if value is not None}
     with pytest.raises(UserError, match=rf"study\.yaml: .*{message}"):
         read_study(write(tmp_path / "study.yaml", values))

@@ -68,7 +68,7 @@ def test_subsets_are_means_over_the_seeds_against_the_random_one():
     ]
 
 
-def test_where_nothing_differs_there_is_no_interval_to_tell():
+def test_equal_runs_have_no_interval():
     table = subset_table([result([0] * 10, "val", 1), result([0] * 10, "random", 1)])
     assert text(table)[0] == ["mini-bidir", "Val-only", "100", "1", "0.0", "10", "0.0"]
     assert list(sentences([result([0] * 10, "val", 1), result([0] * 10, "random", 1)])) == [
@@ -106,7 +106,7 @@ def test_each_run_has_a_row():
     assert [row[4].number for row in table.rows] == [0.4, 0.2, 0.1, 0.1]
 
 
-def test_what_a_constant_answer_reaches_is_said():
+def test_the_accuracy_of_a_constant_answer_is_noted():
     problems = {"name": "p", "count": 10, "sha256": "0", "constant": {"answer": "2", "right": 1}}
     found = [replace(one, problems=problems) for one in RESULTS]
     said = "Always answering 2 would be right 1 times, 10.0 %."

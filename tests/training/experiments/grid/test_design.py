@@ -106,7 +106,7 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(tmp_path, changes, message):
+def test_an_impossible_design_is_refused_with_its_key(tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
         read_design(write_toy(tmp_path, **changes))
 

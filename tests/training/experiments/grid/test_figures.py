@@ -46,7 +46,7 @@ def test_the_classes_by_hand():
     assert found["neg"]["auc"] == pytest.approx(4 / 5)
 
 
-def test_what_has_no_value_is_null_in_json_and_comes_back():
+def test_an_undefined_figure_is_null_in_json_and_reads_back():
     written = json.loads(json.dumps(figures_of(TABLE).as_json()))
     assert written["thirds"]["early"]["macro_auc"] is None
     again = Figures.from_json(written)

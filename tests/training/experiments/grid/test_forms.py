@@ -12,7 +12,7 @@ LEFT = {("a", "1k", seed): (0.5 if seed % 2 else 0.625, 0.5) for seed in range(1
 SECOND = results(LEFT | {("a", "1k", 10): (1.0, 0.0)}, "second")
 
 
-def test_what_is_left_of_the_gain_by_hand():
+def test_the_remaining_share_of_a_gain_by_hand():
     row = survival_table(FIRST, SECOND).rows[0]
     assert row[:3] == ("synthetic", "offline", "macro-AUC")
     before, after, change, kept, pairs = row[3:]
@@ -28,14 +28,14 @@ def test_a_pair_without_a_value_in_one_form_counts_in_neither():
     assert row[3:] == survival_table(FIRST, SECOND).rows[0][3:]
 
 
-def test_of_no_clear_gain_no_share_is_told():
+def test_an_unclear_gain_has_no_share():
     # 0.125 and -0.125 in turn are 0 on average.
     row = survival_table(results({place: (0.625 - 0.25 * (place[2] % 2), 0.5) for place in GAINS}), FIRST).rows[0]
     assert row[3].low < row[3].number == 0
     assert (row[6].exists, row[6].reason) == (False, "the first gain is not clearly above zero")
 
 
-def test_of_few_pairs_no_share_is_told():
+def test_few_pairs_have_no_share():
     few = results({place: both for place, both in GAINS.items() if place[2] < 8}, "few")
     row = survival_table(few, SECOND).rows[0]
     assert (row[3].number, row[7]) == (0.25, 8)

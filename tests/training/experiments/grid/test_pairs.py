@@ -33,7 +33,7 @@ def test_wins_ties_and_the_mean_by_hand():
     assert of_pairs.mean.high == pytest.approx(0.25)
 
 
-def test_what_has_no_value_is_left_out():
+def test_undefined_values_are_left_out():
     of_pairs = contrast(np.array([0.5, np.nan, 0.25]))
     assert (of_pairs.pairs, of_pairs.wins, of_pairs.mean.number) == (2, 2, 0.375)
     none = contrast(np.array([np.nan]))

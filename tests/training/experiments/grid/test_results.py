@@ -45,7 +45,7 @@ def test_the_rows_of_the_paper():
         (FOUND.as_json() | {"runs": []}, "no run is done yet"),
     ],
 )
-def test_what_is_no_result_is_refused(tmp_path, text, message):
+def test_a_file_that_is_not_a_result_is_refused(tmp_path, text, message):
     if text is not None:
         (tmp_path / "results.json").write_text(text if isinstance(text, str) else json.dumps(text))
     with pytest.raises(UserError, match=message):

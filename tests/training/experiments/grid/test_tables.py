@@ -106,7 +106,7 @@ def test_thirds_and_classes_by_hand():
 
 
 @pytest.mark.parametrize("table", [third_table, class_table])
-def test_what_the_paper_does_not_print_has_no_table(table):
+def test_figures_that_the_paper_does_not_print_have_no_table(table):
     assert table(PAPER, OFFLINE) is None
 
 

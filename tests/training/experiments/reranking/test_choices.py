@@ -96,7 +96,7 @@ def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
     assert "correct" not in rows(pool, ranked, Method.BEST_OF_N)[0]["choice"]
 
 
-def test_what_is_said_of_a_candidate_goes_before_its_answer(tmp_path):
+def test_the_files_word_on_a_candidate_precedes_its_answer(tmp_path):
     told = [ROWS[0] | {"correct": True}, *ROWS[1:]]
     pool = read_candidates(write_rows(tmp_path / "c.jsonl", told))
     with AnswerComparer(symbolic=False) as answers:

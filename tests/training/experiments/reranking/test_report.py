@@ -28,7 +28,7 @@ def test_the_tables_hold_every_way_and_every_number_of_candidates():
     assert "+50.0" in to_markdown(gains)
 
 
-def test_what_the_figures_are_over():
+def test_the_problems_behind_the_figures_are_stated():
     text = about(measure([*PROBLEMS, ranked([0.5], [0], None)], draws=10))
     assert text.startswith("2 problems, up to 3 candidates each.")
     assert "1 problem with fewer candidates count" in text

@@ -36,7 +36,7 @@ def test_ratings_and_why_they_end(labels: tuple, expected: list, reason: str) ->
     assert list(trace.labels) == [by_rating[rating] for rating in expected]
 
 
-def test_who_when_and_how_long() -> None:
+def test_annotator_time_and_duration_are_exported() -> None:
     row = format_row(
         labelled("pos", "pos", "pos", annotations=[annotation(["pos"] * 3), annotation(["pos"] * 3, "ben")])
     )

@@ -33,7 +33,7 @@ def test_solutions_without_an_error(labels: tuple, errors: list, kind: str) -> N
     assert [step.label for step in trace.steps] == [Label.NEU if n in errors else None for n in (1, 2, 3)]
 
 
-def test_what_prmbench_has_no_way_to_say() -> None:
+def test_labels_that_prmbench_cannot_express_are_left_out() -> None:
     with pytest.raises(InexpressibleError, match="traces with unlabelled steps"):
         format_row(labelled("pos", "neg", None))
     with pytest.raises(InexpressibleError, match="traces with an error whose class nobody named"):

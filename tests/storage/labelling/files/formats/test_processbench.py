@@ -31,6 +31,6 @@ def test_one_that_cannot_be_told(labels: tuple) -> None:
         ({"model_output_answer_correctness": "wrong"}, False),
     ],
 )
-def test_what_is_known_of_the_final_answer(meta: dict, expected: bool | None) -> None:
+def test_the_final_answer_is_taken_from_the_source(meta: dict, expected: bool | None) -> None:
     assert format_row(labelled("pos", "pos", "pos", **meta))["final_answer_correct"] is expected
     assert format_row(labelled("pos", "pos", "pos", generator="hand"))["generator"] == "hand"
