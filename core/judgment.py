@@ -1,6 +1,7 @@
 """A judgment: the scores of one trace by one evaluator in one mode."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 
 from stepsight.core import notebook
@@ -55,7 +56,7 @@ class Judgment:
     `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), `rationale` the words
     that it gives for its verdict, and `spent` what it took, where a server wrote it. A sub-step without scores has
     a row of zeros. A triangle is given the ends of the trace's steps, where it has as many rows as the trace has
-    sub-steps.
+    sub-steps. Of a stored judgment `created` is the moment, and `stale` is True if the trace has changed since.
     """
 
     trace: Trace
@@ -64,6 +65,8 @@ class Judgment:
     solution: float | None = None
     rationale: str = ""
     spent: Spent | None = None
+    created: datetime | None = None
+    stale: bool = False
 
     def __post_init__(self) -> None:
         ends = self.trace.step_ends

@@ -212,15 +212,11 @@ def judgment_record(
     judgment: Judgment,
     evaluator: Described,
     thresholds: Thresholds | None = None,
-    *,
     name: str = "",
-    created: datetime | None = None,
-    stale: StrictBool = False,
 ) -> JudgmentRecord:
     """The record of a judgment by `evaluator`, with the verdicts at the thresholds, the defaults if None.
 
-    `name` is what the evaluator is called here, if that is not its own name; `created` and `stale` are of a stored
-    judgment.
+    `name` is what the evaluator is called here, if that is not its own name.
     """
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
@@ -237,12 +233,12 @@ def judgment_record(
         thresholds=ThresholdsRecord.of(thresholds, outputs),
         online=online,
         offline=offline,
-        hindsight=None if hindsight is None else _triangle(hindsight, outputs),
+        hindsight=None if hindsight is None else triangle_cells(hindsight.rows, outputs),
         solution_score=judgment.solution,
         rationale=judgment.rationale or None,
         spent=judgment.spent,
-        created=created,
-        stale=stale,
+        created=judgment.created,
+        stale=judgment.stale,
     )
 
 
@@ -284,6 +280,12 @@ def probabilities(cells: Sequence[Cell]) -> Floats32:
     if ((np.abs(sums - 1) > _TOLERANCE) & (sums != 0)).any():
         raise UserError("neg, neu and pos do not add up to 1.")
     return rows
+
+
+def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell]]:
+    """The cells of rows of neg, neu and pos, each of shape (sub-steps, 3)."""
+    cells = iter(_cells(np.concatenate(rows), outputs) if rows else ())
+    return [list(islice(cells, len(row))) for row in rows]
 
 
 _VECTORS: dict[str | None, list[float]] = {None: [0.0] * len(Label)} | dict(
@@ -338,11 +340,6 @@ def _sizes(trace: Trace) -> list[int]:
 def _places(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Step and sub-step of each sub-step, counted from 1, of steps with so many sub-steps each."""
     return [(step, part) for step, size in enumerate(sizes, start=1) for part in range(1, size + 1)]
-
-
-def _triangle(hindsight: Hindsight, outputs: Outputs) -> list[list[Cell]]:
-    cells = iter(_cells(hindsight.packed, outputs))
-    return [list(islice(cells, length)) for length in range(1, len(hindsight) + 1)]
 
 
 def _cells(probs: Floats32, outputs: Outputs) -> list[Cell]:

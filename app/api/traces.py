@@ -106,7 +106,7 @@ def _line(row: BrowseRow) -> TraceLine:
 
 def _record(context: Context, judgment: StoredJudgment) -> JudgmentRecord:
     thresholds = find_thresholds(context.store, judgment.evaluator.id)
-    return judgment_record(judgment, judgment.evaluator, thresholds, created=judgment.created, stale=judgment.stale)
+    return judgment_record(judgment, judgment.evaluator, thresholds)
 
 
 def _number(index: int | None) -> int | None:

@@ -5,14 +5,13 @@ from starlette.datastructures import QueryParams
 
 from stepsight.app.access.rights import Right, find_user_of, note_shown
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.evaluator_choice import EvaluatorChoice, list_choices, shown_choices
-from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
+from stepsight.app.browse.evaluator_choice import list_choices, shown_choices
+from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.judgments import StoredJudgment
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 JSON_PATH = "/browse/trace.json"
@@ -37,26 +36,11 @@ def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[Sto
     trace = get_trace(store, address.trace)
     shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address)
     answers = judge_trace(store, evaluators, shown, trace)
-    records = [
-        record
-        for choice, answer in zip(shown, answers, strict=True)
-        for record in _records(evaluators, choice, answer)
-    ]
+    records = []
+    for choice, answer in zip(shown, answers, strict=True):
+        evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
+        records += [judgment_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments]
     return trace, records
-
-
-def _records(evaluators: Evaluators, choice: EvaluatorChoice, answer: TraceJudgments) -> list[JudgmentRecord]:
-    evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
-    return [
-        judgment_record(
-            judgment,
-            evaluator,
-            answer.thresholds,
-            name=answer.name,
-            created=judgment.created if isinstance(judgment, StoredJudgment) else None,
-        )
-        for judgment in answer.judgments
-    ]
 
 
 def file_address(path: str, address: Address) -> str:

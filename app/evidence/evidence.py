@@ -1,6 +1,5 @@
 """Evidence of one trace: an evaluator's hindsight matrix of it, from the store or from the Score page."""
 
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +12,11 @@ from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.judged import step_name
-from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
+from stepsight.core.judgment import Judgment
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -38,21 +38,35 @@ class JudgingError(LoadingError):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A trace with the hindsight matrix of one evaluator.
+    """A hindsight judgment of one trace, by the evaluator that `about` describes.
 
     `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer`
-    gives what it can score with here, None where it cannot; `outputs` tells what kind of thing it says.
+    gives what it can score with here, None where it cannot.
     """
 
-    trace: Trace
-    hindsight: Hindsight
+    judgment: Judgment
     evaluator: str
-    attention: str
-    fingerprint: str
+    about: Description | StoredEvaluator
     thresholds: Thresholds
     scorer: Callable[[], Scorer] | None
-    choices: tuple[str, ...]
-    outputs: Outputs = Outputs.THREE_WAY
+    choices: Sequence[str]
+
+    @property
+    def trace(self) -> Trace:
+        return self.judgment.trace
+
+    @cached_property
+    def hindsight(self) -> Hindsight:
+        assert self.judgment.hindsight is not None
+        return self.judgment.hindsight
+
+    @property
+    def outputs(self) -> Outputs:
+        return self.about.outputs
+
+    @property
+    def record(self) -> JudgmentRecord:
+        return judgment_record(self.judgment, self.about, self.thresholds, name=self.evaluator)
 
     def __len__(self) -> int:
         """The number of sub-steps."""
@@ -60,7 +74,7 @@ class Evidence:
 
     @property
     def is_causal(self) -> bool:
-        return self.attention == _CAUSAL
+        return self.about.attention == _CAUSAL
 
     @property
     def is_three_way(self) -> bool:
@@ -129,24 +143,17 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
     return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 
 
-def packed(probs: Floats32) -> str:
-    """Rows of probabilities as base64 of little-endian float32: what a page's script reads."""
-    return base64.b64encode(probs.astype("<f4").tobytes()).decode()
-
-
 def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     form = ScoreForm.from_token(address.s)
     trace = form.trace()
     offered = [name for name in form.evaluators if name in evaluators.names]
     name = address.evaluator or (offered or evaluators.names)[0]
     try:
-        hindsight = evaluators.begin(name, trace).result(patience).hindsight
+        judgment = evaluators.begin(name, trace).result(patience)
     except TimeoutError:
         raise JudgingError(name, trace) from None
-    assert hindsight is not None
-    return _evidence(
-        trace, hindsight, name, evaluators.about(name), form.thresholds, evaluators.names, _asked(evaluators, name)
-    )
+    about, ask = evaluators.about(name), _asked(evaluators, name)
+    return Evidence(judgment, name, about, form.thresholds, ask, evaluators.names)
 
 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
@@ -158,8 +165,8 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     if answer.waits and not answer.has_hindsight:
         raise JudgingError(offer.key, trace)
-    hindsight = next((one.hindsight for one in answer.judgments if one.hindsight is not None), None)
-    if hindsight is None:
+    judgment = next((one for one in answer.judgments if one.hindsight is not None), None)
+    if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
     evaluator_ids = hindsight_evaluators(store).get(trace.dataset_id, ())
@@ -167,31 +174,9 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     about = evaluators.about(offer.loaded) if offer.loaded else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.loaded) if offer.loaded else None
-    return _evidence(trace, hindsight, offer.key, about, answer.thresholds, choices, ask)
+    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices)
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
     """Loads it where that is not done yet: what is stored can be seen without."""
     return lambda: evaluators.scorer(name)
-
-
-def _evidence(
-    trace: Trace,
-    hindsight: Hindsight,
-    name: str,
-    about: Description | StoredEvaluator,
-    thresholds: Thresholds,
-    choices: Sequence[str],
-    ask: Callable[[], Scorer] | None,
-) -> Evidence:
-    return Evidence(
-        trace,
-        hindsight,
-        name,
-        about.attention,
-        about.fingerprint,
-        thresholds,
-        ask,
-        tuple(choices),
-        about.outputs,
-    )

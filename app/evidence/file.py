@@ -42,7 +42,7 @@ def evidence_file(
     """The page that the address opens, as it stands there at the `moment`.
 
     Style, scripts, and the fonts of its formulas are in it; its policy lets no other script run and asks nobody for
-    anything. Below 1 MB up to about 170 sub-steps; the formulas of more than about 110 are shown as their source.
+    anything. Below 1 MB up to about 135 sub-steps; the formulas of more than about 90 are shown as their source.
     """
     body = evidence_html(evidence, address, left_out=left_out)
     maths = 'class="math"' in body

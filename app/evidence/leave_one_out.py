@@ -36,7 +36,7 @@ class LeftOuts:
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",
                 "Start with --evaluator and its folder.",
             )
-        key = (evidence.fingerprint, evidence.trace.digest)
+        key = (evidence.about.fingerprint, evidence.trace.digest)
         if (kept := self._find(key)) is not None:
             return kept
         if not self._places.acquire(blocking=False):

@@ -107,7 +107,7 @@ def _opened(
     if isinstance(evidence.trace, StoredTrace):
         judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
         dataset = find_dataset(store, evidence.trace.dataset)
-        line = _standing(standings, dataset, judged.get(evidence.fingerprint))
+        line = _standing(standings, dataset, judged.get(evidence.about.fingerprint))
     return render(
         "evidence/page.html",
         problems=problems,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence, packed
+from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.evidence.trace import judged_step
 from stepsight.app.web.html import render
@@ -28,16 +28,11 @@ def presentation_html(
     places = (PROBLEM, *evidence.names, *conclusions)
     unknown = address.present not in places
     data = {
-        "probs": packed(evidence.hindsight.packed),
-        "names": json.dumps(evidence.names),
-        "ends": json.dumps(evidence.trace.step_ends.tolist()),
-        "validity": repr(evidence.thresholds.validity),
+        "judgment": evidence.record.model_dump_json(),
         "places": json.dumps(places),
         "place": "0" if unknown else str(places.index(address.present)),
         "focus": str(evidence.focus),
     }
-    if evidence.is_three_way:
-        data["redundancy"] = repr(evidence.thresholds.redundancy)
     if ask and not evidence.is_causal:
         data["ask"] = ask
     return render(

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence, packed
+from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
@@ -24,6 +24,7 @@ from stepsight.app.web.judged import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
+from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
@@ -46,16 +47,11 @@ def evidence_html(
     if value != address.value:
         problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
     data = {
-        "probs": packed(evidence.hindsight.packed),
-        "names": json.dumps(evidence.names),
-        "ends": json.dumps(evidence.trace.step_ends.tolist()),
-        "validity": repr(evidence.thresholds.validity),
+        "judgment": evidence.record.model_dump_json(),
         "step": str(step),
         "after": str(after),
         "value": value,
     }
-    if evidence.is_three_way:
-        data["redundancy"] = repr(evidence.thresholds.redundancy)
     if left_out is not None:
         data["left-out"] = json.dumps(left_out_record(evidence, left_out))
     elif ask:
@@ -82,7 +78,10 @@ def evidence_html(
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
     """Leave-one-out scores as the page's script reads them: the triangle, and a sentence for each sub-step."""
-    return {"probs": packed(left_out.packed), "says": evidence.left_out_sentences(left_out)}
+    return {
+        "rows": triangle_cells(left_out.rows, evidence.outputs),
+        "says": evidence.left_out_sentences(left_out),
+    }
 
 
 def judged_step(evidence: Evidence, i: int) -> dict[str, object]:

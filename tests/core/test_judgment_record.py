@@ -141,7 +141,7 @@ def test_a_record_gives_its_judgment_back(outputs: Outputs, judgment: Judgment) 
 
 def test_a_stale_judgment_counts_its_sub_steps_as_steps() -> None:
     moment = datetime(2026, 3, 1, tzinfo=UTC)
-    found = record(Judgment(TRACE, Mode.OFFLINE, StepScores(SECOND)), created=moment, stale=True)
+    found = record(Judgment(TRACE, Mode.OFFLINE, StepScores(SECOND), created=moment, stale=True))
     assert [(step["step"], step["substep"]) for step in found["offline"]["steps"]] == [(1, 1), (2, 1)]
     assert (found["created"], found["stale"]) == ("2026-03-01T00:00:00Z", True)
 

@@ -3,8 +3,8 @@ import { onChange } from "./changes.js";
 import { drawCurve } from "./curve.js";
 import { setText } from "./dom.js";
 import { register } from "./keys.js";
-import { colourCell, readThresholds, showChange, showScores } from "./step_scores.js";
-import { readTriangle, valueOf } from "./triangle.js";
+import { colourCell, showChange, showScores } from "./step_scores.js";
+import { readJudgment, readTriangle, valueOf } from "./triangle.js";
 
 // Milliseconds from step to step, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -15,11 +15,8 @@ let current = null;
 class Evidence {
   constructor(section) {
     this.section = section;
-    this.names = JSON.parse(section.dataset.names);
-    this.at = readTriangle(section.dataset.probs);
-    this.ends = JSON.parse(section.dataset.ends);
+    Object.assign(this, readJudgment(section));
     this.last = this.names.length - 1;
-    this.thresholds = readThresholds(section);
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
@@ -217,8 +214,8 @@ class Evidence {
     }
   }
 
-  learned({ probs, says }) {
-    this.without = readTriangle(probs);
+  learned({ rows, says }) {
+    this.without = readTriangle(rows);
     this.tellWithout((step) => says[step]);
     this.showCurve();
   }

@@ -5,8 +5,8 @@ import { shortened } from "./announce.js";
 import { drawCurves } from "./curve.js";
 import { element } from "./dom.js";
 import { drawMaths } from "./maths.js";
-import { NOTABLE, colourCell, readThresholds, showChange, showScores } from "./step_scores.js";
-import { readTriangle, valueOf, verdictOf } from "./triangle.js";
+import { NOTABLE, colourCell, showChange, showScores } from "./step_scores.js";
+import { readJudgment, valueOf, verdictOf } from "./triangle.js";
 
 // Matrix and curves have room for so many steps from the start; with more of them they draw closer.
 const ROOM = 8;
@@ -38,10 +38,7 @@ const contents = (section, name) => [...section.querySelector(`template.${name}`
 export class PresentationView {
   constructor(section) {
     this.section = section;
-    this.names = JSON.parse(section.dataset.names);
-    this.at = readTriangle(section.dataset.probs);
-    this.ends = JSON.parse(section.dataset.ends);
-    this.thresholds = readThresholds(section);
+    Object.assign(this, readJudgment(section));
     this.focus = Number(section.dataset.focus);
     this.hasGold = false;
     this.list = section.querySelector("ol.steps");

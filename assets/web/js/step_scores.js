@@ -13,13 +13,6 @@ export const signed = (value) => {
   return text === "0.00" ? text : `${value > 0 ? "+" : "−"}${text}`;
 };
 
-/** The thresholds of a section, and whether its evaluator is three-way. One that is not has none of redundancy. */
-export const readThresholds = ({ dataset }) => {
-  const threeWay = dataset.redundancy !== undefined;
-  const redundancy = threeWay ? Number(dataset.redundancy) : Infinity;
-  return { threeWay, validity: Number(dataset.validity), redundancy };
-};
-
 /** The bar of a step's row, as its scores are now; `when` says when that is. */
 export const showScores = (item, probs, thresholds, when) => {
   const verdict = verdictOf(probs, thresholds);

@@ -1,17 +1,32 @@
-// A triangle of probabilities as the server packs it, and what can be read from one of its entries.
+// The record of a hindsight judgment as the server writes it, and what can be read from an entry of its triangle.
 
 const LABELS = ["neg", "neu", "pos"];
 
 /**
- * Read base64 of little-endian float32, rows of neg, neu, pos. Gives a function of row and column; row `j` has the
- * columns 0 to `j`.
+ * Read rows of entries: three probabilities each, validity alone, or null. Gives a function of row and column, whose
+ * three numbers have single precision, as the server's have; row `j` has the columns 0 to `j`.
  */
-export const readTriangle = (text) => {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const numbers = new Float32Array(bytes.buffer);
-  return (row, column) => {
-    const start = 3 * ((row * (row + 1)) / 2 + column);
-    return numbers.subarray(start, start + 3);
+export const readTriangle = (rows) => (row, column) => {
+  const entry = rows[row][column] ?? [0, 0, 0];
+  return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);
+};
+
+/** The triangle of a section's record, its thresholds, and for each sub-step its name and the place its step ends at. */
+export const readJudgment = ({ dataset }) => {
+  const { hindsight, offline, thresholds } = JSON.parse(dataset.judgment);
+  const steps = offline.steps.map(({ step }) => step);
+  const ends = steps.map((step) => steps.lastIndexOf(step));
+  const isWhole = steps.map((step, i) => steps.indexOf(step) === ends[i]);
+  const threeWay = thresholds.redundancy !== null;
+  return {
+    at: readTriangle(hindsight),
+    names: offline.steps.map(({ step, substep }, i) => (isWhole[i] ? `${step}` : `${step}.${substep}`)),
+    ends,
+    thresholds: {
+      threeWay,
+      validity: Math.fround(thresholds.validity),
+      redundancy: threeWay ? Math.fround(thresholds.redundancy) : Infinity,
+    },
   };
 };
 

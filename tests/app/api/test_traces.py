@@ -104,9 +104,7 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
         {"step": 2, "substeps": ["So 1 + 1 = 3.", "Done."], "label": "neg", "valid": False},
     ]
     assert found["first_error"] == 2
-    assert found["judgments"] == [
-        judgment_record(one, one.evaluator, created=one.created).model_dump(mode="json") for one in stored
-    ]
+    assert found["judgments"] == [judgment_record(one, one.evaluator).model_dump(mode="json") for one in stored]
     # It said nothing of steps, which is not the same as nought.
     tiny, whole = found["judgments"]
     assert (tiny["mode"], tiny["stale"], len(tiny["hindsight"])) == ("hindsight", False, 3)

@@ -12,8 +12,10 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.file import evidence_file
 from stepsight.app.web.bundles import bundle
+from stepsight.core.description import Description
 from stepsight.core.evidence import LeaveOneOut
-from stepsight.core.scores import Hindsight, Thresholds
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
 from tests.app.injection import PAYLOADS
 
@@ -26,16 +28,11 @@ def evidence(problem="What is 1 + 1?", steps=("It is 3.", "Check."), name="mini"
     n = len(steps)
     rows = [draw.dirichlet([1, 1, 1], j + 1).astype(np.float32) for j in range(n)]
     left_out = LeaveOneOut(tuple(rows[: n - 1]))
-    found = Evidence(
-        Trace.of(problem, list(steps)),
-        Hindsight(tuple(rows)),
-        name,
-        "bidirectional",
-        "f" * 64,
-        Thresholds(),
-        None,
-        (),
+    judgment = Judgment(Trace.of(problem, list(steps)), Mode.HINDSIGHT, Hindsight(tuple(rows)))
+    about = Description(
+        name, "f" * 64, "stepsight", "bidirectional", "float32", Outputs.THREE_WAY, 1, None, Thresholds()
     )
+    found = Evidence(judgment, name, about, Thresholds(), None, ())
     return found, left_out
 
 
@@ -83,7 +80,7 @@ def test_formulas_bring_the_fonts_that_they_need():
 def test_a_long_trace_stays_below_one_megabyte(n):
     text = "Then $\\mathbf{x} = \\mathcal{O}(1)$ follows."
     page = written("Solve $x^2$.", [f"{i}. {text}" for i in range(n)])
-    assert len(page.encode()) < (1_000_000 if n <= 120 else 1_600_000)
+    assert len(page.encode()) < (1_000_000 if n <= 120 else 2_000_000)
 
 
 def test_a_wild_trace_stays_text():

@@ -20,18 +20,8 @@ from stepsight.core.trace import Trace
 def evidence(evaluators):
     def evidence(steps=("It is 3.", "Check.", "Done."), runs=True):
         trace, scorer = Trace.of("What is 1 + 1?", list(steps)), evaluators.scorer("tiny")
-        known = scorer.evaluator
-        hindsight = scorer.score_one(trace).hindsight
-        return Evidence(
-            trace,
-            hindsight,
-            "tiny",
-            known.attention,
-            known.fingerprint,
-            Thresholds(),
-            (lambda: scorer) if runs else None,
-            (),
-        )
+        ask = (lambda: scorer) if runs else None
+        return Evidence(scorer.score_one(trace), "tiny", evaluators.about("tiny"), Thresholds(), ask, ())
 
     return evidence
 

@@ -1,6 +1,5 @@
 """The Evidence page without a browser: one trace, the gallery, and what it asks for beside itself."""
 
-import base64
 import json
 import re
 import shutil
@@ -17,6 +16,7 @@ from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
@@ -117,10 +117,10 @@ def test_the_matrix_is_the_triangle(show, ids):
 
 def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
     found = section(show(f"trace={ids['four']}"))
-    probs = np.frombuffer(base64.b64decode(found["data-probs"]), "<f4").reshape(-1, 3)
-    np.testing.assert_array_equal(probs, TRIANGLE.packed)
-    assert json.loads(found["data-names"]) == ["1", "2.1", "2.2", "3"]
-    assert (found["data-validity"], found["data-redundancy"]) == ("0.5", "0.15")
+    record = JudgmentRecord.model_validate_json(found["data-judgment"])
+    np.testing.assert_allclose(record.scores().packed, TRIANGLE.packed, atol=5e-7)
+    assert record.sizes == (1, 2, 1)
+    assert record.thresholds == ThresholdsRecord(validity=0.5, redundancy=0.15)
 
 
 def test_each_sub_step_has_its_story(show, ids):
@@ -219,7 +219,7 @@ def test_a_solution_from_the_score_page_is_judged(show):
     form = ScoreForm("What is 2 + 2?", "It is 4.\nYes.", ("tiny",), validity=0.4)
     page = show(f"s={form.token()}")
     found = section(page)
-    assert found["data-validity"] == "0.4"
+    assert json.loads(found["data-judgment"])["thresholds"]["validity"] == 0.4
     assert len(page.one("table").all("td")) == 1 + 3
     assert found["data-ask"].startswith("/evidence/left-out?s=")
     assert [link.text for link in page.one("p", cls="out").all("a")] == ["Download as a file", "Open in Score"]
@@ -340,8 +340,7 @@ def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
         "Leaving out any one later step changes its validity by at most 0.00.",
         "",
     ]
-    probs = np.frombuffer(base64.b64decode(record["probs"]), "<f4").reshape(-1, 3)
-    np.testing.assert_array_equal(probs, LEFT.packed)
+    np.testing.assert_allclose([cell for row in record["rows"] for cell in row], LEFT.packed, atol=5e-7)
 
 
 @pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
@@ -363,7 +362,7 @@ def test_leaving_out_is_answered_for_every_sub_step(client, ids):
     answer = client.get(f"/evidence/left-out?trace={ids['four']}&evaluator=tiny")
     assert answer.status_code == 200
     assert len(answer.json()["says"]) == 4
-    assert len(base64.b64decode(answer.json()["probs"])) == 6 * 3 * 4
+    assert [len(row) for row in answer.json()["rows"]] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -413,7 +412,7 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     page = shown()
     assert len(page.one("table").all("td")) == 1 + 3
     assert page.all("fieldset", cls="values") == page.all("i", cls="neu") == []
-    assert "data-redundancy" not in section(page).attributes
+    assert json.loads(section(page)["data-judgment"])["thresholds"]["redundancy"] is None
     assert section(page)["data-value"] == "validity"
     assert "gives validity only, not redundancy" in page.one("div", cls="sum").text
     assert notices(page) == []

@@ -206,7 +206,7 @@ def test_records_give_the_judgments_that_were_scored(
     # The mode and the name of the file's evaluator, whatever the caller would have taken.
     assert import_scores(store, "sums", file, None, Mode.ONLINE).evaluator == "mini"
     (stored,) = read_judgments(store, trace)
-    assert judgment_record(stored, described(outputs)) == written
+    assert judgment_record(stored, described(outputs)).model_copy(update={"created": None}) == written
     assert stored.evaluator.outputs == outputs
 
 
