@@ -11,15 +11,24 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # One more than there are processor cores, since tests in a browser wait now and then; at most four, each takes 2 GB.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
-.PHONY: app test check docs fuzz bench screenshots hashes sbom audit clean
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: app test test-slow test-all check docs fuzz bench screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
 
+# Those that are slow by nature are left to test-slow.
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.proxied
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) -m slow
+
+test-all: test test-slow
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -38,6 +38,35 @@ def pytest_configure() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(_SHARED_MEMORY)
 
 
+# Tests of the code that asks which database it is at, or leans on what one of them promises.
+_ON_BOTH_DATABASES = (
+    "compatibility",
+    "storage/backup",
+    "storage/browse/test_metadata.py",
+    "storage/browse/test_verdict_columns.py",
+    "storage/database",
+    "storage/jobs",
+    "storage/labelling/test_queue.py",
+    "storage/people/test_attempts.py",
+    "storage/people/test_server_secret.py",
+    "storage/traces/test_bad_rows.py",
+    "storage/traces/test_saving.py",
+    "storage/traces/test_search.py",
+    "storage/traces/test_writer.py",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave PostgreSQL to the slow tests where no code asks which database it is at."""
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        place = item.path.relative_to(ROOT / "tests").as_posix()
+        on_postgresql = any(isinstance(value, str) and value == "postgresql" for value in params.values())
+        if on_postgresql and not place.startswith(_ON_BOTH_DATABASES):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def freed_memory_is_returned() -> Iterator[None]:
     """A worker goes through hundreds of modules, and would hold what the largest of each kind had needed."""

@@ -15,6 +15,7 @@ def reach(store: Store) -> str:
     return store.engine.url.render_as_string(hide_password=False)
 
 
+@pytest.mark.slow
 def test_ten_at_once_fill_every_slot_and_lose_nothing(store: Store, reach: str) -> None:
     campaign, people = prepare(store, annotators=10, traces=10, overlap=3)
     with labelling_server(reach) as server:
@@ -26,6 +27,7 @@ def test_ten_at_once_fill_every_slot_and_lose_nothing(store: Store, reach: str) 
     assert sum(len(annotator.acknowledged) for annotator in annotators) >= 60
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_and_doubles_nothing(store: Store, reach: str) -> None:
     campaign, people = prepare(store, annotators=6, traces=12, overlap=3)
     with labelling_server(reach) as server:

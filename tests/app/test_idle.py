@@ -10,6 +10,8 @@ import pytest
 
 from tests.forked import Forked
 
+pytestmark = pytest.mark.slow
+
 # In 10 s it takes 0.01 s of processor time, and took 0.7 s when Gradio's queue ran.
 SECONDS, BOUND = 10, 0.15
 

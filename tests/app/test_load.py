@@ -2,10 +2,14 @@
 
 from urllib.parse import urlsplit
 
+import pytest
+
 from stepsight.storage.database.store import open_store
 from tests.benchmarks.viewers import Viewers, percentile
 from tests.serving import served
 from tests.storage.samples import add
+
+pytestmark = pytest.mark.slow
 
 
 def test_viewers_at_once_each_get_their_trace(evaluators, tmp_path):

@@ -22,6 +22,8 @@ from tests.forked import Forked
 from tests.storage.labelling.samples import campaign, take
 from tests.storage.samples import add, many
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 10
 
 

@@ -16,6 +16,8 @@ from stepsight.storage.traces.queries import list_datasets
 from tests.faults.labels import STEPS, logged, open_page
 from tests.storage.samples import plain_row
 
+pytestmark = pytest.mark.slow
+
 
 def rows_file(folder, count):
     path = folder / "rows.jsonl"

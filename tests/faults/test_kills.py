@@ -1,6 +1,10 @@
 """A short form of `python -m tests.benchmarks.kills`: processes of every kind are killed while people label."""
 
+import pytest
+
 from tests.benchmarks.kills import KINDS, run
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_is_killed_loses_and_doubles_nothing(tmp_path):

@@ -29,7 +29,7 @@ PEOPLE, BY_PAGE, TRACES, JUDGED = 10, 2, 8, 40
 PASSWORD = "a password of ten people"
 JSON = {"Content-Type": "application/json"}
 
-pytestmark = pytest.mark.skipif(find_nginx() is None, reason="nginx is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_nginx() is None, reason="nginx is not installed")]
 
 
 def ask(port, method, path, token="", body=None, headers=JSON):

@@ -19,6 +19,8 @@ from tests.forked import Forked
 from tests.labelling_server import labelling_server
 from tests.storage.samples import add, many
 
+pytestmark = pytest.mark.slow
+
 JOBS, TRACES = 6, 60
 
 

@@ -49,6 +49,8 @@ from tests.fuzz.mutations import changed_json, changed_lines, damaged
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = ROOT / "training" / "configs"
 
 

@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.store import open_store
@@ -99,6 +101,7 @@ def test_an_import_over_which_workers_die_fails_in_the_end(sqlite_store):
     assert "3 workers in a row ended before they had got on with it." in get_job(sqlite_store, job.id).reason
 
 
+@pytest.mark.slow
 def test_killing_server_and_worker_during_an_import_leaves_all_or_nothing(seeded_file, tmp_path):
     path = shutil.copy(seeded_file, tmp_path / "store.db")
     with open_store(str(path)) as store:

@@ -19,6 +19,8 @@ from tests.app.processes import is_alive, silence, start, until, worker_of
 from tests.conftest import ROOT
 from tests.storage.samples import add, many
 
+pytestmark = pytest.mark.slow
+
 SUPERVISED = """import sys, time
 from stepsight.app.jobs.supervisor import Supervisor
 with Supervisor(sys.argv[1], ["--dtype=bfloat16"]):

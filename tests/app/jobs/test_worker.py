@@ -262,6 +262,7 @@ def serve(path):
     return process, re.search(r"http://127\.0\.0\.1:\d+", told)[0]
 
 
+@pytest.mark.slow
 def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(seeded_file, tmp_path):
     path = shutil.copy(seeded_file, tmp_path / "store.db")
     with open_store(str(path)) as store:

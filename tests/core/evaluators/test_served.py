@@ -28,6 +28,8 @@ from tests.core.formats.by_hand import TRACES
 from tests.hub import Hub, point_to
 from tests.vllm_server import Classifier, Converted, Day, LanguageModel, VllmServer, token_id
 
+pytestmark = pytest.mark.slow
+
 # The goal is 1e-3; both sides compute in float32.
 CLOSE = 1e-5
 LONG = {"max_position_embeddings": 512}

@@ -170,6 +170,7 @@ print(held("RssAnon:") - before[0], held("VmHWM:") - before[1], "transformers" i
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell what a process holds")
+@pytest.mark.slow
 def test_weights_are_mapped_without_a_second_copy_and_without_transformers(tmp_path):
     shape = {"hidden_size": 1024, "intermediate_size": 8192, "num_hidden_layers": 4, "num_attention_heads": 8}
     model = write_token_classifier(tmp_path / "it", "qwen2", **shape)

@@ -207,6 +207,7 @@ import_file(open_store(sys.argv[1]), "plain", sys.argv[2], progress=die)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_import_stores_nothing(address: str, file: Path) -> None:
     write_lines(file, [plain_row(i) for i in range(3000)])
     killed = subprocess.run(

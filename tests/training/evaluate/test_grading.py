@@ -16,6 +16,7 @@ def grader():
         yield opened
 
 
+@pytest.mark.slow
 def test_every_answer_of_math500_is_right_and_that_of_another_problem_is_not(data, grader):
     answers = [problem.answer for problem in read_problems(data / "math500" / "test.jsonl").items]
     assert len(answers) == 500

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from stepsight.app.commands.cli import main
 from stepsight.core.places import asset
 from stepsight.training.paper.facts import recipe_facts
@@ -16,6 +18,7 @@ def rows(markdown):
     return [row for row in cells if row[0] not in ("What", "By")]
 
 
+@pytest.mark.slow
 def test_every_item_has_a_row_with_what_it_needs(tmp_path, capsys):
     assert main(["report", "paper", "--db", str(tmp_path / "store.db")]) == 0
     sources, told = [], []

@@ -109,6 +109,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_runs_end_with_the_process_that_started_them(tmp_path):
     """One that is a process, and one that torchrun launched as two."""
 

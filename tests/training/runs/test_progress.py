@@ -4,8 +4,12 @@ import pty
 import struct
 import termios
 
+import pytest
+
 from tests.forked import Forked
 from tests.training.small_runs import CONFIG, forked, write_config
+
+pytestmark = pytest.mark.slow
 
 
 def test_an_occasional_line_replaces_the_bar_without_a_terminal(tmp_path):

@@ -6,6 +6,8 @@ from stepsight.core.errors import UserError
 from stepsight.training.runs.ray_engine import check_room, import_ray, work_on_ray
 from tests.ray_workers import needs_ray, python
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_ray_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)

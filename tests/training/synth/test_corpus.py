@@ -41,6 +41,7 @@ def traces(corpus) -> list[Trace]:
 # --- Determinism ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_corpus_does_not_change(corpus, trained):
     """What was trained and measured stays comparable. A new or changed story needs new hashes here, and the shipped
     evaluators are then no longer those of this corpus."""

@@ -84,6 +84,7 @@ def found() -> dict[str, float]:
     return told_apart(6000, 4000)
 
 
+@pytest.mark.slow
 def test_words_alone_hardly_tell_wrong_calculations(found):
     assert found["all"] < 0.60
 

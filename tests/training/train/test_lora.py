@@ -178,6 +178,7 @@ def test_no_copy_of_the_layers_is_kept(trained, cache):
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(trained, tmp_path):
     source = """
 import os, signal, sys
@@ -205,6 +206,7 @@ run.train(read_config(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[1]).parent)
 
 
 @pytest.mark.parametrize("fsdp", [False, True])
+@pytest.mark.slow
 def test_two_processes_give_the_scores_of_one(trained, tmp_path, fsdp):
     shutil.copytree(trained / "base", tmp_path / "base")
     config = replace(RUN, fsdp=fsdp, accumulation=2, activation_checkpointing=not fsdp)

@@ -135,6 +135,7 @@ run.train(read_config(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
     killed = forked(KILLED, config, output)

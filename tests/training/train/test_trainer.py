@@ -143,6 +143,7 @@ def test_every_trace_counts_alike_however_a_step_is_parted(tmp_path, accumulatio
         assert second == pytest.approx(whole.state.log_history[1]["loss"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_every_trace_counts_alike_in_two_processes(tmp_path):
     config = replace(PER_EXAMPLE, data=synthetic(11), accumulation=2)
     pair = forked_pair("train", write_config(tmp_path / "config.yaml", config), "--output", tmp_path / "pair")
@@ -283,6 +284,7 @@ MEMORY = """
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
     stopped = forked(LIMITED.format(step=25, limit=DISK), config, "--output", output)
@@ -300,6 +302,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
 LITTLE = "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))"
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_the_end_leaves_no_half_evaluator(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
     stopped = forked(LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
@@ -310,6 +313,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_no_half_evaluator(whole, tmp_path
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_leaves_the_last_checkpoint(tmp_path):
     # 16 traces of 200 tokens by 2,000 floats of 4 bytes are 26 MB, eight times over in two layers.
     wide = replace(CONFIG.backbone, mlp=2000)
@@ -369,6 +373,7 @@ def test_two_processes_with_shards_give_what_one_gives(sharded, tmp_path):
         assert 0.4 * weights < shard.stat().st_size < 0.8 * weights
 
 
+@pytest.mark.slow
 def test_a_run_with_shards_goes_on_from_its_checkpoint(sharded, tmp_path):
     output = tmp_path / "whole"
     for kept in ("config.used.json", "checkpoints/checkpoint-5"):

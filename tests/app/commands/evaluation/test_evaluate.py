@@ -302,6 +302,7 @@ def test_weights_of_another_type_are_measured_by_themselves(
     assert again["tiny"]["n_traces"] == 3
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny: Path) -> None:
     """With what torchrun and accelerate launch tell each process. Each judges some of the traces, and together they
     have what one alone has."""

@@ -23,6 +23,8 @@ from tests.checkpoints import write_evaluator
 from tests.ray_workers import needs_ray, with_a_death
 from tests.storage.samples import add
 
+pytestmark = pytest.mark.slow
+
 COUNT = 70
 TRACES = [
     Trace.of(

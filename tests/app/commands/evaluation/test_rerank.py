@@ -114,6 +114,7 @@ def test_candidates_too_long_are_refused_or_named(given, tmp_path, capsys):
     assert "1 problem without a right answer" in told.out
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_same_choices(tmp_path):
     rows = [row | {"problem": f"{row['problem']} {number}"} for number in range(160) for row in ROWS]
     write_rows(tmp_path / "c.jsonl", rows)

@@ -16,6 +16,8 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.checkpoints import write_qwen_prm
 from tests.vllm_server import VALIDITY, Classifier, Day, VllmServer, token_id
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     {
         "id": f"t{number}",

@@ -10,6 +10,8 @@ from stepsight.training.experiments.filtering.run import filter_pool
 from tests.ray_workers import needs_ray, with_a_death
 from tests.training.experiments.filtering.pools import files, wanted
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_ray_nothing_is_begun(tmp_path, tiny, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)

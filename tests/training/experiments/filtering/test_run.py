@@ -120,6 +120,7 @@ run.filter_pool(run.Filtering(pool, folder / "out", str(evaluator), validity=0.3
 """
 
 
+@pytest.mark.slow
 def test_a_killed_one_goes_on_and_ends_the_same(whole, tmp_path, tiny):
     job = again(tmp_path, whole, tiny)
     killed = forked(KILLED, tmp_path, tiny)
@@ -313,6 +314,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path, tiny):
     peaks = []
     for count in (24, 200):

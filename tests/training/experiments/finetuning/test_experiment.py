@@ -43,6 +43,7 @@ def test_again_nothing_is_done(done):
     assert {item: item.read_bytes() for item in folder.rglob("*") if item.is_file()} == before
 
 
+@pytest.mark.slow
 def test_missing_runs_are_done_by_separate_processes(done, tmp_path, capsys):
     path, folder = done
     copy = shutil.copytree(folder, tmp_path / "out")

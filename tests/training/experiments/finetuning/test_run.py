@@ -129,6 +129,7 @@ def dies_at(step, job, output):
     fine_tune(job, output)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, start, tmp_path):
     job, output = fine_tuning(start, whole.parent / "red.jsonl"), tmp_path / "whole"
     assert forks.ended(forks.start(lambda: dies_at(5, job, output))) == -signal.SIGKILL
@@ -152,6 +153,7 @@ def one_of_two(rank, port, job, output):
 # In batches of 8, 17 rows leave one to the last step, so that one of two processes has none; 19 leave three, which
 # in two parts are two and one.
 @pytest.mark.parametrize(("fsdp", "rows", "accumulation"), [(True, 17, 1), (False, 19, 2)])
+@pytest.mark.slow
 def test_two_processes_learn_what_one_does(start, subset, tmp_path, fsdp, rows, accumulation):
     subset.write_text("".join(subset.read_text().splitlines(keepends=True)[:rows]))
     one = fine_tune(fine_tuning(start, subset), tmp_path / "one")

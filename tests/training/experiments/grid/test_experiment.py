@@ -110,6 +110,7 @@ Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.runs()), 1, N
 """
 
 
+@pytest.mark.slow
 def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
     made = grid(tmp_path)
     killed = forked(KILLED, made.path, made.folder)
@@ -129,6 +130,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_a_run_on_two_processes_is_measured_once(whole, tmp_path):
     made = shutil.copytree(whole / "whole", tmp_path / "grid")
     one = next(read_design(made / "toy.yaml").runs())
