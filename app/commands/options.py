@@ -5,14 +5,19 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
+from enum import EnumType
 from math import inf
 from pathlib import Path
-from typing import IO, TypeVar
+from types import NoneType
+from typing import IO, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 
 Item = TypeVar("Item")
+# The words that stand for a value in the help of an option, by its type.
+_METAVARS = {int: "N", float: "P", Path: "PATH"}
 
 
 def add_db(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +26,62 @@ def add_db(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else a file of yours)",
     )
+
+
+def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
+    """`--evaluator`, which may also be behind a server of these kinds."""
+    addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
+    parser.add_argument(
+        "--evaluator",
+        default="mini-bidir",
+        help=f"a shipped name, a folder, a model hub's OWNER/NAME, or behind a server {addresses}"
+        " (default: %(default)s)",
+    )
+
+
+def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> None:
+    """Add an option for some fields of a dataclass: the name of each by its field, "" for the field's own.
+
+    Such a field's type is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = {field.name: field.default for field in fields(kind)}
+    for name, option in options.items():
+        annotation, about = get_args(hints[name])
+        option = option or f"--{name.replace('_', '-')}"
+        parser.add_argument(option, dest=name, **describe_option(option, annotation, about, defaults[name]))
+
+
+def describe_option(option: str, kind: Any, about: str, default: object) -> dict[str, Any]:
+    """The arguments of `add_argument` for a value of type `kind`: a word of several, a number, a text, true or
+    false, or a tuple, for which the option is repeated. Its value is None unless it is given."""
+    if NoneType in get_args(kind):
+        (kind,) = (one for one in get_args(kind) if one is not NoneType)
+    values: dict[str, Any] = {"default": None}
+    if get_origin(kind) is tuple:
+        values["action"], kind = "append", get_args(kind)[0]
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if kind is bool:
+        values["action"] = "store_true"
+    elif get_origin(kind) is Literal or isinstance(kind, EnumType):
+        values["choices"] = get_args(kind) or tuple(kind)
+    else:
+        values |= {"type": kind, "metavar": _METAVARS.get(kind, option.removeprefix("--").upper())}
+    shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    if shown not in (None, "") and shown is not False:
+        about += f" (default: {shown})"
+    return values | {"help": about.replace("%", "%%")}
+
+
+def read_fields(args: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The values that were given for the options of these fields; those that may be repeated as tuples."""
+    given = {name: getattr(args, name) for name in names}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def fraction(text: str) -> float:

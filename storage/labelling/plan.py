@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
@@ -60,41 +61,39 @@ _WORDS: dict[str, type[StrEnum]] = {
 class CampaignPlan:
     """A campaign to be created from the traces of `dataset` that match `where`.
 
-    `overlap` people label each trace; with `after_error` they also label the steps after the first `neg`. The
-    scores of `evaluator`, a database id, are shown, and its changes order the queue. If the queue is ordered by
-    disagreement or change, `random_share` of its places are filled at random. Of the traces that a person gets,
-    `gold_rate` are hidden gold items from `gold_dataset`; None stands for the rest of the dataset or, if that has
-    none, the gallery. `lease` is the time in seconds for which a trace is held for a person without an event of
-    theirs.
-
-    With `sample`, this many of the matching traces are drawn at random. `error_kinds` are the possible faults of a
-    step. With `shows_answer`, the reference answer stands below the problem, if the source has one.
-    `after_submission` says what is visible then. `seed` governs everything that is drawn. If the campaign
-    `suggests`, a trace starts with the labels of the evaluator whose scores are shown. If it `shows_equations`,
-    failing ones are marked in the steps; as with scores, its labels are then not blind.
+    With `after_error`, people also label the steps after the first `neg`. The scores of `evaluator`, a database id,
+    are shown, and its changes order the queue. `lease` is the time in seconds for which a trace is held for a
+    person without an event of theirs. With `shows_answer`, the reference answer stands below the problem, if the
+    source has one. The annotations of the other fields say what they mean; a command shows them as its help.
     """
 
     name: str
     dataset: str
     guideline: str
     where: TraceFilter = ANY
-    overlap: int = 1
+    overlap: Annotated[int, "people per trace"] = 1
     after_error: bool = True
-    view: CampaignView = CampaignView.WHOLE
+    view: Annotated[CampaignView, "how much of a trace is in view"] = CampaignView.WHOLE
     shows: Shows = Shows.NOTHING
     evaluator: int | None = None
-    ordering: Ordering = Ordering.RANDOM
-    random_share: float = 0.2
-    gold_rate: float = 0.0
-    gold_dataset: str | None = None
+    ordering: Annotated[Ordering, "disagreement of the evaluators, or largest change of --evaluator, first"] = (
+        Ordering.RANDOM
+    )
+    random_share: Annotated[float, "share of places filled at random in an order by disagreement or change"] = 0.2
+    gold_rate: Annotated[float, "share of hidden gold items, 0 to 0.5"] = 0.0
+    gold_dataset: Annotated[
+        str | None, "where they come from (default: the rest of the dataset, or the gallery)"
+    ] = None
     lease: int = 1800
-    seed: int = 0
-    sample: int | None = None
-    error_kinds: tuple[str, ...] = ERROR_KINDS
+    seed: Annotated[int, "seed of the random choices"] = 0
+    sample: Annotated[int | None, "so many of the traces, drawn by --seed (default: all)"] = None
+    error_kinds: Annotated[tuple[str, ...], "a kind of error to choose from; may be repeated"] = ERROR_KINDS
     shows_answer: bool = True
-    after_submission: AfterSubmission = AfterSubmission.EVERYTHING
-    suggests: bool = False
-    shows_equations: bool = False
+    after_submission: Annotated[AfterSubmission, "what is shown of a trace once it is submitted"] = (
+        AfterSubmission.EVERYTHING
+    )
+    suggests: Annotated[bool, "with --show-scores: begin with the labels that --evaluator suggests"] = False
+    shows_equations: Annotated[bool, "mark equations that fail; the labels are then not blind"] = False
 
 
 def check_plan(plan: CampaignPlan) -> None:

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stepsight.app.commands.options import open_output, progress
+from stepsight.app.commands.options import add_evaluator, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
@@ -37,12 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " gold (the right answer), correct (true or false) and id."
     )
     parser.add_argument("candidates", type=Path, metavar="FILE", help="candidate solutions as JSON Lines")
-    parser.add_argument(
-        "--evaluator",
-        default="mini-bidir",
-        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL"
-        " (default: %(default)s)",
-    )
+    add_evaluator(parser)
     parser.add_argument(
         "--by",
         choices=[by.value for by in By],

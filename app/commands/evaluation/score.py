@@ -14,7 +14,7 @@ from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes, launched
-from stepsight.app.commands.options import add_db, fraction, open_output, progress
+from stepsight.app.commands.options import add_db, add_evaluator, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input", metavar="FILE", help="traces as JSON Lines (id, problem, steps); - is standard input"
     )
     parser.add_argument("--output", metavar="FILE", default="-", help="where results go (default: standard output)")
-    parser.add_argument(
-        "--evaluator",
-        default="mini-bidir",
-        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL"
-        " or critic:http://HOST:8000/v1#MODEL (default: %(default)s)",
-    )
+    add_evaluator(parser, ("vllm", "critic"))
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default="offline")
     parser.add_argument(
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.commands.options import add_db
+from stepsight.app.commands.options import add_db, add_fields, read_fields
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes
 from stepsight.storage.database.store import Store, open_store
@@ -21,15 +21,7 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     list_campaigns,
 )
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS
-from stepsight.storage.labelling.plan import (
-    LONGEST_GUIDELINE,
-    AfterSubmission,
-    CampaignPlan,
-    CampaignView,
-    Ordering,
-    Shows,
-)
+from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import find_user, local_user
@@ -40,6 +32,15 @@ _ACTIONS = {
     "show": "tell how far one is, and each person in it",
     "close": "end one for good; what was labelled stays",
     "guideline": "publish a new version of the guideline",
+}
+
+# The options of `create` that are fields of its plan.
+_OPTIONS = {
+    **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
+    **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed"), ""),
+    "suggests": "--suggest",
+    "shows_equations": "--mark-equations",
+    "error_kinds": "--error-kind",
 }
 
 
@@ -60,49 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--guideline", required=True, metavar="FILE", help="what people are asked to do, UTF-8")
-    parser.add_argument("--overlap", type=int, default=1, metavar="N", help="people per trace (default: 1)")
-    parser.add_argument("--view", default="whole", choices=("whole", "stepwise"), help="default: %(default)s")
+    add_fields(parser, CampaignPlan, **_OPTIONS)
     parser.add_argument(
         "--to-first-error", action="store_true", help="steps after the first wrong one are not labelled"
     )
     parser.add_argument(
         "--show-scores", action="store_true", help="show the scores of --evaluator before submission"
     )
-    parser.add_argument(
-        "--ordering",
-        default="random",
-        choices=("file", "random", "disagreement", "change"),
-        help="disagreement of the evaluators, or largest change of --evaluator, first (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--random-share",
-        type=float,
-        default=0.2,
-        metavar="P",
-        help="share of places filled at random (default: 0.2)",
-    )
-    parser.add_argument("--sample", type=int, metavar="N", help="N of the traces, drawn by --seed (default: all)")
-    parser.add_argument(
-        "--suggest", action="store_true", help="with --show-scores: begin with the labels that --evaluator suggests"
-    )
-    parser.add_argument(
-        "--mark-equations", action="store_true", help="mark equations that fail; the labels are then not blind"
-    )
     parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
-    parser.add_argument(
-        "--after-submission",
-        default="everything",
-        choices=tuple(AfterSubmission),
-        help="what is shown of a trace once it is submitted (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--error-kind",
-        action="append",
-        metavar="KIND",
-        help=f"a kind of error to choose from; repeat it (default: {', '.join(ERROR_KINDS)})",
-    )
-    parser.add_argument("--gold-rate", type=float, default=0.0, metavar="P", help="hidden gold items, 0 to 0.5")
-    parser.add_argument("--gold-dataset", metavar="NAME", help="where they come from (default: the same dataset)")
     parser.add_argument(
         "--annotator",
         action="append",
@@ -116,7 +82,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="how long a trace is held for its annotator (default: 30)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random choices (default: 0)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -150,23 +115,12 @@ def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
         dataset=args.dataset,
         guideline=_read(args.guideline),
         where=where,
-        overlap=args.overlap,
         after_error=not args.to_first_error,
-        view=CampaignView(args.view),
         shows=Shows.SCORES if args.show_scores else Shows.NOTHING,
         evaluator=evaluator,
-        ordering=Ordering(args.ordering),
-        random_share=args.random_share,
-        gold_rate=args.gold_rate,
-        gold_dataset=args.gold_dataset,
         lease=args.lease * 60,
-        seed=args.seed,
-        sample=args.sample,
         shows_answer=not args.hide_answer,
-        suggests=args.suggest,
-        shows_equations=args.mark_equations,
-        after_submission=AfterSubmission(args.after_submission),
-        error_kinds=tuple(args.error_kind or ERROR_KINDS),
+        **read_fields(args, *_OPTIONS),
     )
 
 

@@ -1,8 +1,9 @@
 """The conditions of Browse as options of a command."""
 
 import argparse
-from typing import Any, get_args
+from typing import get_args
 
+from stepsight.app.commands.options import describe_option, read_fields
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store
@@ -15,18 +16,17 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
     """An option for each field of the filter."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
-        several = field.default == ()
-        words = None if several else get_args(field.annotation) or None
         about = _ABOUT.get(name) or str(field.description)
         text = f"{about[0].lower()}{about[1:]}".rstrip(".")
-        options: dict[str, Any] = {"action": "append"} if several else {"choices": words, "default": field.default}
-        conditions.add_argument(f"--{name.replace('_', '-')}", help=text.replace("%", "%%"), **options)
+        # Numbers are read by the filter, whose messages say more.
+        kind = field.annotation if get_args(field.annotation) else str
+        option = f"--{name.replace('_', '-')}"
+        conditions.add_argument(option, **describe_option(option, kind, text, field.default))
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
     """The filter, and the database id of the evaluator that is named. Raises `UserError`."""
-    given = {name: getattr(args, name) for name in NamedFilter.model_fields}
-    where = validate(NamedFilter, {name: value for name, value in given.items() if value is not None})
+    where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
     return where.with_ids(*ids).pruned(), ids[0]
 

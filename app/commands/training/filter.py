@@ -10,12 +10,18 @@ import sys
 from pathlib import Path
 
 from stepsight.app.commands.engine_options import add_engine, read_workers
-from stepsight.app.commands.options import fraction
+from stepsight.app.commands.options import add_evaluator, add_fields, fraction, read_fields
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool
 from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS
 from stepsight.training.runs.progress import progress_bars
+
+# The options that are fields of what is asked for.
+_OPTIONS = {
+    **dict.fromkeys(("seed", "where", "sample", "skip_bad", "scores"), ""),
+    "benchmarks": "--benchmark",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,47 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FOLDER", help="for subsets and manifest.json"
     )
-    parser.add_argument(
-        "--evaluator",
-        default="mini-bidir",
-        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL"
-        " (default: %(default)s)",
-    )
+    add_evaluator(parser)
     parser.add_argument(
         "--by", action="append", choices=SUBSETS, help="a subset to write; may be repeated (default: all four)"
     )
     parser.add_argument(
         "--match", type=_match, default=BOTH, metavar="N", help="solutions in each (default: as val+red has)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random choices (default: %(default)s)")
+    add_fields(parser, Filtering, **_OPTIONS)
     parser.add_argument(
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )
     parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
     parser.add_argument(
         "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="what the pool calls them (default: found out)"
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="CONDITION",
-        help="only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated",
-    )
-    parser.add_argument(
-        "--sample", type=int, metavar="N", help="only so many of those rows, drawn by --seed before any is scored"
-    )
-    parser.add_argument("--skip-bad", action="store_true", help="leave out, and count, rows that cannot be scored")
-    parser.add_argument(
-        "--benchmark",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
-    )
-    parser.add_argument(
-        "--scores", type=Path, metavar="FOLDER", help="take the scores of another run on the same pool"
     )
     add_engine(parser)
     add_placement(parser)
@@ -91,18 +70,13 @@ def run(args: argparse.Namespace) -> None:
         evaluator=args.evaluator,
         by=tuple(args.by or SUBSETS),
         match=None if args.match == BOTH else args.match,
-        seed=args.seed,
         validity=args.validity,
         redundancy=args.redundancy,
         fields=None if args.fields is None else (args.fields[0], args.fields[1]),
-        skip_bad=args.skip_bad,
-        benchmarks=tuple(args.benchmark),
-        scores=args.scores,
         engine=args.engine,
         workers=workers or 1,
-        where=tuple(args.where),
-        sample=args.sample,
         place=place,
+        **read_fields(args, *_OPTIONS),
     )
     with progress_bars() as watch:
         manifest = filter_pool(wanted, watch)

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
@@ -53,11 +53,9 @@ class Filtering:
     """The request: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
 
     `by`, `match`, `seed`: see `SubsetRule`. `validity` and `redundancy` are thresholds, the evaluator's own if
-    None. `fields` are the files' names for query and response, recognised if None. `skip_bad` leaves out rows that
-    cannot be scored; `benchmarks` are files whose problems no row may have as its query. `scores` is the folder of
-    another run on the same pool and evaluator, whose scores are reused. `chunk` is the number of rows scored
-    together. `where` holds conditions on the fields of rows (`core.where`), and `sample` the number of matching
-    rows drawn with `seed`; all others are not in the pool.
+    None. `fields` are the files' names for query and response, recognised if None. `chunk` is the number of rows
+    scored together. `where` holds conditions as in `core.where`. The annotations of the other fields say what they
+    mean; a command shows them as its help.
     """
 
     pool: tuple[Path, ...]
@@ -65,19 +63,24 @@ class Filtering:
     evaluator: str = "mini-bidir"
     by: tuple[str, ...] = SUBSETS
     match: int | None = None
-    seed: int = 0
+    seed: Annotated[int, "seed of the random choices"] = 0
     validity: float | None = None
     redundancy: float | None = None
     fields: Fields | None = None
-    skip_bad: bool = False
-    benchmarks: tuple[Path, ...] = ()
-    scores: Path | None = None
+    skip_bad: Annotated[bool, "leave out, and count, rows that cannot be scored"] = False
+    benchmarks: Annotated[
+        tuple[Path, ...],
+        "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
+    ] = ()
+    scores: Annotated[Path | None, "take the scores of another run on the same pool, from its folder"] = None
     engine: str = LOCAL
     workers: int = 1
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
     chunk: int = CHUNK
-    where: tuple[str, ...] = ()
-    sample: int | None = None
+    where: Annotated[
+        tuple[str, ...], "only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated"
+    ] = ()
+    sample: Annotated[int | None, "only so many of those rows, drawn by --seed before any is scored"] = None
 
     @property
     def draw(self) -> Draw:
