@@ -52,6 +52,7 @@ from stepsight.app.score.page import ScorePage, check_address
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
+from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.gate import Gate
@@ -59,8 +60,6 @@ from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain
 from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.requests import Failures, Requests
-from stepsight.app.web.standings import Standings
-from stepsight.app.web.standings import router as standing_routes
 from stepsight.core.errors import UserError
 from stepsight.core.places import asset
 from stepsight.storage.database.store import Store
@@ -103,10 +102,9 @@ def build_app(
     application.add_exception_handler(UserError, _failed)
     application.add_exception_handler(RequestValidationError, invalid_request)
     application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))
-    measured, standings = Measurements(store), Standings(store)
-    application.include_router(standing_routes(store, standings))
-    application.include_router(evidence.router(store, evaluators, standings, read_only=read_only))
-    application.include_router(browse.router(store, evaluators, standings, read_only=read_only))
+    measured, checks = Measurements(store), BaselineChecks(store)
+    application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
+    application.include_router(browse.router(store, evaluators, checks, read_only=read_only))
     application.include_router(results.router(store, evaluators, measured, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))

@@ -27,10 +27,10 @@ from stepsight.app.browse.views import views_html
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
+from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.judged import EMPTY_STORE, notice_html
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.browse.fields import list_fields
@@ -45,12 +45,12 @@ _PATIENCE = 0.4
 
 
 def router(
-    store: Store, evaluators: Evaluators, standings: Standings | None = None, *, read_only: bool = False
+    store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
     """The route of the page; with `read_only` it has no control that writes to the store."""
 
     def content(query: Query, request: Request) -> Markup:
-        return browse_html(store, evaluators, query, find_user_of(request), standings, read_only=read_only)
+        return browse_html(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
 
     return address_page("Browse", content)
 
@@ -60,12 +60,12 @@ def browse_html(
     evaluators: Evaluators,
     query: Query,
     user: User | None = None,
-    standings: Standings | None = None,
+    checks: BaselineChecks | None = None,
     *,
     read_only: bool = False,
 ) -> Markup:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
-    who sees it; with `standings` it says where evaluators do not clear the trivial baselines."""
+    who sees it; with `checks` it says where evaluators do not clear the trivial baselines."""
     address, problems = Address.read(query)
     notices = list(problems)
     try:
@@ -75,7 +75,7 @@ def browse_html(
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
             note_shown(store, user, [trace.trace_id])
-            body = _trace_html(selection, evaluators, trace, user, standings)
+            body = _trace_html(selection, evaluators, trace, user, checks)
         else:
             datasets = list_datasets(store)
             if not datasets:
@@ -83,7 +83,7 @@ def browse_html(
             dataset = _find_dataset(store, datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user, standings, read_only=read_only)
+            body = _list_html(selection, dataset, datasets, user, checks, read_only=read_only)
         notices += unknown
     except UserError as error:
         notices.append(str(error))
@@ -112,7 +112,7 @@ def _list_html(
     dataset: Dataset,
     datasets: Sequence[Dataset],
     user: User | None,
-    standings: Standings | None,
+    checks: BaselineChecks | None,
     *,
     read_only: bool,
 ) -> Markup:
@@ -135,7 +135,7 @@ def _list_html(
         dataset=dataset,
         address=address,
         about=about,
-        standing=_standing(standings, dataset, _in_view(selection), address),
+        baseline_check=_baseline_check(checks, dataset, _in_view(selection), address),
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
@@ -160,12 +160,12 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 
 
-def _standing(
-    standings: Standings | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
+def _baseline_check(
+    checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
     """Which of the evaluators that are shown do not clear the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
-    return standings.line(dataset, rows, Mode(address.mode)) if standings is not None and rows else Markup()
+    return checks.line(dataset, rows, Mode(address.mode)) if checks is not None and rows else Markup()
 
 
 def _metadata_html(selection: Selection) -> Markup:
@@ -190,7 +190,7 @@ def _trace_html(
     evaluators: Evaluators,
     trace: StoredTrace,
     user: User | None,
-    standings: Standings | None,
+    checks: BaselineChecks | None,
 ) -> Markup:
     store, address = selection.store, selection.address
     people = PeopleLabels(store, trace.trace_id, user)
@@ -207,7 +207,7 @@ def _trace_html(
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
         conditions=[one.text for one in conditions_set(address, selection.words)],
         choices=selection.choices,
-        standing=_standing(standings, find_dataset(store, trace.dataset), chosen, address),
+        baseline_check=_baseline_check(checks, find_dataset(store, trace.dataset), chosen, address),
         chosen={choice.key for choice in chosen},
         full=len(chosen) >= MOST_BESIDE,
         query={name: value for name, value in address.query().items() if name != "beside"},

@@ -21,9 +21,9 @@ from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
+from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
-from stepsight.app.web.standings import card_id
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.fetched import NEWEST, find_fetched
 from stepsight.core.hubs.fetching import check_disk

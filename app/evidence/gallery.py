@@ -104,11 +104,11 @@ def gallery_html(
     address: EvidenceAddress,
     user: User | None = None,
     problems: Sequence[str] = (),
-    standing: Markup | str = "",
+    baseline_check: Markup | str = "",
 ) -> Markup:
     """One page of one kind, with links to the others; of the first kind that has a trace where none is named.
 
-    `user` is who sees it; `problems` are messages for above it, `standing` is the line on the evaluator.
+    `user` is who sees it; `problems` are messages for above it, `baseline_check` is the line on the evaluator.
     """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
@@ -120,7 +120,7 @@ def gallery_html(
     return render(
         "evidence/gallery.html",
         problems=problems,
-        standing=standing,
+        baseline_check=baseline_check,
         here=here,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in gallery.datasets],
         evaluators=[(offer.key, offer.key) for offer in gallery.offers],

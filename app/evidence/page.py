@@ -21,9 +21,9 @@ from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
+from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.standings import Standings
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store
@@ -37,13 +37,13 @@ _NOWHERE = ListPlace(Neighbours(None, None))
 
 
 def router(
-    store: Store, evaluators: Evaluators, standings: Standings | None = None, *, read_only: bool = False
+    store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
     """The route of the page."""
 
     def content(query: Query, request: Request) -> Markup:
         may_judge = not read_only and has_right(request, Right.WRITE)
-        return page_html(store, evaluators, query, find_user_of(request), standings, may_judge=may_judge)
+        return page_html(store, evaluators, query, find_user_of(request), checks, may_judge=may_judge)
 
     return address_page("Evidence", content)
 
@@ -53,21 +53,21 @@ def page_html(
     evaluators: Evaluators,
     query: Query,
     user: User | None = None,
-    standings: Standings | None = None,
+    checks: BaselineChecks | None = None,
     *,
     may_judge: bool = False,
 ) -> Markup:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
-    who sees it, and who `may_judge` is offered a job where there is nothing to show. With `standings` it says where
+    who sees it, and who `may_judge` is offered a job where there is nothing to show. With `checks` it says where
     the evaluator does not clear the trivial baselines on the dataset that a trace is from."""
     address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
             if address.trace is not None:
                 note_shown(store, user, [address.trace])
-            return _opened(store, evaluators, address, user, standings, problems)
+            return _opened(store, evaluators, address, user, checks, problems)
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
-        line = _standing(standings, gallery.dataset, gallery.offer.row)
+        line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
         return gallery_html(store, gallery, address, user, problems, line)
     except JudgingError as error:
         return waiting_html(error.trace, title(error.trace), error, problems)
@@ -78,11 +78,11 @@ def page_html(
         return render("evidence/failure.html", problems=problems, message=error, form=form)
 
 
-def _standing(standings: Standings | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
+def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
     """The line on the evaluator, by its offline figures."""
-    if standings is None or evaluator is None:
+    if checks is None or evaluator is None:
         return Markup()
-    return standings.line(dataset, [evaluator], Mode.OFFLINE)
+    return checks.line(dataset, [evaluator], Mode.OFFLINE)
 
 
 def _opened(
@@ -90,7 +90,7 @@ def _opened(
     evaluators: Evaluators,
     address: EvidenceAddress,
     user: User | None,
-    standings: Standings | None,
+    checks: BaselineChecks | None,
     problems: Sequence[str],
 ) -> Markup:
     """One trace with its evidence."""
@@ -107,7 +107,7 @@ def _opened(
     if isinstance(evidence.trace, StoredTrace):
         judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
         dataset = find_dataset(store, evidence.trace.dataset)
-        line = _standing(standings, dataset, judged.get(evidence.about.fingerprint))
+        line = _baseline_check(checks, dataset, judged.get(evidence.about.fingerprint))
     return render(
         "evidence/page.html",
         problems=problems,
@@ -118,7 +118,7 @@ def _opened(
         has_neighbours=place.near != _NOWHERE.near,
         evaluators=[(name, name) for name in evidence.choices],
         evaluator=evidence.evaluator,
-        standing=line,
+        baseline_check=line,
         evidence=evidence_html(evidence, address, ask),
         present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value),

@@ -23,7 +23,6 @@ from stepsight.app.relabel.agreement_tables import (
     view_table,
 )
 from stepsight.core.metrics.bootstrap import DRAWS, resamples
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.campaigns import Campaign
@@ -74,7 +73,7 @@ def measure_agreement(
         read = partial(read_ratings, store, exposed=exposed, named=named)
         return _measure(read(campaign), None if against is None else read(against), draws)
 
-    return cache_of(store).get(key, version, measure, _size)
+    return store.cache.get(key, version, measure, _size)
 
 
 def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:

@@ -13,7 +13,7 @@ from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
 from stepsight.app.results.page import PLOTLY
-from stepsight.app.web.computations import Pending
+from stepsight.app.web.background_cache import Pending
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces.queries import find_dataset, list_datasets

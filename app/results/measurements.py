@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stepsight.app.web.computations import LARGEST, Computations, Newest, Pending
+from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending, Snapshot
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
@@ -67,13 +67,13 @@ class Measurements:
     asks for the same waits for the same. While judgments are being added to a dataset its last measurement stands,
     and another one is begun from time to time."""
 
-    def __init__(self, store: Store, computations: Computations | None = None) -> None:
+    def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
         self._store = store
-        self._computations = computations or Computations()
+        self._cache = cache or BackgroundCache()
 
     def measure(
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
-    ) -> Newest[MeasuredDataset] | Pending:
+    ) -> Snapshot[MeasuredDataset] | Pending:
         """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` where the dataset is
         empty or too large, or has no such group."""
         if not dataset.traces:
@@ -92,11 +92,11 @@ class Measurements:
             evaluation = evaluate(self._store, dataset, measured, group=group)
             return MeasuredDataset(subject, version, evaluation, tuple(evaluators))
 
-        return self._computations.newest(subject, version, make, _size, patience)
+        return self._cache.newest(subject, version, make, _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
         """Whether `measure` would answer at once."""
-        return self._computations.has_newest(*self._state(dataset))
+        return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
         """What has to be the same for figures to be shown, and what changes when judgments are added."""
@@ -105,11 +105,11 @@ class Measurements:
 
     def excerpt(
         self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
-    ) -> Newest[Excerpt] | Pending:
+    ) -> Snapshot[Excerpt] | Pending:
         """Tables and figures of one mode and one kind of error."""
         subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
-        return self._computations.newest(subject, measured.version, make, _size_of_figures, patience)
+        return self._cache.newest(subject, measured.version, make, _size_of_figures, patience)
 
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
@@ -117,13 +117,13 @@ class Measurements:
         """Every row minus the reference's, an evaluator or a baseline; empty where the reference has none."""
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
-        return self._computations.get(key, make, lambda differences: 10_000, patience)
+        return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
         """The whole report of the dataset as one HTML file."""
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
-        return self._computations.get(key, make, len, patience)
+        return self._cache.get(key, make, len, patience)
 
 
 def _minus(evaluation: Evaluation, reference: str) -> Differences:

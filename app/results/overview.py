@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from stepsight.app.results.measurements import Differences, MeasuredDataset, Measurements
-from stepsight.app.web.computations import Newest, Pending
+from stepsight.app.web.background_cache import Pending, Snapshot
 from stepsight.app.web.html import macro
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -93,7 +93,7 @@ class Overview:
     warnings: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     waiting: list[Dataset] = field(default_factory=list)
-    outdated: dict[str, Newest[MeasuredDataset]] = field(default_factory=dict)
+    outdated: dict[str, Snapshot[MeasuredDataset]] = field(default_factory=dict)
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
@@ -125,7 +125,7 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
 
 def _measure(
     measurements: Measurements, dataset: Dataset, reference: str, *, busy: bool
-) -> tuple[Newest[MeasuredDataset], Differences] | Pending:
+) -> tuple[Snapshot[MeasuredDataset], Differences] | Pending:
     if busy and not measurements.is_measured(dataset):
         return Pending()
     newest = measurements.measure(dataset)

@@ -20,11 +20,11 @@ from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import OverviewColumn, gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
-from stepsight.app.web.computations import Pending
+from stepsight.app.web.background_cache import Pending
+from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import EMPTY_STORE
 from stepsight.app.web.page_address import Query
-from stepsight.app.web.standings import Shortfall, line_html, shortfalls
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
@@ -33,8 +33,8 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
+from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
-from stepsight.training.evaluate.standing import standing_of
 from stepsight.training.report.dataset import lead
 from stepsight.training.report.results import PROTOCOL
 
@@ -88,7 +88,7 @@ def _overview(
         "references": [("", "none"), *_same(names)],
         "reference": reference,
         "overview": overview,
-        "standings": _overview_shortfalls(overview.columns),
+        "shortfalls": _overview_shortfalls(overview.columns),
         "table": overview_html(overview.columns, figure, mode, reference, files) if overview.columns else "",
     }
 
@@ -121,6 +121,7 @@ def _dataset(
         query = address.query(mode=mode, errors=errors, evaluator=evaluator)
         links = Links(dataset.name, address.group, mode, _keys(store, evaluators, measured))
         sections = sections_html(excerpt.shown(evaluator), links, query)
+    found = _shortfalls(measured, mode, errors)
     outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
     own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
     return {
@@ -137,7 +138,7 @@ def _dataset(
         "groups": [("", "all"), *_same(measured.groups)],
         "classes": _same(classes),
         "sections": sections,
-        "standing": line_html(dataset.name, _shortfalls(measured, mode, errors)),
+        "baseline_check": line_html(dataset.name, found) if found else "",
     }
 
 
@@ -154,8 +155,8 @@ def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[S
     """The evaluators that do not clear the trivial baselines in the figures that are shown."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
-    found = [(by_name[row.evaluator], standing_of(row)) for row in rows if row.evaluator in by_name]
-    return shortfalls((one, standing) for one, standing in found if standing is not None)
+    found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]
+    return shortfalls((one, check) for one, check in found if check is not None)
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:

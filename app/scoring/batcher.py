@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -85,11 +85,9 @@ class Batcher:
         self,
         trace: Trace,
         mode: Mode,
-        keep: Callable[[Judgment], None] | None = None,
         answer: Scoring[Judgment] | None = None,
     ) -> Scoring[Judgment]:
-        """The judgment to come, which is `answer` where that is given, handed to `keep` before anybody else learns
-        of it.
+        """The judgment to come, which is `answer` where that is given.
 
         Raises `BusyError` where too much is waiting, `ShortError` where memory is short, `UserError` on a trace too
         long.
@@ -99,7 +97,7 @@ class Batcher:
         tokens = self._scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
         answer = answer or Scoring()
-        self._add(TraceRequest(tokens + _EACH, asking(), answer, trace, encoded, mode, keep))
+        self._add(TraceRequest(tokens + _EACH, asking(), answer, trace, encoded, mode))
         return answer
 
     def submit_next(
@@ -188,8 +186,6 @@ class Batcher:
             traces = [(request.trace, request.encoded) for request in requests]
             judged = self._scorer.score_encoded(traces, mode, check)
             for request, judgment in zip(requests, judged, strict=True):
-                if request.keep is not None:
-                    request.keep(judgment)
                 request.answer.set_result(judgment)
 
 

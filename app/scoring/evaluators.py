@@ -6,7 +6,6 @@ offered as soon as they are here, and loaded when they are first asked for.
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.line import Scoring
+from stepsight.app.scoring.line import Scoring, SharedScoring
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
@@ -23,6 +22,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, list_fetched
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evaluators
 from stepsight.core.models.placement import Placement, typed_name
@@ -35,12 +35,11 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresho
 
 # Calls that score at the same time, each with every core; of those that take long, one beside them.
 _AT_ONCE = 2
-# Bytes of kept judgments in all, some 2,000, and what one takes beside its numbers and its text. They lie scattered
-# among what is computed meanwhile, so that each also keeps malloc from giving some freed memory back.
+# Bytes of kept judgments in all, some 2,000. They lie scattered among what is computed meanwhile, so that each also
+# keeps malloc from giving some freed memory back.
 _KEPT = 8_000_000
-_BESIDE = 2_000
-# Judgments begun that nobody has come back for.
-_MOST_BEGUN = 64
+# For which a failure stands for those who come back for a judgment.
+_FAILED_SECONDS = 5.0
 # Seconds between looks for what was fetched, and for which a page waits for an evaluator to be loaded.
 _LOOKS = 1.0
 _PATIENCE = 2.0
@@ -71,11 +70,8 @@ class Evaluators:
         self._specs: dict[str, str] = {}
         self._about: dict[str, Description] = {}
         self._batchers: dict[str, Batcher] = {}
-        self._judgments: OrderedDict[tuple[str, str], Judgment] = OrderedDict()
-        self._kept = 0
-        self._begun: OrderedDict[tuple[str, str], Scoring[Judgment]] = OrderedDict()
+        self._judgments = KeyedCache(_KEPT)
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
-        self._lock = threading.Lock()
         self._places = Places(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
         self._tokens = tokens
         self._lazy: dict[str, LazyEvaluator] = {}
@@ -227,32 +223,66 @@ class Evaluators:
     def submit_loaded(self, name: str, trace: Trace) -> Scoring[Judgment]:
         """As `submit`, but raises what `scorer` raises where the evaluator is needed. A judgment that is kept needs
         none, or two that do not fit into memory together would drop each other for ever."""
-        if not self._is_kept(self.about(name).fingerprint, trace):
+        if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
         return self.submit(name, trace)
 
-    def _is_kept(self, fingerprint: str, trace: Trace) -> bool:
-        with self._lock:
-            return (fingerprint, trace.digest) in self._judgments
-
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring[Judgment]:
         """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
-        key = (self.about(name).fingerprint, trace.digest)
-        with self._lock:
-            kept, begun = self._judgments.get(key), self._begun.get(key)
-        answered: Scoring[Judgment] = Scoring()
+        answer: Scoring[Judgment] = Scoring()
+        kept = self._judgments.find(self._key(name, trace))
         if kept is not None:
-            answered.set_result(_of_mode(trace, kept, mode))
-            return answered
-        # What was begun takes longer than another mode may.
-        if begun is not None and not begun.done() and mode == Mode.HINDSIGHT:
-            begun.add_done_callback(lambda done: _pass_on(done, trace, answered))
-            return answered
-        keep = partial(self._keep, key) if mode == Mode.HINDSIGHT else None
+            answer.set_result(_of_mode(kept.result(), trace, mode))
+            return answer
+        # What somebody else asks for in hindsight takes longer than another mode may.
+        return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
+
+    def begin(self, name: str, trace: Trace) -> Scoring[Judgment]:
+        """As `submit`, for who may leave before it is there and ask again. It must not be cancelled."""
+        return self._share(name, trace, comes_back=True)
+
+    def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> Scoring[Judgment]:
+        """The judgment to come in hindsight mode, which all who ask for it share."""
+        key = self._key(name, trace)
+        answer: Scoring[Judgment] = Scoring()
+        adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
+        while True:
+            shared, is_ours = self._judgments.claim(key, kind=SharedScoring)
+            if not isinstance(shared, SharedScoring):
+                answer.set_result(adapt(shared.result()))
+                return answer
+            if is_ours:
+                shared.add_done_callback(partial(self._keep, key))
+            shared.comes_back = shared.comes_back or comes_back
+            if shared.join(answer, adapt):
+                break
+            self._judgments.drop(key, shared)
+        if is_ours:
+            try:
+                self._compute(name, trace, Mode.HINDSIGHT, shared)
+            except BaseException as error:
+                self._judgments.fail(key, shared, error)
+                raise
+        return answer
+
+    def _compute(self, name: str, trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> Scoring[Judgment]:
         lazy = self._lazy.get(name)
         if lazy is not None:
-            return self._loader.submit(lazy, trace, mode, keep)
-        return self._batchers[name].submit(trace, mode, keep)
+            return self._loader.submit(lazy, trace, mode, answer)
+        return self._batchers[name].submit(trace, mode, answer)
+
+    def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
+        """Keep a judgment that is there; who comes back learns why it is not."""
+        assert isinstance(shared, SharedScoring)
+        if shared.cancelled():
+            self._judgments.drop(key, shared)
+        elif (error := shared.exception()) is not None:
+            self._judgments.fail(key, shared, error, _FAILED_SECONDS if shared.comes_back else 0.0)
+        else:
+            self._judgments.finish(key, shared, shared.result(), _size(shared.result()))
+
+    def _key(self, name: str, trace: Trace) -> tuple[str, str]:
+        return self.about(name).fingerprint, trace.digest
 
     def scores_together(self, name: str) -> bool:
         """Whether candidates for a next step are for `submit_next`; those of other evaluators are submitted
@@ -270,32 +300,6 @@ class Evaluators:
         if batcher is None:
             raise LoadingError(f"{name} gave way to another evaluator and is loaded again.")
         return batcher.submit_next(problem, steps, candidates)
-
-    def begin(self, name: str, trace: Trace) -> Scoring[Judgment]:
-        """As `submit`, for who may leave before it is there and ask again: then the same one is given, and once
-        more when it is there. It must not be cancelled."""
-        key = (self.about(name).fingerprint, trace.digest)
-        with self._lock:
-            begun = self._begun.get(key)
-            if begun is not None:
-                if begun.done():
-                    del self._begun[key]
-                return begun
-        begun = self.submit(name, trace)
-        with self._lock:
-            self._begun[key] = begun
-            while len(self._begun) > _MOST_BEGUN:
-                self._begun.popitem(last=False)
-        return begun
-
-    def _keep(self, key: tuple[str, str], judgment: Judgment) -> None:
-        with self._lock:
-            before = self._judgments.pop(key, None)
-            self._judgments[key] = judgment
-            self._kept += _size(judgment) - (0 if before is None else _size(before))
-            while self._kept > _KEPT:
-                _, dropped = self._judgments.popitem(last=False)
-                self._kept -= _size(dropped)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
@@ -317,17 +321,7 @@ def _spec(spec: str | Path) -> str:
     return str(spec) if is_shipped(spec) or is_address(spec) else str(evaluator_folder(spec).resolve())
 
 
-def _pass_on(begun: "Future[Judgment]", trace: Trace, answer: Scoring[Judgment]) -> None:
-    """Answer with the judgment that somebody else had begun, unless nobody waits for the answer any more."""
-    if not answer.set_running_or_notify_cancel():
-        return
-    try:
-        answer.set_result(_of_mode(trace, begun.result(), Mode.HINDSIGHT))
-    except BaseException as error:  # whatever it is, who waits has to learn of it
-        answer.set_exception(error)
-
-
-def _of_mode(trace: Trace, kept: Judgment, mode: Mode) -> Judgment:
+def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
     """A mode's judgment out of one in hindsight mode, which holds them all."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
@@ -338,4 +332,4 @@ def _size(judgment: Judgment) -> int:
     """About how many bytes a kept judgment takes: its triangle, in rows that are arrays, and its trace."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
-    return _BESIDE + sum(map(len, texts)) + n * (150 + 6 * (n + 1))
+    return sum(map(len, texts)) + n * (150 + 6 * (n + 1))

@@ -1,15 +1,18 @@
 """Those who wait for a scorer, served in turn: nobody waits for all that somebody else has asked for."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 from typing import Any, TypeVar
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.keyed_cache import Computation
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.next_step import Asked
 from stepsight.core.trace import Trace
@@ -40,11 +43,57 @@ class Scoring(Future[Result]):
     """A judgment, or scores, to come. One that is cancelled while it is computed is left alone: it ends as soon as
     nobody waits for what is computed with it either."""
 
-    is_left = False
+    _left = False
+
+    @property
+    def is_left(self) -> bool:
+        """True if nobody waits for it any more."""
+        return self._left
 
     def cancel(self) -> bool:
-        self.is_left = True
+        self._left = True
         return super().cancel()
+
+
+class SharedScoring(Scoring[Judgment], Computation[Judgment]):
+    """A judgment to come that several wait for, each for an answer of their own: it is left once all of them have
+    left, and nobody can join it then. With `comes_back` somebody does not wait, but will ask again."""
+
+    def __init__(self, version: Hashable = None) -> None:
+        super().__init__(version)
+        self.comes_back = False
+        self._answers: list[Scoring[Judgment]] = []
+        self._joining = Lock()
+
+    @property
+    def is_left(self) -> bool:
+        with self._joining:
+            self._left = self._left or all(answer.is_left for answer in self._answers)
+            return self._left
+
+    def join(self, answer: Scoring[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
+        """Give the judgment, as `adapt` makes it, to an answer too; False if it is left already."""
+        with self._joining:
+            if self._left:
+                return False
+            self._answers.append(answer)
+        self.add_done_callback(partial(_pass_on, answer, adapt))
+        return True
+
+    def set_running_or_notify_cancel(self) -> bool:
+        if self.is_left:
+            Future.cancel(self)
+        return super().set_running_or_notify_cancel()
+
+
+def _pass_on(answer: Scoring[Judgment], adapt: Callable[[Judgment], Judgment], shared: "Future[Judgment]") -> None:
+    """Answer with a judgment, unless nobody waits for the answer any more."""
+    if not answer.set_running_or_notify_cancel():
+        return
+    try:
+        answer.set_result(adapt(shared.result()))
+    except BaseException as error:  # whatever it is, who waits has to learn of it
+        answer.set_exception(error)
 
 
 def wait_for(scorings: Collection[Scoring[Any]], has_left: Callable[[], bool]) -> None:
@@ -73,7 +122,6 @@ class TraceRequest(Request):
     trace: Trace
     encoded: Encoded
     mode: Mode
-    keep: Callable[[Judgment], None] | None
 
 
 @dataclass
@@ -120,6 +168,9 @@ class Line:
     def clear_left(self) -> None:
         """Take out those that nobody waits for any more."""
         for client, requests in list(self._clients.items()):
+            for request in requests:
+                if request.answer.is_left:
+                    request.answer.set_running_or_notify_cancel()
             stay = deque(request for request in requests if not request.answer.is_left)
             if stay:
                 self._clients[client] = stay

@@ -28,8 +28,6 @@ _SHARE = 0.5
 # Seconds after which one that nobody asks for is dropped: a worker may need the memory.
 _IDLE = 300.0
 
-Keep = Callable[[Judgment], None] | None
-
 
 class LoadingError(UserError):
     """An evaluator is being loaded; `seconds` says after how long to ask again, as pages do by themselves."""
@@ -117,16 +115,15 @@ class Loader:
             one.coming = self._pool.submit(self._load, one)
             return one.coming
 
-    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, keep: Keep) -> Scoring[Judgment]:
-        """The judgment to come, once the evaluator is there."""
+    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> Scoring[Judgment]:
+        """`answer`, the judgment to come, once the evaluator is there."""
         # Read once: whoever makes room takes it away.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
-            return batcher.submit(trace, mode, keep)
-        answer: Scoring[Judgment] = Scoring()
+            return batcher.submit(trace, mode, answer)
         context = copy_context()
-        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, trace, mode, keep, answer))
+        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, trace, mode, answer))
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
@@ -211,15 +208,13 @@ class Loader:
         return sum(other.size for other in self._loaded)
 
 
-def _go_on(
-    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, keep: Keep, answer: Scoring[Judgment]
-) -> None:
+def _go_on(one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> None:
     """Score what waited for the evaluator, unless nobody waits for it any more."""
     error = loaded.exception()
     batcher = one.batcher
     if error is None and batcher is not None:
         try:
-            batcher.submit(trace, mode, keep, answer)
+            batcher.submit(trace, mode, answer)
             return
         except BaseException as refusal:  # whatever it is, who waits has to learn of it
             error = refusal

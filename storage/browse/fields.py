@@ -8,7 +8,6 @@ import numpy as np
 from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.store import Store
 
 MOST_SHOWN = 50
@@ -32,9 +31,7 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
     """The fields of a dataset's metadata, those first that most traces have."""
     with store.read() as session:
         version = read_versions(session, dataset_id, [])[None]
-        fields = cache_of(store).get(
-            ("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id)
-        )
+        fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
         return fields.fields
 
 

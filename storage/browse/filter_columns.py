@@ -26,7 +26,6 @@ from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.browse.step_gold import STEP_GOLD, StepGold, read_step_gold
 from stepsight.storage.browse.verdict_columns import BINS, VerdictColumns, read_verdict_columns
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
@@ -51,7 +50,7 @@ class BrowseColumns:
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
-        self._cache, self._dataset_id = cache_of(store), dataset_id
+        self._cache, self._dataset_id = store.cache, dataset_id
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)

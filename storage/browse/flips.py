@@ -13,7 +13,6 @@ from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import read_versions
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS, Store
 from stepsight.storage.judgments.packed_judgments import HEAD, unpack_profiles
@@ -76,7 +75,7 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
     `threshold`. Read once, and kept in memory for as long as the store says the same."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
-        return cache_of(store).get(
+        return store.cache.get(
             ("flips", dataset_id, evaluator_id, threshold),
             (versions[None], versions[evaluator_id]),
             lambda: _read_flips(session, dataset_id, evaluator_id, threshold),

@@ -15,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.location import describe, locate
 from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
@@ -22,6 +23,8 @@ from stepsight.storage.database.stored_json import DamagedError, read_stored, wr
 IN_PARTS = {"yield_per": 5000}
 """Execution options by which the rows of a large result are fetched in parts and not all at once."""
 
+# Bytes of what was read and is kept in memory.
+_CACHED = 160 * 2**20
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
 # Who labels is told sooner, and the page sends it again: those who wait hold up all others of the server.
@@ -64,7 +67,7 @@ class UnavailableError(UserError):
 class Store:
     """An open store. Safe to share between threads: every `read` and `write` has a session of its own.
 
-    `name` is the path, or the address without the password.
+    `name` is the path, or the address without the password. `cache` holds what was read of it.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -73,6 +76,7 @@ class Store:
         self._writer = engine.execution_options(**_WRITING)
         self._durable_writer = engine.execution_options(**_DURABLE)
         self._brief_writer = engine.execution_options(**_BRIEF)
+        self.cache = KeyedCache(_CACHED)
         self._turn = Lock()
         self._file = _identity(name) if engine.dialect.name == "sqlite" else None
 

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import VALID, gold_of
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range
@@ -209,7 +208,7 @@ def gold_values(store: Store, dataset_id: int) -> GoldValues:
     with store.read() as session:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
     key = ("gold values", dataset_id)
-    return cache_of(store).get(key, revision, lambda: _read_gold_values(store, dataset_id), sys.getsizeof)
+    return store.cache.get(key, revision, lambda: _read_gold_values(store, dataset_id), sys.getsizeof)
 
 
 def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 
@@ -217,7 +216,7 @@ def _datasets() -> Select[Any]:
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
     """The datasets of a statement. Counting traces is slow, so it is done once per revision."""
-    cache, datasets = cache_of(store), []
+    cache, datasets = store.cache, []
     for row in session.execute(statement).mappings().all():
         values: dict[str, Any] = dict(row)
         key, revision, count = ("counts", row.id), values.pop("revision"), partial(_count, session, row.id)

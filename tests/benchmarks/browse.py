@@ -22,7 +22,6 @@ import numpy as np
 from stepsight.core.label import Label
 from stepsight.storage.browse.browse import browse, neighbours
 from stepsight.storage.browse.filters import By, Sort, TraceFilter
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
@@ -78,7 +77,7 @@ def main() -> None:
             stores[size] = stack.enter_context(open_store(str(path)))
         p95 = measure(stores)
         for size, store in stores.items():
-            print(f"{size:>9,}  {cache_of(store).nbytes / 1e6:.0f} MB of columns in memory")
+            print(f"{size:>9,}  {store.cache.nbytes / 1e6:.0f} MB of columns in memory")
     print(f"p95 of {sizes[-1]:,} traces is {p95[sizes[-1]] / p95[sizes[0]]:.2f} times that of {sizes[0]:,}")
     if max(p95.values()) > BOUND:
         sys.exit(f"p95 is above {BOUND * 1000:.0f} ms")

@@ -6,7 +6,6 @@ import "./navigation.js";
 import "./frame.js";
 import "./account.js";
 import "./gradio.js";
-import "./standing.js";
 import "./score.js";
 import "./browse.js";
 // Its keys stand above those of the page that it is opened from.

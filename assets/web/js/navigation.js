@@ -19,13 +19,36 @@ const sentence = () => {
   return heading?.dataset.says ?? heading?.textContent ?? "";
 };
 
+// What comes later into a room that was left for it, an element with `data-room` and an id, moves nothing: the room
+// keeps its height, and where nothing else has changed it alone is replaced.
+const rooms = (content) => [...content.querySelectorAll("[data-room]")];
+
+const keepHeight = (room) => {
+  const before = document.getElementById(room.id);
+  if (before?.dataset.again) room.style.minHeight = `${before.offsetHeight}px`;
+};
+
+const withoutRooms = (text) => {
+  const template = asHtml(text);
+  rooms(template.content).forEach((room) => room.remove());
+  return template.innerHTML;
+};
+
 // As it was last sent, to tell whether it has changed: the page's scripts set formulas and draw in it.
 let sent = part()?.innerHTML;
 
 const put = (text) => {
   const template = asHtml(text);
   if (template.innerHTML === sent) return;
+  const isRoomAlone = withoutRooms(text) === withoutRooms(sent);
   sent = template.innerHTML;
+  if (isRoomAlone) {
+    rooms(template.content).forEach((room) => {
+      keepHeight(room);
+      document.getElementById(room.id).replaceWith(room);
+    });
+    return;
+  }
   part().replaceChildren(template.content);
   announce(sentence());
 };

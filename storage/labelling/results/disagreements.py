@@ -13,7 +13,6 @@ from itertools import groupby
 from sqlalchemy import func, select
 
 from stepsight.core.label import LABEL_NAMES
-from stepsight.storage.database.cache import cache_of
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE
@@ -80,7 +79,7 @@ def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
         version = tuple(session.execute(newest).one())
     key = ("adjudication", campaign_id)
-    return cache_of(store).get(key, version, lambda: _read(store, campaign_id), _size)
+    return store.cache.get(key, version, lambda: _read(store, campaign_id), _size)
 
 
 def _read(store: Store, campaign_id: int) -> Adjudication:

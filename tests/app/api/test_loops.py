@@ -194,9 +194,9 @@ def test_what_takes_too_long_is_told_line_by_line(sqlite_store, held):
 def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_for(sqlite_store, held):
     evaluators, scorer = held
     done = {"problem": "known", "steps": ["a"]}
-    evaluators._judgments[(evaluators.about("tiny").fingerprint, Trace.of("known", ["a"]).digest)] = (
-        scorer.scorer.score_one(Trace.of("known", ["a"]))
-    )
+    known = Trace.of("known", ["a"])
+    key = (evaluators.about("tiny").fingerprint, known.digest)
+    evaluators._judgments.get(key, None, lambda: scorer.scorer.score_one(known), lambda judgment: 0)
     with served(build_app(sqlite_store, evaluators)) as address:
         with posted(
             address, "/api/v1/score/batch", {"traces": [{"problem": "held", "steps": ["a"]}, done]}

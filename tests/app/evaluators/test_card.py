@@ -6,7 +6,7 @@ from stepsight.app.evaluators.card import card_html
 from stepsight.app.evaluators.page import state_html
 from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.standings import card_address
+from stepsight.app.web.baseline_check import card_address
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.places import asset
 from tests.app.elements import read

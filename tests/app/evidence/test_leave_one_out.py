@@ -11,6 +11,7 @@ from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
+from stepsight.core.keyed_cache import BESIDE
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -46,8 +47,8 @@ def test_too_much_is_refused(evidence, monkeypatch):
 
 
 def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
-    # A trace of three sub-steps keeps a triangle of 3 entries.
-    monkeypatch.setattr(leave_one_out, "_KEPT", 6)
+    # A trace of three sub-steps keeps a triangle of 3 entries of 12 bytes.
+    monkeypatch.setattr(leave_one_out, "_KEPT", 2 * (BESIDE + 36))
     kept = LeftOuts()
     one, two, three = (evidence((f"{i}.", "b", "c")) for i in range(3))
     first, second = kept.of(one), kept.of(two)

@@ -1,7 +1,7 @@
 """What the tests of results share: a store with small judged datasets, and results that are waited for."""
 
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
-from stepsight.app.web.computations import Pending
+from stepsight.app.web.background_cache import Pending
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 

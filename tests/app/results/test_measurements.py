@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.web import computations
-from stepsight.app.web.computations import LARGEST, Computations, Pending
+from stepsight.app.web import background_cache
+from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -37,7 +37,7 @@ def test_it_measures_what_evaluate_does(sqlite_store, results):
 
 
 def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results, monkeypatch):
-    monkeypatch.setattr(computations, "_REST", 0.0)
+    monkeypatch.setattr(background_cache, "_REST", 0.0)
     dataset = fill(sqlite_store)
     first = measured(sqlite_store, NAME, results)
     assert results.is_measured(dataset)
@@ -56,7 +56,7 @@ def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results, monkey
 
 
 def test_who_does_not_wait_is_told_that_it_is_under_way(sqlite_store):
-    results = Measurements(sqlite_store, Computations(at_once=1))
+    results = Measurements(sqlite_store, BackgroundCache(at_once=1))
     dataset = fill(sqlite_store)
     assert isinstance(results.measure(dataset, patience=0), Pending)
     assert measured(sqlite_store, NAME, results) is results.measure(dataset, patience=0).result

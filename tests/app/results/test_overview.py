@@ -2,7 +2,7 @@ import pytest
 
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.overview import gather, overview_html, overview_table
-from stepsight.app.web.computations import Computations
+from stepsight.app.web.background_cache import BackgroundCache
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
@@ -115,7 +115,7 @@ def test_a_dataset_leads_to_its_figures(sqlite_store, results):
 def test_one_dataset_at_a_time_is_set_going(sqlite_store):
     fill(sqlite_store)
     fill(sqlite_store, name="second")
-    results = Measurements(sqlite_store, Computations())
+    results = Measurements(sqlite_store, BackgroundCache())
     results.measure(find_dataset(sqlite_store, "second"), patience=60)
     asked = []
     measure = results.measure

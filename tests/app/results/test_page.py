@@ -2,8 +2,8 @@ import pytest
 
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import results_html
-from stepsight.app.web import computations
-from stepsight.app.web.standings import card_address
+from stepsight.app.web import background_cache
+from stepsight.app.web.baseline_check import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
@@ -13,7 +13,7 @@ from stepsight.storage.traces.queries import iterate_traces, list_datasets
 from tests.app.elements import INJECTIONS, read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
-from tests.training.evaluate.test_standing import judged
+from tests.training.evaluate.test_baseline_check import judged
 from tests.training.judged import NAME, fill
 
 
@@ -61,13 +61,14 @@ def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, e
 
 def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show):
     guessing = judged(sqlite_store, "many", right=0.5)
-    line = show(dataset="many").one("p", cls="standing")
+    line = show(dataset="many").one("p", cls="baseline-check")
     assert line.text.startswith("On many, many does not clear the trivial baselines: offline Step-AUC 0.")
     assert [link["href"] for link in line.all("a")] == [card_address(guessing), "/evaluators"]
     judged(sqlite_store, "known")
-    assert show(dataset="known").all("p", cls="standing") == []
+    assert show(dataset="known").all("p", cls="baseline-check") == []
     assert (
-        show().one("p", cls="standing").text == "The trivial baselines are not cleared on many by many. Evaluators"
+        show().one("p", cls="baseline-check").text
+        == "The trivial baselines are not cleared on many by many. Evaluators"
     )
 
 
@@ -118,7 +119,7 @@ def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monke
     found = measured(sqlite_store, NAME, results)
     for mode in found.modes:
         results.excerpt(found, mode, Errors.INVALID, patience=60)
-    monkeypatch.setattr(computations, "_REST", 1_000.0)
+    monkeypatch.setattr(background_cache, "_REST", 1_000.0)
 
     def judge_another():
         one_mind, _ = evaluators_of(sqlite_store, dataset.id)
@@ -137,12 +138,12 @@ def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monke
         assert line.text.startswith("The figures of three_way are as of 20")
         assert line.text.endswith("Judgments have been added since; newer figures will appear here.")
         assert int(line["data-again"]) >= 5
-    monkeypatch.setattr(computations, "_REST", 0.0)
+    monkeypatch.setattr(background_cache, "_REST", 0.0)
     found = measured(sqlite_store, NAME, results)
     # Tables and figures that are still being drawn anew stand as well.
-    monkeypatch.setattr(computations, "_REST", 1_000.0)
+    monkeypatch.setattr(background_cache, "_REST", 1_000.0)
     assert len(lines({"dataset": NAME})) == 1
-    monkeypatch.setattr(computations, "_REST", 0.0)
+    monkeypatch.setattr(background_cache, "_REST", 0.0)
     results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
     assert lines({"dataset": NAME}) == lines({}) == []
 

@@ -184,27 +184,6 @@ def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched,
     assert batcher.submit(trace(1), Mode.OFFLINE).result(30)
 
 
-def test_a_judgment_is_kept_before_anybody_learns_of_it(batcher, watched):
-    watched.go.set()
-    kept = []
-
-    def keep(judgment):
-        time.sleep(0.05)
-        kept.append(judgment)
-
-    assert [batcher.submit(trace(1), Mode.OFFLINE, keep).result(30)] == kept
-
-
-def test_who_keeps_it_and_fails_does_not_leave_anybody_waiting(batcher, watched):
-    def fail(_):
-        raise OSError("no space left")
-
-    watched.go.set()
-    with pytest.raises(OSError, match="no space left"):
-        batcher.submit(trace(0), Mode.HINDSIGHT, fail).result(30)
-    assert batcher.submit(trace(1), Mode.HINDSIGHT).result(30).trace.id == "1"
-
-
 def test_no_thread_is_left_when_nothing_waits(batcher, watched):
     watched.go.set()
     with ThreadPoolExecutor(8) as pool:

@@ -1,6 +1,8 @@
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
@@ -65,7 +68,7 @@ def test_what_is_kept_has_its_words_in_every_mode():
 
 def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
     # 2,000 each, 46 and 2 characters, three steps of 150 + 24 and one of 150 + 12: the first and four more.
-    monkeypatch.setattr("stepsight.app.scoring.evaluators._KEPT", 2568 + 4 * 2164)
+    monkeypatch.setattr(fresh, "_judgments", KeyedCache(2568 + 4 * 2164))
     first = fresh.judge("tiny", TRACE)
     for number in range(4):
         fresh.judge("tiny", Trace.of(str(number), ["5"]))
@@ -86,14 +89,28 @@ def test_threads_may_judge_at_once(fresh):
 def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
     with fresh._places.short, fresh._places.short:
         begun = fresh.begin("tiny", TRACE)
-        assert fresh.begin("tiny", TRACE) is begun
+        again = fresh.begin("tiny", TRACE)
         assert not begun.done()
-    judgment = begun.result()
-    # Once more when it is there; then as for anybody else.
-    assert fresh.begin("tiny", TRACE) is begun
-    again = fresh.begin("tiny", TRACE)
-    assert again is not begun
-    assert again.result().result is judgment.result
+    judgment = begun.result(30)
+    assert again.result(30).result is judgment.result
+    assert fresh.begin("tiny", TRACE).result().result is judgment.result
+
+
+def test_what_several_asked_for_is_scored_until_all_of_them_have_left(fresh):
+    line = fresh._batchers["tiny"]._short.line
+    with fresh._places.short, fresh._places.short:
+        one, other = fresh.submit("tiny", TRACE), fresh.submit("tiny", TRACE)
+        assert len(line) == 1
+        assert one.cancel()
+        (request,) = line._clients[""]
+        assert not request.answer.is_left
+        assert other.cancel()
+        assert request.answer.is_left
+        # Nobody joins what is given up.
+        third = fresh.submit("tiny", TRACE)
+        assert len(line) == 2
+    assert third.result(30)
+    assert request.answer.cancelled()
 
 
 def test_who_asks_for_what_was_begun_gets_it_and_may_leave(fresh):
@@ -120,6 +137,13 @@ def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch)
         monkeypatch.setattr(fresh.scorer("tiny"), "score_encoded", fail)
     with pytest.raises(UserError, match="not a number"):
         second.result(30)
+    monkeypatch.undo()
+    # So does who comes back; afterwards it is tried again.
+    with pytest.raises(UserError, match="not a number"):
+        fresh.begin("tiny", TRACE).result(30)
+    later = time.monotonic() + 60
+    monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: later))
+    assert fresh.begin("tiny", TRACE).result(30)
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):

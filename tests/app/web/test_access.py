@@ -53,7 +53,7 @@ ROUTES = {
         POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
         GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
-        GET /relabel/agreement GET /relabel/disputes/patch GET /standing""",
+        GET /relabel/agreement GET /relabel/disputes/patch""",
     "looking by name": """
         POST /browse/views POST /browse/views/{view}/rename POST /browse/views/{view}/delete""",
     "looking or labelling": "GET /relabel/disputes GET /relabel/disputes/{number}",

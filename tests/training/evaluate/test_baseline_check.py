@@ -12,10 +12,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.standing import FEWEST, Standing, measure_standing, standing_of
+from stepsight.training.evaluate.baseline_check import FEWEST, BaselineCheck, check_baselines
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
-from tests.training.judged import measure_stored
 
 DRAWS = 200
 
@@ -38,15 +37,15 @@ def judged(store: Store, name: str, count: int = 40, right: float = 1.0) -> Stor
     return row
 
 
-def standing(store: Store, name: str, row: StoredEvaluator, mode: Mode = Mode.OFFLINE) -> Standing | None:
-    return measure_standing(store, find_dataset(store, name), row, mode, draws=DRAWS)
+def check(store: Store, name: str, row: StoredEvaluator, mode: Mode = Mode.OFFLINE) -> BaselineCheck | None:
+    return check_baselines(store, find_dataset(store, name), row, mode, draws=DRAWS)
 
 
 @pytest.mark.parametrize(("right", "clears"), [(1.0, True), (0.5, False)])
 def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_does_not(
     sqlite_store: Store, right: float, clears: bool
 ) -> None:
-    found = standing(sqlite_store, "many", judged(sqlite_store, "many", right=right))
+    found = check(sqlite_store, "many", judged(sqlite_store, "many", right=right))
     assert found is not None
     assert (found.clears, found.figure, found.mode, found.errors) == (
         clears, "step_auc", Mode.OFFLINE, Errors.INVALID,
@@ -56,29 +55,20 @@ def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_doe
     assert found.baseline_value == pytest.approx(found.value - found.difference.number)
 
 
-@pytest.mark.parametrize("right", [1.0, 0.6])
-def test_it_is_what_an_evaluation_says(sqlite_store: Store, right: float) -> None:
-    row = judged(sqlite_store, "many", right=right)
-    found = measure_stored(sqlite_store, find_dataset(sqlite_store, "many"), [row], draws=DRAWS, force=True)
-    (whole,) = [one for one in found.rows if not one.is_baseline]
-    assert standing_of(whole) == standing(sqlite_store, "many", row)
-    assert [standing_of(one) for one in found.rows if one.is_baseline] == [None] * (len(found.rows) - 1)
-
-
 def test_nothing_is_told_where_there_are_too_few_labels(sqlite_store: Store) -> None:
     # Steps behind an error do not count: right ones are half as many as there are traces.
     few, enough = (judged(sqlite_store, f"of {count}", count, 0.5) for count in (2 * FEWEST - 2, 2 * FEWEST))
-    assert standing(sqlite_store, f"of {2 * FEWEST - 2}", few) is None
-    assert standing(sqlite_store, f"of {2 * FEWEST}", enough) is not None
+    assert check(sqlite_store, f"of {2 * FEWEST - 2}", few) is None
+    assert check(sqlite_store, f"of {2 * FEWEST}", enough) is not None
 
 
 def test_nothing_is_told_of_what_was_not_judged_or_has_no_gold(sqlite_store: Store) -> None:
     row = judged(sqlite_store, "many")
-    assert standing(sqlite_store, "many", row, Mode.ONLINE) is None
+    assert check(sqlite_store, "many", row, Mode.ONLINE) is None
     golds = {str(i): [None, None] for i in range(40)}
     stored = add(sqlite_store, traces(golds), dataset="plain")
     say(sqlite_store, stored, row.id, {id: valid(0.1, 0.9) for id in golds})
-    assert standing(sqlite_store, "plain", row) is None
+    assert check(sqlite_store, "plain", row) is None
 
 
 def test_traces_that_stop_at_their_error_are_told_of_online(sqlite_store: Store) -> None:
@@ -88,7 +78,7 @@ def test_traces_that_stop_at_their_error_are_told_of_online(sqlite_store: Store)
     said = {id: valid(0.9, 0.1 if "neg" in labels else 0.8) for id, labels in golds.items()}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
         say(sqlite_store, stored, row.id, said, mode)
-    found = standing(sqlite_store, "cut", row)
+    found = check(sqlite_store, "cut", row)
     assert found is not None
     assert (found.mode, found.clears) == (Mode.ONLINE, True)
 
@@ -112,7 +102,7 @@ def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks
     checks = EquationsEvaluator()
     row = register_loaded(sqlite_store, checks)
     save_judgments(sqlite_store, row.id, [checks.judge(one, Mode.HINDSIGHT) for one in stored])
-    found = standing(sqlite_store, "sums", row)
+    found = check(sqlite_store, "sums", row)
     assert found is not None
     # All that it says is right; a baseline that calls every one of these steps right has F1 0 of the wrong ones.
     assert (found.figure, found.value, found.clears) == ("step_f1", 1.0, True)

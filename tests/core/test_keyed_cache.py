@@ -3,8 +3,9 @@ from threading import Event
 
 import pytest
 
-from stepsight.storage.database.cache import _OVERHEAD, StoreCache, cache_of
-from stepsight.storage.database.store import Store
+from stepsight.core.keyed_cache import BESIDE, KeyedCache
+
+LIMIT = 1_000_000
 
 
 class Loader:
@@ -19,19 +20,19 @@ class Loader:
 
 
 def test_an_entry_is_loaded_once_for_each_version() -> None:
-    memory, load = StoreCache(), Loader()
+    memory, load = KeyedCache(LIMIT), Loader()
     assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
         "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
     ]  # fmt: skip
-    assert memory.nbytes == 10 + _OVERHEAD
+    assert memory.nbytes == 10 + BESIDE
 
 
 def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
-    memory, load = StoreCache(limit=3 * (10 + _OVERHEAD)), Loader()
+    memory, load = KeyedCache(3 * (10 + BESIDE)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)
     # Four of ten bytes each are too many: b goes, since a was asked for again.
-    assert (load.loads, memory.nbytes) == (4, 3 * (10 + _OVERHEAD))
+    assert (load.loads, memory.nbytes) == (4, 3 * (10 + BESIDE))
     for key in ("a", "c", "d"):
         memory.get(key, 0, load, len)
     assert load.loads == 4
@@ -40,14 +41,14 @@ def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
 
 
 def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
-    memory, load = StoreCache(limit=5), Loader()
+    memory, load = KeyedCache(5), Loader()
     assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
     memory.get("b", 0, load, len)
-    assert memory.nbytes == 10 + _OVERHEAD
+    assert memory.nbytes == 10 + BESIDE
 
 
 def test_one_thread_loads_and_the_others_wait_for_it() -> None:
-    memory, begun, go = StoreCache(), Event(), Event()
+    memory, begun, go = KeyedCache(LIMIT), Event(), Event()
     loads = []
 
     def load() -> str:
@@ -67,35 +68,49 @@ def test_one_thread_loads_and_the_others_wait_for_it() -> None:
 
 
 def test_a_failed_load_leaves_nothing() -> None:
-    memory = StoreCache()
+    memory = KeyedCache(LIMIT)
     with pytest.raises(ZeroDivisionError):
         memory.get("a", 0, lambda: 1 // 0, lambda found: 1)
     assert memory.get("a", 0, lambda: 1, lambda found: 1) == 1
 
 
-def test_a_store_has_one_memory(sqlite_store: Store) -> None:
-    assert cache_of(sqlite_store) is cache_of(sqlite_store)
-
-
 def test_many_small_entries_are_held_to_the_limit_too() -> None:
-    memory = StoreCache(limit=100 * _OVERHEAD)
+    memory = KeyedCache(100 * BESIDE)
     for key in range(5_000):
         memory.get(key, 0, str, len)
-    assert memory.nbytes <= 100 * _OVERHEAD
-    assert len(memory._entries) == len(memory._loading) == 100
+    assert memory.nbytes <= 100 * BESIDE
+    assert len(memory._entries) == 100
 
 
-def test_an_entry_may_be_dropped_or_loaded_while_it_is_loaded() -> None:
-    memory, load = StoreCache(limit=2 * _OVERHEAD), Loader()
-    memory.get("a", 0, load, len)
+def test_a_newer_version_waits_for_the_one_under_way_and_what_is_under_way_stays() -> None:
+    memory, begun, go = KeyedCache(BESIDE), Event(), Event()
 
-    def drops() -> str:
-        for key in ("b", "c", "d"):
+    def load() -> str:
+        begun.set()
+        assert go.wait(10)
+        return "old"
+
+    with ThreadPoolExecutor(2) as pool:
+        old = pool.submit(memory.get, "a", 1, load, len)
+        assert begun.wait(10)
+        new = pool.submit(memory.get, "a", 2, lambda: "new", len)
+        for key in "bcd":
             memory.get(key, 0, str, len)
-        assert "a" not in memory._entries
-        # Its lock is gone with it, so that somebody else may be faster.
-        memory.get("a", 1, load, len)
-        return "slower"
+        go.set()
+        assert (old.result(10), new.result(10)) == ("old", "new")
+    found = memory.find("a")
+    assert found is not None
+    assert (found.result(), found.version) == ("new", 2)
+    assert memory.nbytes == 3 + BESIDE
 
-    assert memory.get("a", 1, drops, len) == "slower"
-    assert memory.nbytes == sum(held for _, _, held in memory._entries.values())
+
+def test_a_failure_is_raised_for_all_who_share_it_and_for_as_long_as_it_stands() -> None:
+    memory = KeyedCache(LIMIT)
+    first, is_ours = memory.claim("a")
+    shared, is_theirs = memory.claim("a")
+    assert (shared is first, is_ours, is_theirs) == (True, True, False)
+    memory.fail("a", first, ValueError("no"), seconds=60)
+    with pytest.raises(ValueError, match="no"):
+        memory.claim("a")[0].result()
+    memory.drop("a", first)
+    assert memory.claim("a")[1]

@@ -1,0 +1,114 @@
+"""Whether evaluators tell more of a dataset than the trivial baselines do: a line if they do not.
+
+It is measured in the background and kept until labels or judgments change. A page that is shown before that leaves
+room for the line, and asks for itself again.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
+from stepsight.app.web.html import macro
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.baselines import find_baseline
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.metric_columns import read_version_of
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
+from stepsight.training.report.results import PROTOCOL
+
+_TEMPLATE = "baseline_check.html"
+_MOST = 5
+# Of all results, in bytes: some 400.
+_KEPT = 800_000
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """An evaluator that does not clear the baselines, with the address of its card."""
+
+    check: BaselineCheck
+    card: str
+
+    @property
+    def figure(self) -> str:
+        return PROTOCOL[self.check.figure]
+
+    @property
+    def baseline(self) -> str:
+        return find_baseline(self.check.baseline).reads
+
+    @property
+    def interval(self) -> str:
+        """The difference with its interval."""
+        one = self.check.difference
+        return f"{_signed(one.number)}, 95 %: {_signed(one.low)} to {_signed(one.high)}"
+
+
+class BaselineChecks:
+    """The checks of a store's evaluators. Safe to use from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # One at a time: pages are to be fast meanwhile.
+        self._cache = BackgroundCache(at_once=1, most=100, kept=_KEPT)
+
+    def find(
+        self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
+    ) -> BaselineCheck | Pending | None:
+        """The check of an evaluator, None if there is none, or `Pending` if it is not there after `patience`
+        seconds. While a job judges the dataset, an earlier one will do."""
+        if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
+            return None
+        traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
+        try:
+            newest = self._cache.newest(
+                (dataset.id, evaluator.id, mode, traces, calibration),
+                judged,
+                lambda: check_baselines(self._store, dataset, evaluator, mode),
+                patience=patience,
+            )
+        except UserError:
+            # It is no more than a remark.
+            return None
+        return newest if isinstance(newest, Pending) else newest.result
+
+    def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup:
+        """The line on the evaluators that a page shows, empty if all clear the baselines; room for it as long as it
+        is being measured."""
+        shown = evaluators[:_MOST]
+        checks = [(self.find(dataset, one, mode), one) for one in shown]
+        if any(isinstance(check, Pending) for check, _ in checks):
+            return macro(_TEMPLATE, "room", dataset.name, [one.name for one in shown])
+        found = shortfalls((one, check) for check, one in checks if isinstance(check, BaselineCheck))
+        return line_html(dataset.name, found)
+
+
+def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
+    """Those that do not clear the baselines."""
+    return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
+
+
+def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
+    """The line on evaluators that do not clear the baselines on a dataset; empty if there are none."""
+    return macro(_TEMPLATE, "line", dataset, found)
+
+
+def card_id(fingerprint: str) -> str:
+    """The id that the card of an evaluator has on the Evaluators page."""
+    # Of score files it may be any text, and an id has no spaces.
+    return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+
+
+def card_address(evaluator: StoredEvaluator) -> str:
+    return f"/evaluators#{card_id(evaluator.fingerprint)}"
+
+
+def _signed(value: float) -> str:
+    text = f"{abs(value):.2f}"
+    return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"

@@ -1,0 +1,149 @@
+"""The line on evaluators that do not clear the trivial baselines."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from stepsight.app.browse.page import browse_html
+from stepsight.app.evidence.page import page_html
+from stepsight.app.web import background_cache
+from stepsight.app.web.background_cache import LARGEST, Pending
+from stepsight.app.web.baseline_check import BaselineChecks, card_id
+from stepsight.core.judgment import Mode
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
+from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
+from tests.app.client import PAGE, asking
+from tests.app.elements import read
+from tests.storage.labelling.samples import campaign
+from tests.storage.people.samples import user
+from tests.storage.samples import judge
+from tests.training.evaluate.test_baseline_check import judged
+
+
+@pytest.fixture
+def guessing(sqlite_store):
+    """An evaluator that guesses on the dataset `many`."""
+    return judged(sqlite_store, "many", right=0.5)
+
+
+@pytest.fixture
+def measured(sqlite_store, guessing):
+    """With its standing measured already."""
+    checks = BaselineChecks(sqlite_store)
+    found = checks.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
+    assert isinstance(found, BaselineCheck)
+    return checks
+
+
+def test_a_page_does_not_wait_and_leaves_room(sqlite_store, guessing, monkeypatch):
+    go = threading.Event()
+
+    def slow(*args):
+        assert go.wait(60)
+        return check_baselines(*args)
+
+    monkeypatch.setattr("stepsight.app.web.baseline_check.check_baselines", slow)
+    checks, dataset = BaselineChecks(sqlite_store), find_dataset(sqlite_store, "many")
+    assert isinstance(checks.find(dataset, guessing, Mode.OFFLINE), Pending)
+    room = read(checks.line(dataset, [guessing], Mode.OFFLINE)).one("p", cls="baseline-check")
+    assert (room["data-again"], room.one("span")["aria-hidden"]) == ("2", "true")
+    go.set()
+    checks.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    line = read(checks.line(dataset, [guessing], Mode.OFFLINE)).one("p", cls="baseline-check")
+    assert line.text.startswith("On many, many does not clear the trivial baselines: offline Step-AUC")
+
+
+def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, guessing, measured):
+    (trace, *_) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id)
+    queries = ({"dataset": "many", "evaluator": "many"}, {"trace": str(trace.trace_id), "evaluator": "many"})
+    for query in queries:
+        line = read(browse_html(sqlite_store, evaluators, query, None, measured)).one("p", cls="baseline-check")
+        assert "many does not clear the trivial baselines" in line.text
+        assert "95 %" in line.text
+        assert [link["href"] for link in line.all("a")] == [
+            f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators",
+        ]  # fmt: skip
+    assert "baseline" not in browse_html(sqlite_store, evaluators, queries[0])
+
+
+def test_nothing_is_said_of_one_that_clears_them(sqlite_store, evaluators):
+    row = judged(sqlite_store, "many")
+    checks = BaselineChecks(sqlite_store)
+    dataset = find_dataset(sqlite_store, "many")
+    found = checks.find(dataset, row, Mode.OFFLINE, patience=60)
+    assert isinstance(found, BaselineCheck)
+    assert found.clears
+    assert read(checks.line(dataset, [row], Mode.OFFLINE)).one("p", cls="baseline-check").text == ""
+
+
+def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evaluators, guessing, measured):
+    stored = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id))
+    save_judgments(sqlite_store, guessing.id, [judge(stored[0], "hindsight")])
+    checks = BaselineChecks(sqlite_store)
+    checks.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
+    for query in ({"dataset": "many"}, {"trace": str(stored[0].trace_id), "evaluator": "many"}):
+        page = read(page_html(sqlite_store, evaluators, query, None, checks))
+        assert "On many, many does not clear" in page.one("p", cls="baseline-check").text
+
+
+def test_it_is_measured_again_when_labels_or_judgments_change(sqlite_store, guessing, measured, monkeypatch):
+    monkeypatch.setattr(background_cache, "_REST", 0.0)
+    dataset = find_dataset(sqlite_store, "many")
+    before = measured.find(dataset, guessing, Mode.OFFLINE)
+    assert isinstance(before, BaselineCheck)
+    stored = list(iterate_traces(sqlite_store, dataset.id))
+    save_judgments(sqlite_store, guessing.id, [judge(one, "offline", seed) for seed, one in enumerate(stored)])
+    after = measured.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert isinstance(after, BaselineCheck)
+    assert after.value != before.value
+
+
+def test_while_a_job_judges_a_page_gets_what_was_begun_for_it(sqlite_store, guessing, monkeypatch):
+    monkeypatch.setattr(background_cache, "_REST", 0.0)
+    go, begun = threading.Event(), []
+
+    def slow(*args):
+        begun.append(1)
+        assert go.wait(60)
+        return check_baselines(*args)
+
+    monkeypatch.setattr("stepsight.app.web.baseline_check.check_baselines", slow)
+    checks, dataset = BaselineChecks(sqlite_store), find_dataset(sqlite_store, "many")
+    assert "data-again" in checks.line(dataset, [guessing], Mode.OFFLINE)
+    for seed, one in enumerate(list(iterate_traces(sqlite_store, dataset.id))):
+        save_judgments(sqlite_store, guessing.id, [judge(one, "offline", seed)])
+        if seed % 10 == 0:
+            assert "data-again" in checks.line(dataset, [guessing], Mode.OFFLINE)
+    go.set()
+    first = checks.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert begun == [1]
+    # The next page is of what is there by then, and until that is measured it has the last.
+    go.clear()
+    assert "data-again" not in checks.line(dataset, [guessing], Mode.OFFLINE)
+    assert checks.find(dataset, guessing, Mode.OFFLINE) is first
+    go.set()
+    second = checks.find(dataset, guessing, Mode.OFFLINE, patience=60)
+    assert second is not first
+    assert begun == [1, 1]
+
+
+def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, guessing):
+    checks, dataset = BaselineChecks(sqlite_store), find_dataset(sqlite_store, "many")
+    for unmeasured in (replace(dataset, errors=0, redundant=0), replace(dataset, traces=LARGEST + 1)):
+        assert checks.find(unmeasured, guessing, Mode.OFFLINE) is None
+
+
+def test_who_may_not_see_scores_sees_none_of_it(sqlite_store, evaluators, guessing):
+    ann = user(sqlite_store, "ann", Role.ANNOTATOR)
+    with asking(sqlite_store, evaluators) as client:
+        headers = {"cookie": f"stepsight={open_login(sqlite_store, ann)}"}
+        campaign(sqlite_store, name="blind")
+        for hidden in ("/browse?dataset=many&evaluator=many", "/evidence?dataset=many", "/results"):
+            response = client.get(hidden, headers=PAGE | headers)
+            assert response.status_code == 403
+            assert "baseline" not in response.text
+        assert "baseline" not in client.get("/relabel", headers=PAGE | headers).text
