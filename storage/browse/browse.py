@@ -2,7 +2,7 @@
 
 What is filtered and sorted by is read once into columns (`storage.traces.columns`,
 `storage.browse.verdict_columns`) and kept in memory for as long as the store says the same
-(`storage.database.cache`); the rows of the page are read at every request.
+(`Store.cache`); the rows of the page are read at every request.
 """
 
 from collections.abc import Mapping
