@@ -15,8 +15,8 @@ from kaleido import Kaleido
 async def draw(orders: list[dict[str, Any]]) -> None:
     """Draw each figure to its path. Raises whatever Kaleido, its browser or the file system does."""
     _listen_early()
-    # By default the page asks a server for MathJax.
-    async with Kaleido(mathjax=False) as browser:
+    # By default the page asks a server for MathJax, and the browser asks for more: that ends at no proxy.
+    async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
         await browser.write_fig_from_object(orders, cancel_on_error=True)
 
 
