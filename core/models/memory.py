@@ -62,7 +62,7 @@ def return_freed_memory() -> None:
 
 def keep_freed_memory() -> None:
     """Have the C library keep up to 64 MB of what is freed for what comes next, as it does by itself once an array
-    of 32 MB was freed: for a process that scores and ends. `CpuForward` frees some MB with every product, and to
+    of 32 MB was freed: for a process that scores and ends. a forward pass frees some MB with every product, and to
     get them from the system again, page by page, takes a tenth of its time."""
     _set_limits(2**25, 2**26)
 

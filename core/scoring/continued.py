@@ -7,15 +7,14 @@ the candidates. So no prefix is copied, neither for its candidates nor to become
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
+from stepsight.core.models.network import DecoderNetwork
 from stepsight.core.scoring.forward import Input, chunks, padded_rows
 from stepsight.core.scoring.kv_cache import KEPT, shared
 from stepsight.core.scoring.packed import ROWS
@@ -52,20 +51,13 @@ class _Buffer:
 
 
 class Continued:
-    """Scores inputs that share a prefix with a causal `Decoder`, and keeps the prefixes that it read last, `kept`
+    """Scores inputs that share a prefix with a causal network, and keeps the prefixes that it read last, `kept`
     tokens at most. Not safe to use from several threads."""
 
-    def __init__(self, model: StepModel, kept: int = KEPT) -> None:
-        decoder: Any = model.model
-        self._model, self._decoder = model, decoder
+    def __init__(self, model: StepModel, network: DecoderNetwork, kept: int = KEPT) -> None:
+        self._model, self._network = model, network
         self._kept = kept
         self._buffers: list[_Buffer] = []
-
-    @staticmethod
-    def supports(model: StepModel) -> bool:
-        """Whether the backbone is a causal decoder."""
-        decoder: Any = model.model
-        return isinstance(decoder, Decoder) and decoder.config.is_causal
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
@@ -102,7 +94,7 @@ class Continued:
         return best
 
     def _empty(self, room: int) -> _Buffer:
-        config, like = self._decoder.config, self._decoder.embed_tokens.weight
+        config, like = self._network.config, self._network.embedding
         shape = (1, config.num_key_value_heads, room, config.head_dim)
         layers = range(config.num_hidden_layers)
         return _Buffer(np.zeros(0, np.int64), [(like.new_empty(shape), like.new_empty(shape)) for _ in layers])
@@ -120,10 +112,10 @@ class Continued:
             owners[span], positions[span] = number, np.arange(start, start + item.length)
             reads.append(end + int(item.reads[0]))
             end = span.stop
-        attend = _Attend(self._decoder, buffer, owners, positions, end)
+        attend = _Attend(self._network, buffer, owners, positions, end)
         # Without a rest only keys and values are wanted; a last layer is asked for one token at least.
         at = torch.tensor(reads or [0])
-        hidden = self._decoder.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, at)
+        hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, at)
         buffer.ids = np.concatenate([buffer.ids, new])
         probs: Floats32 = self._model.rows(hidden).numpy()
         return probs[: len(rests)]
@@ -132,30 +124,35 @@ class Continued:
 class _Attend:
     """Attention of new tokens over those of a buffer and themselves, `end` of them; the rest are padding."""
 
-    def __init__(self, decoder: Decoder, buffer: _Buffer, owners: Ints, positions: Ints, end: int) -> None:
-        self._decoder, self._buffer, self._end = decoder, buffer, end
+    def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, end: int) -> None:
+        self._network, self._buffer, self._end = network, buffer, end
         self._before = len(buffer.ids)
         of_keys = np.concatenate([np.full(self._before, _SHARED), owners[:end]])
         at_keys = np.concatenate([np.arange(self._before), positions[:end]])
         seen = (of_keys == _SHARED) | (of_keys == owners[:end, None])
         seen &= at_keys <= positions[:end, None]
-        window = decoder.config.sliding_window
+        window = network.config.sliding_window
         if window is not None:
             seen &= at_keys > positions[:end, None] - window
         self._seen = torch.from_numpy(seen)
 
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor, reads: Tensor | None) -> Tensor:
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, _: int, reads: Tensor | None
+    ) -> Tensor:
         total = self._before + self._end
         new = slice(self._before, total)
         pair = self._buffer.layers[layer]
         for kept, found in zip(pair, (key, value), strict=True):
             kept[0, :, new] = found[: self._end].transpose(0, 1)
         keys, values = (kept[:, :, :total] for kept in pair)
-        # Padding is not attended from: its rows stay zero.
-        own, seen = (query[: self._end], self._seen) if reads is None else (query, self._seen[reads])
-        found = self._decoder.attention(own.transpose(0, 1)[None], keys, values, seen, is_causal=False)
         if reads is not None:
-            return found[0].transpose(0, 1)
+            own = query if layer else query[reads]
+            return self._attended(own, keys, values, self._seen[reads])
+        # Padding is not attended from: its rows stay zero.
         attended = torch.zeros_like(query)
-        attended[: self._end] = found[0].transpose(0, 1)
+        attended[: self._end] = self._attended(query[: self._end], keys, values, self._seen)
         return attended
+
+    def _attended(self, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+        found = self._network.attention(query.transpose(0, 1)[None], keys, values, seen, is_causal=False)
+        return found[0].transpose(0, 1)

@@ -16,6 +16,7 @@ from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.trace import Trace, check_candidates
 
 # Tokens of a batch: those of the prefix and the longest candidate, times the number of candidates.
@@ -109,9 +110,15 @@ class NextSteps:
 
     @cached_property
     def _continued(self) -> Continued | None:
-        """For a decoder on a processor."""
-        model = self._evaluator.model
-        return Continued(model) if Continued.supports(model) else None
+        """For a causal decoder on a processor."""
+        model, forward = self._evaluator.model, self._forward
+        if (
+            not isinstance(forward, PackedForward)
+            or not forward.network.config.is_causal
+            or model.mixture is not None
+        ):
+            return None
+        return Continued(model, forward.network)
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:

@@ -1,13 +1,19 @@
-"""The forward pass for decoders on a processor: several inputs side by side, without padding and on the weights as
-they lie.
+"""The forward pass for decoders on a processor: several inputs side by side, without padding.
 
 The projections run over the inputs one after the other, attention over each by itself, and what is behind the last
-layer's keys and values at the tokens that are read alone. A batch is small enough for the caches to hold what lies
-between two products.
+layer's keys and values at the tokens that are read alone. The first layer's queries, keys and values depend on
+token and position alone, so that all prefixes of a trace share them. A batch is small enough for the caches to hold
+what lies between two products.
+
+Of a small model in float32 the pass keeps a prepared copy (see `core.models.network`), and runs on single-threaded
+workers side by side, which keep both the matrix units and the caches busier than one product split between cores.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate, pairwise
+from threading import Barrier
 
 import numpy as np
 import torch
@@ -16,73 +22,174 @@ from torch import Tensor
 from stepsight.core.arrays import Floats32
 from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
-from stepsight.core.scoring.forward import Check, Input, chunks, go_on, padded_rows
+from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
+from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
 
 ROWS = 16
-"""As that of the other pass; here a row costs more than a kernel."""
+"""As that of the other pass, for weights as they lie: there a row costs more than a kernel."""
+_MAX_WORKERS = 8
+# Weights of a model of which there may be a copy: of a large one there is to be one alone.
+_LARGEST = 100_000_000
 
 
 class PackedForward:
-    """Runs inputs of a step model whose backbone is a `Decoder`."""
+    """Runs inputs of a step model whose backbone is a network of Llama's family."""
 
-    def __init__(self, model: StepModel, token_budget: int = 1024) -> None:
+    def __init__(
+        self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
+    ) -> None:
+        """Inputs are cut into the batches that a machine of so many `cores` would have, those of this one where
+        None: another cut gives another last bit."""
+        config = _config_of(model)
+        assert config is not None
         self.model = model
         self.token_budget = token_budget
+        self.is_prepared = _is_small(model)
+        self.network = DecoderNetwork.of(model.model, config, prepared=self.is_prepared)
+        own = torch.get_num_threads()
+        self._workers = (workers or min(own, _MAX_WORKERS)) if self.is_prepared else 0
+        self._shares = 1 if not self.is_prepared else self._workers if cores is None else min(cores, _MAX_WORKERS)
+        self._pool = _start(self._workers, max(1, own // self._workers)) if self.is_prepared else None
 
     @staticmethod
     def supports(model: StepModel) -> bool:
-        """Whether the backbone is one."""
-        return isinstance(model.model, Decoder)
+        """True if this pass computes what the model's own does."""
+        return _config_of(model) is not None
 
     def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
-        for batch in chunks(list(enumerate(inputs)), self.token_budget, padded=False):
-            check()
-            for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
+        total = sum(item.length for item in inputs)
+        # Few inputs are still cut into one share per worker.
+        budget = min(self.token_budget, max(64, -(-total // self._shares)))
+        for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
+            for (number, _), probs in zip(batch, rows, strict=True):
                 results[number] = probs
         return results
 
+    def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
+        """Each batch with its outputs. Few are handed to the workers ahead, so that two passes at the same time
+        share them and neither waits for the end of the other."""
+        ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
+        for batch in batches:
+            check()
+            inputs = [item for _, item in batch]
+            if self._pool is None:
+                yield batch, self._run_batch(inputs)
+                continue
+            ahead.append((batch, self._pool.submit(self._run_batch, inputs)))
+            if len(ahead) > self._workers:
+                done, outputs = ahead.popleft()
+                yield done, outputs.result()
+        for batch, outputs in ahead:
+            yield batch, outputs.result()
+
     @torch.inference_mode()
     def _run_batch(self, batch: list[Input]) -> list[Floats32]:
-        decoder = self.model.model
-        assert isinstance(decoder, Decoder)
-        bounds = np.concatenate([[0], np.cumsum([item.length for item in batch])]).tolist()
-        ids = padded_rows(np.concatenate([item.ids[: item.length] for item in batch]), ROWS)
-        positions = padded_rows(np.concatenate([np.arange(item.length) for item in batch]), ROWS)
+        longest: dict[int, Input] = {}
+        for item in batch:
+            if id(item.ids) not in longest or item.length > longest[id(item.ids)].length:
+                longest[id(item.ids)] = item
+        bounds = _bounds(batch)
+        starts = dict(zip(longest, _bounds(longest.values()), strict=False))
         reads = np.concatenate([item.reads + start for item, start in zip(batch, bounds, strict=False)])
-        hidden = decoder.states(
-            torch.from_numpy(ids),
-            torch.from_numpy(positions),
-            _Spans(decoder, batch, bounds),
-            torch.from_numpy(reads),
+        count = len(reads)
+        mixture = self.model.mixture
+        inner: list[Tensor] | None = None if mixture is None else []
+        hidden = self.network.states(
+            *self._tokens(batch),
+            _Spans(self.network, batch, bounds, [starts[id(item.ids)] for item in batch]),
+            torch.from_numpy(padded_rows(reads) if self.is_prepared else reads),
+            self._tokens(longest.values()) if len(longest) < len(batch) else None,
+            inner,
         )
-        rows: Floats32 = self.model.rows(hidden).numpy()
+        if mixture is not None and inner is not None:
+            hidden = mixture(inner)
+        rows: Floats32 = self.model.rows(hidden[:count]).numpy()
         return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
+
+    def _tokens(self, inputs: Iterable[Input]) -> tuple[Tensor, Tensor]:
+        """Ids and positions of inputs one after the other."""
+        ids = np.concatenate([item.ids[: item.length] for item in inputs])
+        positions = np.concatenate([np.arange(item.length) for item in inputs])
+        ids, positions = (padded_rows(one, *(() if self.is_prepared else (ROWS,))) for one in (ids, positions))
+        return torch.from_numpy(ids), torch.from_numpy(positions)
+
+
+def _bounds(inputs: Iterable[Input]) -> list[int]:
+    """Where each begins, and where the last ends."""
+    return [0, *accumulate(item.length for item in inputs)]
+
+
+def _config_of(model: StepModel) -> DecoderConfig | None:
+    """The config of a network that can be computed here: of a `Decoder`, or a small one of Transformers."""
+    if isinstance(model.model, Decoder):
+        return model.model.config
+    return decoder_config(model.config.to_dict()) if _is_small(model) else None
+
+
+def _is_small(model: StepModel) -> bool:
+    parameters = list(model.parameters())
+    plain = all(one.device.type == "cpu" and one.dtype == torch.float32 for one in parameters)
+    return plain and sum(one.numel() for one in parameters) <= _LARGEST
 
 
 class _Spans:
-    """Attention of each input over itself."""
+    """Attention of each input over itself. In the first layer, the queries, keys and values of an input are those
+    that begin at its place in `firsts`."""
 
-    def __init__(self, decoder: Decoder, batch: Sequence[Input], bounds: Sequence[int]) -> None:
-        self._decoder, self._batch = decoder, batch
+    def __init__(
+        self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]
+    ) -> None:
+        self._network, self._batch = network, batch
         self._spans = [slice(start, stop) for start, stop in pairwise(bounds)]
+        self._firsts = [slice(start, start + item.length) for start, item in zip(firsts, batch, strict=True)]
+        self._whole: Tensor | None = None
 
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor, reads: Tensor | None) -> Tensor:
-        attended = torch.zeros_like(query)
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, tokens: int, reads: Tensor | None
+    ) -> Tensor:
+        if self._whole is None:
+            self._whole = query.new_zeros(tokens, *query.shape[1:])
+        attended = self._whole if reads is None else query.new_zeros(len(reads), *query.shape[1:])
         start = 0
-        for item, span in zip(self._batch, self._spans, strict=True):
-            rows = span if reads is None else slice(start, start + len(item.reads))
-            start = rows.stop
-            own, keys, values = (part.transpose(0, 1)[None] for part in (query[rows], key[span], value[span]))
-            attended[rows] = self._attention(own, keys, values, item, whole=reads is None)[0].transpose(0, 1)
+        for item, span, first in zip(self._batch, self._spans, self._firsts, strict=True):
+            source = span if layer else first
+            into = span if reads is None else slice(start, start + len(item.reads))
+            if reads is None:
+                own = query[source]
+            else:
+                own = query[into] if layer else query[torch.from_numpy(item.reads + source.start)]
+            start = into.stop
+            queries, keys, values = (part.transpose(0, 1)[None] for part in (own, key[source], value[source]))
+            found = self._attention(queries, keys, values, item, whole=reads is None)
+            attended[into] = found[0].transpose(0, 1)
         return attended
 
     def _attention(self, query: Tensor, key: Tensor, value: Tensor, item: Input, *, whole: bool) -> Tensor:
-        decoder = self._decoder
-        causal = decoder.config.is_causal
-        if whole and not decoder.slides(item.length):
-            return decoder.attention(query, key, value, None, is_causal=causal)
-        if not causal:
-            return decoder.attention(query, key, value, None, is_causal=False)
+        network = self._network
+        is_causal = network.config.is_causal
+        if not is_causal or (whole and not network.slides(item.length)):
+            return network.attention(query, key, value, None, is_causal=is_causal)
         queries = torch.arange(item.length) if whole else torch.from_numpy(item.reads)
-        return decoder.attention(query, key, value, decoder.mask(queries, item.length), is_causal=False)
+        return network.attention(query, key, value, network.mask(queries, item.length), is_causal=False)
+
+
+def _start(workers: int, threads: int) -> ThreadPoolExecutor:
+    """A pool whose workers run and use `threads` threads each.
+
+    PyTorch remembers the last count that any thread asked for and gives it to every new thread, so ours is put
+    back once all workers have theirs.
+    """
+    before = torch.get_num_threads()
+    together = Barrier(workers + 1)
+
+    def settle() -> None:
+        torch.set_num_threads(threads)
+        together.wait()
+
+    pool = ThreadPoolExecutor(workers, "score")
+    for _ in range(workers):
+        pool.submit(settle)
+    together.wait()
+    torch.set_num_threads(before)
+    return pool

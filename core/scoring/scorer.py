@@ -12,7 +12,6 @@ from stepsight.core.models.abstract import Evaluator, RuleEvaluator, ServedEvalu
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
-from stepsight.core.scoring.cpu import CpuForward
 from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, go_on, verdicts
 from stepsight.core.scoring.modes import assemble, mode_inputs
 from stepsight.core.scoring.next_step import NextSteps
@@ -148,14 +147,12 @@ def encode_all(
 def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
     """The forward pass that suits the model and where it is; `cores` are those of the machine whose results it is
     to have to the last bit, this one where None."""
-    kind = suitable_pass(evaluator)
-    return CpuForward(evaluator.model, cores=cores) if kind is CpuForward else kind(evaluator.model)
+    kind, model = suitable_pass(evaluator), evaluator.model
+    return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
 
 
-def suitable_pass(evaluator: ModelEvaluator) -> type[CpuForward | PackedForward | PaddedForward]:
+def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForward]:
     """The kind of forward pass that suits the model and where it is."""
-    if CpuForward.supports(evaluator.model):
-        return CpuForward
     return PackedForward if PackedForward.supports(evaluator.model) else PaddedForward
 
 

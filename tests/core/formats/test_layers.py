@@ -14,7 +14,7 @@ from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import Mixture, StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
-from stepsight.core.scoring.cpu import CpuForward
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import fastest_forward
 from tests.checkpoints import GEMMA3, QWEN2, random_model, tiny_tokenizer, write_backbone, write_evaluator
 from tests.core.formats.by_hand import check_modes, softmax
@@ -66,7 +66,7 @@ def mixture_of(folder):
 def test_a_mixture_of_layers(tmp_path, is_causal, layers):
     write_evaluator(tmp_path, layers=layers + 1, mixed=True, is_causal=is_causal)
     evaluator = load_evaluator(tmp_path)
-    assert isinstance(fastest_forward(evaluator), CpuForward)
+    assert isinstance(fastest_forward(evaluator), PackedForward)
     check_modes(evaluator, rows_of(tmp_path, evaluator, mixture_of(tmp_path)))
     assert json.loads((tmp_path / "stepsight.json").read_text())["head"] == {"layers": "mixture"}
 
@@ -101,7 +101,7 @@ def write(folder, config, *, mixed):
 @pytest.mark.parametrize("config", [QWEN2 | {"num_hidden_layers": 3}, GEMMA3], ids=["qwen2", "gemma3"])
 def test_backbones_whose_layers_only_transformers_runs(tmp_path, config):
     evaluator = write(tmp_path, config, mixed=True)
-    assert not isinstance(fastest_forward(evaluator), CpuForward)
+    assert not isinstance(fastest_forward(evaluator), PackedForward)
     check_modes(evaluator, rows_of(tmp_path, evaluator, mixture_of(tmp_path)))
 
 

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
-from stepsight.core.scoring.cpu import CpuForward
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
@@ -49,8 +49,8 @@ def test_two_classes_in_every_mode(tmp_path, kind):
     evaluator = load_evaluator(tmp_path / kind)
     assert (evaluator.format, evaluator.outputs) == ("token-classification", Outputs.VALIDITY)
     assert evaluator.attention == ("causal" if kind in DECODERS else "bidirectional")
-    # The fast pass is for Llama, and computes the same.
-    assert CpuForward.supports(evaluator.model) == (kind == "llama")
+    # The fast pass is for Llama's family, and computes the same.
+    assert PackedForward.supports(evaluator.model) == (kind in ("llama", "mistral", "qwen2"))
 
     def rows(trace, j):
         return of_two(softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, 1])

@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.decoder import Decoder, decoder_config, read_decoder
+from stepsight.core.models.decoder import Decoder, read_decoder
+from stepsight.core.models.network import DecoderNetwork, decoder_config
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.packed import PackedForward
@@ -72,18 +73,20 @@ def test_hidden_states_are_those_of_transformers(pair):
 
 
 @torch.inference_mode()
-def test_the_states_that_are_read_are_the_same_whichever_else_are(pair):
+@pytest.mark.parametrize("prepared", [False, True])
+def test_the_states_that_are_read_are_the_same_whichever_else_are(pair, prepared):
     decoder, _ = pair
+    network = DecoderNetwork.of(decoder, decoder.config, prepared=prepared)
     ids = torch.randint(0, 100, (30,), generator=torch.manual_seed(2))
     positions, reads = torch.arange(30), torch.tensor([3, 3, 29])
 
-    def attend(layer, query, key, value, read):
+    def attend(layer, query, key, value, tokens, read):
         queries = positions if read is None else read
         parts = (part.transpose(0, 1)[None] for part in (query, key, value))
-        return decoder.attention(*parts, decoder.mask(queries, 30), is_causal=False)[0].transpose(0, 1)
+        return network.attention(*parts, network.mask(queries, 30), is_causal=False)[0].transpose(0, 1)
 
-    whole = decoder.states(ids, positions, attend)
-    torch.testing.assert_close(decoder.states(ids, positions, attend, reads), whole[reads], atol=1e-5, rtol=1e-5)
+    whole = network.states(ids, positions, attend)
+    torch.testing.assert_close(network.states(ids, positions, attend, reads), whole[reads], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(whole, decoder(ids[None])[0][0], atol=1e-5, rtol=1e-5)
 
 

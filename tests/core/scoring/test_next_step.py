@@ -9,6 +9,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models.network import DecoderNetwork
 from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.kv_cache import Prefixes
@@ -72,16 +73,15 @@ def loaded(tmp_path, kinds, kind):
 class Counted:
     """How many tokens a decoder is given in each pass, without what fills up the last rows."""
 
-    def __init__(self, evaluator, monkeypatch):
+    def __init__(self, monkeypatch):
         self.tokens = []
-        decoder = evaluator.model.model
-        states = decoder.states
+        states = DecoderNetwork.states
 
-        def counting(ids, *rest):
+        def counting(network, ids, *rest):
             self.tokens.append(int(np.trim_zeros(ids.numpy(), "b").size))
-            return states(ids, *rest)
+            return states(network, ids, *rest)
 
-        monkeypatch.setattr(decoder, "states", counting)
+        monkeypatch.setattr(DecoderNetwork, "states", counting)
 
 
 @pytest.mark.parametrize("kind", CAUSAL)
@@ -101,7 +101,7 @@ def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scra
 def test_a_backbone_of_transformers_goes_on_from_its_own_cache(tmp_path, kind):
     CAUSAL[kind](tmp_path / kind)
     evaluator = load_evaluator(tmp_path / kind, device_map={"": "cpu"})
-    scorer = Scorer(evaluator)
+    scorer = Scorer(evaluator, PaddedForward(evaluator.model))
     for steps in STEPS:
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
@@ -124,7 +124,7 @@ def test_only_what_is_new_is_read(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
     scorer = Scorer(evaluator)
     scorer.score_next(PROBLEM, [], ["5"])
-    counted = Counted(evaluator, monkeypatch)
+    counted = Counted(monkeypatch)
 
     def length(*steps):
         return len(evaluator.encode(Trace.of(PROBLEM, steps)))
@@ -152,7 +152,7 @@ def test_many_candidates_and_long_prefixes_are_read_in_parts(tmp_path, monkeypat
     monkeypatch.setattr("stepsight.core.scoring.continued._NEW", 40)
     candidates = [f"{number} + 3 = 5. " * (number % 3 + 1) for number in range(12)]
     scorer = Scorer(evaluator)
-    counted = Counted(evaluator, monkeypatch)
+    counted = Counted(monkeypatch)
     steps = ["2 + 3 = 5. " * 3] * 3
     found = scorer.score_next(PROBLEM, steps, candidates)
     assert len(counted.tokens) > 6
@@ -166,8 +166,8 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
     branches = [["2 + 3 = 5."], ["So it must be 6, I think."], ["No."]]
     # Room for any two of them.
     kept = sum(sorted(len(evaluator.encode(Trace.of(PROBLEM, steps))) for steps in branches)[1:])
-    scorer._next.__dict__["_continued"] = Continued(evaluator.model, kept)
-    counted = Counted(evaluator, monkeypatch)
+    scorer._next.__dict__["_continued"] = Continued(evaluator.model, scorer.forward.network, kept)
+    counted = Counted(monkeypatch)
     sizes = []
     for steps in (branches[0], branches[0], branches[1], branches[2], branches[1], branches[0]):
         counted.tokens.clear()

@@ -12,7 +12,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scores import Outputs, StepScores, judge_solution
-from stepsight.core.scoring.cpu import CpuForward
+from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Entry, Overlap, Pool, Solution
 from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreRow, UnscoredRow
@@ -46,7 +46,8 @@ class ChunkScorer:
         reasons = [fault(entry, self._evaluator) for entry in entries]
         good = [entry for entry, reason in zip(entries, reasons, strict=True) if reason is None]
         traces = [entry.trace for entry in good if isinstance(entry, Solution)]
-        with _one_thread(isinstance(self._scorer.forward, CpuForward)):
+        forward = self._scorer.forward
+        with _one_thread(isinstance(forward, PackedForward) and forward.is_prepared):
             judgments = iter(list(self._scorer.score(traces)))
         for row, (entry, reason) in enumerate(zip(entries, reasons, strict=True), start=first):
             if isinstance(entry, Overlap):

@@ -48,7 +48,7 @@ def test_choosing_again_needs_no_scoring_and_scores_can_be_elsewhere(given, tmp_
     assert main([*given, *elsewhere]) == 0
     assert not (tmp_path / "out.scores.jsonl").exists()
     kept = (tmp_path / "kept.jsonl").read_bytes()
-    monkeypatch.setattr("stepsight.core.scoring.cpu.CpuForward.run", None)
+    monkeypatch.setattr("stepsight.core.scoring.packed.PackedForward.run", None)
     assert main([*given, *elsewhere, "--method", "weighted-vote", "--by", "product"]) == 0
     assert (tmp_path / "kept.jsonl").read_bytes() == kept
     row = read(tmp_path / "out.jsonl")[0]

@@ -1,0 +1,386 @@
+"""The network of Llama's family on a processor: Llama, LLaDA, Mistral and Qwen2, as Transformers computes it.
+
+Its layers are the same but for biases, sliding windows and the mask. It computes with the weights of any module
+that has Transformers' names for them, as they lie or prepared: on a copy, of small models alone, in which
+
+- weights are packed for the products, those of queries, keys and values in one;
+- the weights of norms are folded into the matrices that follow them;
+- rotary pairs lie side by side, so that a rotation is one complex multiplication.
+
+Either way, inputs stand one after the other without padding, and of the last layer nothing is computed but the keys
+and values and what is read.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from stepsight.core.errors import UserError
+from stepsight.core.models import llada
+from stepsight.core.models.kernels import packed, product, product_plus, product_swish, product_times
+
+Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
+"""Attention of a layer, by its number, from queries, shape (rows, heads, width), to keys and values, shape (tokens,
+heads, width). Last come how many tokens there are, and those of which it is wanted, None for all: those that the
+queries stand for, but for the first layer's, which stand for all."""
+
+# Tokens that are computed at a time between two attentions, where there are more than the second. Inputs of 2,000
+# tokens then take 120 MB, with 100 between two passes, instead of 300 and 200, and get the same bits.
+_BLOCK, _WHOLE = 512, 1024
+_KINDS = ("llama", "mistral", "qwen2")
+# What changes nothing of what is computed here at these values, and is left to Transformers at others.
+_PLAIN: dict[str, tuple[object, ...]] = {
+    "hidden_act": ("silu",),
+    "attention_bias": (False,),
+    "mlp_bias": (False,),
+    "use_sliding_window": (False,),
+    "partial_rotary_factor": (1.0, None),
+    "quantization_config": (None,),
+    "layer_types": (None,),
+    "tie_word_embeddings": (False, True),
+}
+
+
+@dataclass
+class DecoderConfig:
+    """The values of a config.json that the layers depend on, by Transformers' names."""
+
+    model_type: str
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    max_position_embeddings: int
+    rms_norm_eps: float
+    rope_parameters: Mapping[str, Any]
+    sliding_window: int | None = None
+    is_causal: bool = True
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def biased(self) -> bool:
+        """Whether queries, keys and values have biases."""
+        return self.model_type == "qwen2"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole config.json, as it was read, with the mask."""
+        return {**self.values, "is_causal": self.is_causal}
+
+
+def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> DecoderConfig | None:
+    """The config of a decoder of this family with the mask `attention`, the config's own where that is None; None
+    where the config.json `values` say something else, or leave something open."""
+    if llada.recognises(values):
+        try:
+            values = llada.backbone_values(values)
+        except UserError:
+            return None
+    kind, is_causal = values.get("model_type"), values.get("is_causal", True)
+    if kind not in _KINDS or not isinstance(is_causal, bool):
+        return None
+    if any(key in values and values[key] not in plain for key, plain in _PLAIN.items()):
+        return None
+    if attention is not None:
+        if attention not in ("causal", "bidirectional") or values.get("is_causal", attention == "causal") != (
+            attention == "causal"
+        ):
+            return None
+        is_causal = attention == "causal"
+    heads, rope = values.get("num_attention_heads"), _rope(values)
+    numbers: dict[str, Any] = {
+        "num_attention_heads": heads,
+        "num_key_value_heads": values.get("num_key_value_heads") or heads,
+        **{
+            key: values.get(key)
+            for key in (
+                "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings",
+            )
+        },
+    }  # fmt: skip
+    window = values.get("sliding_window", 4096) if kind == "mistral" else None
+    if rope is None or not all(type(number) is int and number > 0 for number in numbers.values()):
+        return None
+    numbers["head_dim"] = values.get("head_dim") or numbers["hidden_size"] // heads
+    eps = values.get("rms_norm_eps", 1e-6)
+    divides = numbers["hidden_size"] % heads == 0 and heads % numbers["num_key_value_heads"] == 0
+    if not divides or type(numbers["head_dim"]) is not int or not isinstance(eps, float):
+        return None
+    # Only Llama's own layers have been seen to look ahead as they should.
+    if not is_causal and kind != "llama":
+        return None
+    return DecoderConfig(
+        model_type=kind, rms_norm_eps=eps, rope_parameters=rope, sliding_window=window, is_causal=is_causal,
+        values=dict(values), **numbers,
+    )  # fmt: skip
+
+
+def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The rotary embedding, as new configs have it or as old ones do; None where it is of a kind not known here."""
+    rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
+    if not isinstance(rope, Mapping):
+        return None
+    rope = {"rope_theta": values.get("rope_theta", 10_000.0), **rope}
+    kind = rope.setdefault("rope_type", rope.get("type", "default"))
+    known = {"rope_type", "rope_theta", "type"} | (set(_LLAMA3) if kind == "llama3" else set())
+    if kind not in ("default", "llama3") or set(rope) - known:
+        return None
+    needed = ["rope_theta", *(_LLAMA3 if kind == "llama3" else ())]
+    return rope if all(isinstance(rope.get(key), int | float) for key in needed) else None
+
+
+_LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """Queries, keys and values, or some of them, in one product: so many `heads` of each, of which the first
+    `rotated` in all are rotated."""
+
+    weight: Tensor
+    bias: Tensor | None
+    heads: list[int]
+    rotated: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Attention and MLP, each after a norm and added to what it reads. A prepared layer has no weights of norms."""
+
+    config: DecoderConfig
+    projections: Sequence[_Projection]
+    out: Tensor
+    gate: Tensor
+    up: Tensor
+    down: Tensor
+    before: Tensor | None = None
+    after: Tensor | None = None
+
+    @classmethod
+    def of(cls, module: Any, config: DecoderConfig) -> "Layer":
+        """On a module's weights as they lie."""
+        projections = [
+            _Projection(part.weight, part.bias, [heads], heads if is_rotated else 0)
+            for part, heads, is_rotated in _projected(module.self_attn, config)
+        ]
+        out, mlp = module.self_attn.o_proj.weight, module.mlp
+        norms = module.input_layernorm.weight, module.post_attention_layernorm.weight
+        return cls(config, projections, out, mlp.gate_proj.weight, mlp.up_proj.weight, mlp.down_proj.weight, *norms)
+
+    @classmethod
+    @torch.no_grad()
+    def prepared(cls, module: Any, config: DecoderConfig, *, is_last: bool) -> "Layer":
+        """On copies of a module's weights. In a last layer, queries are computed apart from keys and values."""
+        before, after = module.input_layernorm.weight, module.post_attention_layernorm.weight
+        parts = _projected(module.self_attn, config)
+        out, mlp = module.self_attn.o_proj.weight, module.mlp
+        return cls(
+            config,
+            [_joined(group, before) for group in ([parts[:1], parts[1:]] if is_last else [parts])],
+            packed(out),
+            packed(mlp.gate_proj.weight * after),
+            packed(mlp.up_proj.weight * after),
+            packed(mlp.down_proj.weight),
+        )
+
+    def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
+        """Queries, keys and values of states, shape (tokens, heads, width) each, by some of the `projections`."""
+        normed = self._normed(states, self.before)
+        found: list[Tensor] = []
+        for one in self.projections[parts]:
+            heads = product(normed, one.weight, one.bias).view(len(normed), -1, self.config.head_dim)
+            found += torch.split(self._rotated(heads, one.rotated, rotation), one.heads, 1)
+        return found
+
+    def finish(self, attended: Tensor, states: Tensor) -> Tensor:
+        """The states after this layer, of those before it and what its attention gave, shape (tokens, width)."""
+        states = product_plus(attended, self.out, states)
+        normed = self._normed(states, self.after)
+        inner = product_times(normed, self.up, product_swish(normed, self.gate))
+        return product_plus(inner, self.down, states)
+
+    def _normed(self, states: Tensor, weight: Tensor | None) -> Tensor:
+        if weight is not None:
+            return functional.rms_norm(states, states.shape[-1:], weight, self.config.rms_norm_eps)
+        # PyTorch's own goes through the states four times.
+        squares: Tensor = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
+        return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
+
+    def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
+        """The heads, shape (tokens, heads, width), the first `count` of them rotated; in a prepared layer in place,
+        else all or none."""
+        if not count:
+            return heads
+        if self.before is None:
+            pairs = torch.view_as_complex(heads[:, :count].view(len(heads), count, -1, 2))
+            pairs.mul_(rotation)
+            return heads
+        (first, second), cos, sin = heads.chunk(2, dim=-1), rotation.real, rotation.imag
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(heads.dtype)
+
+
+@dataclass(eq=False)
+class DecoderNetwork:
+    """Layers in a row, between an embedding and a norm."""
+
+    config: DecoderConfig
+    embedding: Tensor
+    layers: Sequence[Layer]
+    norm: Tensor
+
+    def __post_init__(self) -> None:
+        self._frequencies = _frequencies(self.config)
+
+    @classmethod
+    def of(cls, module: Any, config: DecoderConfig, *, prepared: bool = False) -> "DecoderNetwork":
+        """On the weights of a module with Transformers' names."""
+        last = len(module.layers) - 1
+        layers = [
+            Layer.prepared(layer, config, is_last=number == last) if prepared else Layer.of(layer, config)
+            for number, layer in enumerate(module.layers)
+        ]
+        return cls(config, module.embed_tokens.weight.detach(), layers, module.norm.weight.detach())
+
+    def states(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        reads: Tensor | None = None,
+        first: tuple[Tensor, Tensor] | None = None,
+        inner: list[Tensor] | None = None,
+    ) -> Tensor:
+        """Hidden states of the tokens `ids` at `positions`, both of shape (tokens,); of those that `reads` names
+        alone where it is not None.
+
+        Queries, keys and values of the first layer depend on token and position alone. Where the tokens are
+        prefixes of a few inputs, `first` are the ids and positions of those, whose projections the first layer's
+        attention is given. The states after each layer at `reads` are added to `inner`.
+        """
+        rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
+        last = len(self.layers) - 1
+        begin = (states, rotation)
+        if first is not None:
+            begin = functional.embedding(first[0], self.embedding), self._rotation(first[1])
+        projected = self.layers[0].project(*begin)
+        for number, layer in enumerate(self.layers):
+            at = reads if number == last else None
+            query, key, value = projected
+            attended = attend(number, query, key, value, len(ids), at).flatten(1)
+            if number == last:
+                states = layer.finish(attended, states if at is None else states[at])
+            else:
+                trimmed = reads if number + 1 == last else None
+                states, projected = self._between(
+                    layer, self.layers[number + 1], states, attended, rotation, trimmed
+                )
+            if inner is not None:
+                inner.append(states if number == last else states[reads])
+        states = functional.rms_norm(states, states.shape[-1:], self.norm, self.config.rms_norm_eps)
+        if inner is not None:
+            inner[-1] = states
+        return states
+
+    def _between(
+        self,
+        layer: Layer,
+        following: Layer,
+        states: Tensor,
+        attended: Tensor,
+        rotation: Tensor,
+        reads: Tensor | None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The states after a layer's attention, and what the next one's reads of them."""
+        parts = slice(None) if reads is None else slice(1, None)
+        if len(states) <= _WHOLE:
+            states = layer.finish(attended, states)
+            projected = following.project(states, rotation, parts)
+        else:
+            projected = []
+            for start in range(0, len(states), _BLOCK):
+                rows = slice(start, start + _BLOCK)
+                states[rows] = layer.finish(attended[rows], states[rows])
+                found = following.project(states[rows], rotation[rows], parts)
+                projected = projected or [one.new_empty(len(states), *one.shape[1:]) for one in found]
+                for whole, one in zip(projected, found, strict=True):
+                    whole[rows] = one
+        if reads is not None:
+            projected = [*following.project(states[reads], rotation[reads], slice(1)), *projected]
+        return states, projected
+
+    def mask(self, queries: Tensor, tokens: int) -> Tensor:
+        """True where the tokens at the positions `queries` see each of the first `tokens`."""
+        places = torch.arange(tokens)
+        if not self.config.is_causal:
+            return torch.ones(len(queries), tokens, dtype=torch.bool)
+        seen = places <= queries[:, None]
+        window = self.config.sliding_window
+        return seen if window is None else seen & (places > queries[:, None] - window)
+
+    def slides(self, tokens: int) -> bool:
+        """True if so many tokens are more than a window holds."""
+        return self.config.sliding_window is not None and tokens > self.config.sliding_window
+
+    def attention(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool
+    ) -> Tensor:
+        """Attention of tensors of shape (rows, heads, tokens, width)."""
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=is_causal, enable_gqa=query.shape[1] != key.shape[1]
+        )
+
+    def _rotation(self, positions: Tensor) -> Tensor:
+        """`exp(i · position · frequency)`, shape (tokens, 1, width / 2)."""
+        angles = positions[:, None].float() * self._frequencies
+        return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
+    """The modules of queries, keys and values, with how many heads each has, and whether these are rotated."""
+    heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+    return [
+        (attention.q_proj, heads, True),
+        (attention.k_proj, kv_heads, True),
+        (attention.v_proj, kv_heads, False),
+    ]
+
+
+def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
+    """What `_projected` gives in one product, packed, with the weight of the norm before it."""
+    weights: list[Tensor] = []
+    biases: list[Tensor] = []
+    for part, heads, is_rotated in parts:
+        both = [part.weight * norm, *([] if part.bias is None else [part.bias])]
+        weight, *bias = [_side_by_side(one, heads) for one in both] if is_rotated else both
+        weights.append(weight)
+        biases += bias
+    counts = [heads for _, heads, _ in parts]
+    rotated = sum(heads for _, heads, is_rotated in parts if is_rotated)
+    return _Projection(packed(torch.cat(weights)), torch.cat(biases) if biases else None, counts, rotated)
+
+
+def _side_by_side(rows: Tensor, heads: int) -> Tensor:
+    """Rows of a weight or a bias in an order in which the two halves of each rotary pair are neighbours."""
+    halves = rows.reshape(heads, 2, len(rows) // heads // 2, *rows.shape[1:])
+    return halves.transpose(1, 2).reshape(rows.shape)
+
+
+def _frequencies(config: DecoderConfig) -> Tensor:
+    """The angle between one position and the next, for each pair of numbers of a head; float32 on the processor."""
+    rope, width = config.rope_parameters, config.head_dim
+    powers = torch.arange(0, width, 2, dtype=torch.int64, device="cpu").float() / width
+    plain = 1.0 / float(rope["rope_theta"]) ** powers
+    if rope["rope_type"] == "default":
+        return plain
+    # Llama 3.1: slow angles are divided, fast ones kept, and those between are mixed.
+    factor, low, high, original = (float(rope[key]) for key in _LLAMA3)
+    turns = original * plain / (2 * math.pi)
+    share = ((turns - low) / (high - low)).clamp(0, 1)
+    return (1 - share) * plain / factor + share * plain

@@ -1,0 +1,68 @@
+"""What the forward pass for decoders does beside computing (test_scorer checks the numbers)."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models import network
+from stepsight.core.models.network import Layer
+from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from tests.checkpoints import write_evaluator
+
+
+def threads_of_a_new_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_other_threads_keep_their_count(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
+    before = torch.get_num_threads(), threads_of_a_new_thread()
+    Scorer(evaluator, PackedForward(evaluator.model, workers=2)).score_one(Trace.of("q", ["a", "b"]))
+    assert (torch.get_num_threads(), threads_of_a_new_thread()) == before
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_long_inputs_are_computed_in_blocks_of_rows(tmp_path, monkeypatch, layers):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny", layers=layers))
+    scorer = Scorer(evaluator, PackedForward(evaluator.model, token_budget=64, workers=1))
+    trace = Trace.of("q" * 60, ["a" * 50, "b" * 40, "c" * 50])
+    whole = scorer.score_one(trace).hindsight.packed
+    rows, finish = [], Layer.finish
+    monkeypatch.setattr(network, "_BLOCK", 64)
+    monkeypatch.setattr(network, "_WHOLE", 64)
+    monkeypatch.setattr(
+        Layer, "finish", lambda self, attended, states: rows.append(len(states)) or finish(self, attended, states)
+    )
+    np.testing.assert_array_equal(scorer.score_one(trace).hindsight.packed, whole)
+    # Of the last layer no more than what is read, which is padded.
+    assert set(rows) == {64}
+    assert (len(rows) > 4) == (layers > 1)
+
+
+def test_small_models_in_float32_are_prepared_and_others_run_as_they_lie(tmp_path):
+    model = load_evaluator(write_evaluator(tmp_path / "tiny")).model
+    assert PackedForward(model).is_prepared
+    half = load_evaluator(tmp_path / "tiny", dtype="bfloat16").model
+    assert not PackedForward(half).is_prepared
+
+
+def test_a_network_of_transformers_is_computed_on_its_own_weights(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
+    theirs = load_evaluator(tmp_path / "tiny", device_map={"": "cpu"}).model
+    traces = [Trace.of("q", ["a", "b"])]
+    ours, other = (list(Scorer(evaluator, PackedForward(one)).score(traces)) for one in (evaluator.model, theirs))
+    np.testing.assert_array_equal(ours[0].result.probs, other[0].result.probs)
+    theirs.config.attention_bias = True
+    assert not PackedForward.supports(theirs)
+    theirs.config.attention_bias = False
+    # Of large ones, and in other types, there is no copy.
+    assert not PackedForward.supports(theirs.half())
