@@ -15,7 +15,7 @@ from kaleido import Kaleido
 async def draw(orders: list[dict[str, Any]]) -> None:
     """Draw each figure to its path. Raises whatever Kaleido, its browser or the file system does."""
     _listen_early()
-    # By default the page asks a server for MathJax, and the browser asks for more: that ends at no proxy.
+    # Else its page fetches MathJax. What the browser fetches by itself ends at a proxy that is not there.
     async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
         await browser.write_fig_from_object(orders, cancel_on_error=True)
 
