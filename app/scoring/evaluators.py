@@ -21,6 +21,7 @@ from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.fetched import Fetched, list_fetched
+from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
@@ -28,7 +29,6 @@ from stepsight.core.models.location import EQUATIONS, is_shipped, shipped_evalua
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded

@@ -12,7 +12,7 @@ from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
-from stepsight.core.servers.server import ServerError
+from stepsight.core.inference_servers.server import ServerError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.people.users import LOCAL

@@ -11,12 +11,12 @@ from stepsight.core.critics.reading import READINGS
 from stepsight.core.critics.scoring import CriticClient, Tally
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
+from stepsight.core.inference_servers.address import CRITIC, Address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.evaluator import named
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs
-from stepsight.core.servers.address import CRITIC, Address
 from stepsight.core.trace import Trace
 
 

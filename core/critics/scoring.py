@@ -12,8 +12,8 @@ from stepsight.core.critics.asking import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.critics.settings import Settings
+from stepsight.core.inference_servers.server import Server, ServerError, go_on, together
 from stepsight.core.judgment import Judgment, Mode, Spent
-from stepsight.core.servers.server import Server, ServerError, go_on, together
 from stepsight.core.trace import Trace
 
 Check = Callable[[], None]

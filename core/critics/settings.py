@@ -13,8 +13,8 @@ from pathlib import Path
 
 from stepsight.core.critics.presets import ENDINGS, Preset, preset_of, read_preset
 from stepsight.core.errors import UserError
-from stepsight.core.servers.address import CRITIC, Address, parse_address
-from stepsight.core.servers.server import AT_ONCE, SECONDS
+from stepsight.core.inference_servers.address import CRITIC, Address, parse_address
+from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
 
 # Those that say how the server is asked, and change nothing about what a critic says, come last.
 _KEPT = ("preset", "samples", "temperature", "max_tokens")

@@ -12,6 +12,7 @@ from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.hubs.layout import TOKENIZER
+from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
@@ -22,7 +23,6 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.template import PromptTemplate
-from stepsight.core.servers.address import CRITIC, is_address, parse_address
 
 # Bytes that are read in less than a second.
 _SMALL = 100_000_000
@@ -35,7 +35,7 @@ def load_evaluator(
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
-    `equations` needs no folder. An address (see `core.servers.address`) leads to an evaluator behind a server,
+    `equations` needs no folder. An address (see `core.inference_servers.address`) leads to one behind a server,
     where `device`, `dtype` and `device_map` are the server's.
 
     `dtype` is the type of the weights in memory; None keeps the stored one if the device computes it well, else

@@ -39,6 +39,15 @@ from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.layout import TOKENIZER, is_hub_id
 from stepsight.core.hubs.repositories import with_known
+from stepsight.core.inference_servers.address import Address
+from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
+from stepsight.core.inference_servers.vllm import (
+    ServedModel,
+    classify_tokens,
+    find_model,
+    next_tokens,
+    server_tokens,
+)
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.models.abstract import ServedEvaluator
@@ -51,9 +60,6 @@ from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scoring.forward import Input
 from stepsight.core.scoring.modes import assemble, mode_inputs
-from stepsight.core.servers.address import Address
-from stepsight.core.servers.server import AT_ONCE, Server, ServerError, together
-from stepsight.core.servers.vllm import ServedModel, classify_tokens, find_model, next_tokens, server_tokens
 from stepsight.core.trace import Trace
 
 TOKENIZER_OPTION, REQUESTS_OPTION = "tokenizer", "requests"

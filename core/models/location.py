@@ -11,8 +11,8 @@ from stepsight.core.hubs.client import cached_snapshot
 from stepsight.core.hubs.fetched import find_fetched
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.hubs.repositories import known_card
+from stepsight.core.inference_servers.address import is_address
 from stepsight.core.places import asset
-from stepsight.core.servers.address import is_address
 
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""

@@ -15,6 +15,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
+from stepsight.core.inference_servers.address import checked_url
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, probabilities
 from stepsight.core.label import LABEL_NAMES
@@ -31,7 +32,6 @@ from stepsight.core.net.http import (
 )
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
-from stepsight.core.servers.address import checked_url
 from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"

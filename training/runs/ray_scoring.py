@@ -15,6 +15,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
@@ -25,7 +26,6 @@ from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.abstract import Skip
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer, encode_all, fastest_forward, suitable_pass, window_of
-from stepsight.core.servers.address import is_address
 from stepsight.core.trace import Trace
 from stepsight.training.runs.ray_engine import work_on_ray
 

@@ -7,7 +7,7 @@ from stepsight.app.commands.options import positive
 from stepsight.core.critics.presets import list_presets
 from stepsight.core.critics.settings import with_options
 from stepsight.core.errors import UserError
-from stepsight.core.servers.address import CRITIC
+from stepsight.core.inference_servers.address import CRITIC
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:

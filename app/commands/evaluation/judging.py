@@ -8,11 +8,11 @@ from typing import TypeVar
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import progress
 from stepsight.core.errors import UserError
+from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, find_baseline
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
-from stepsight.core.servers.address import CRITIC, is_address
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments

@@ -71,7 +71,7 @@ def test_candidates_have_what_score_next_gives(client, evaluators, name):
 
 
 def test_candidates_go_to_an_evaluator_behind_a_server(filled, tiny, evaluators, monkeypatch):
-    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.001)
     server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
     with server.running() as url, asking(filled, Evaluators([server.address(url)], shipped=False)) as client:
         lines = lines_of(following(client, evaluator="prm (vllm)"))

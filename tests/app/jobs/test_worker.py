@@ -313,7 +313,7 @@ def count(store, dataset):
 @pytest.fixture
 def behind(tiny, monkeypatch):
     """A server that runs `tiny`, and what a job for it is started with."""
-    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.001)
     server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
     with server.running() as url:
         address = server.address(url, requests=2)

@@ -236,7 +236,7 @@ def test_equations_are_scored_with_and_are_no_evaluator_of_scores():
 
 
 def test_one_behind_a_server_is_offered_beside_the_others(tiny, monkeypatch):
-    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.001)
     server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
     with server.running() as url:
         address = server.address(url)

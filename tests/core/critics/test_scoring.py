@@ -14,11 +14,11 @@ from stepsight.core.critics.presets import OWN, read_preset
 from stepsight.core.critics.scoring import CriticClient
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
+from stepsight.core.inference_servers.address import parse_address
+from stepsight.core.inference_servers.server import Server
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers.address import parse_address
-from stepsight.core.servers.server import Server
 from stepsight.core.trace import Trace
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
 

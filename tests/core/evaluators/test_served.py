@@ -9,11 +9,11 @@ from tokenizers import Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.inference_servers import server as requests
 from stepsight.core.judgment import Mode
 from stepsight.core.models.model import SIGMOID, THREE_WAY, VALIDITY
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers import server as requests
 from stepsight.core.trace import Trace
 from tests.checkpoints import (
     write_actprm,

@@ -205,7 +205,7 @@ def test_what_came_before_a_failure_is_kept(command: Command, db: str) -> None:
 def test_addresses_that_lead_nowhere(
     command: Command, file: Path, monkeypatch: pytest.MonkeyPatch, spec: str, message: str
 ) -> None:
-    monkeypatch.setattr("stepsight.core.servers.server._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.01)
     code, out, err = command("score", "--input", file, "--evaluator", spec)
     assert (code, out) == (2, "")
     assert message in err

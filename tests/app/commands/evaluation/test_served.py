@@ -7,8 +7,8 @@ import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
+from stepsight.core.inference_servers import server as requests
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.servers import server as requests
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.imports import import_file

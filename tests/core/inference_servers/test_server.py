@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.servers import server as module
-from stepsight.core.servers.pace import Pace
-from stepsight.core.servers.server import Server, ServerError, together
+from stepsight.core.inference_servers import server as module
+from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
+from stepsight.core.inference_servers.server import Server, ServerError, together
 from tests.local_server import LocalServer
 
 KEY = "sk-not-to-be-seen-1234567890"
@@ -384,17 +384,17 @@ def test_a_key_that_cannot_be_one(monkeypatch, key):
 
 def test_fewer_at_once_after_a_refusal_and_more_again():
     async def play():
-        pace = Pace(16)
-        pace.refused(0.01)
+        limit = ConcurrencyLimit(16)
+        limit.refused(0.01)
         # A burst counts once.
-        pace.refused(0.01)
-        halved = pace.at_once
+        limit.refused(0.01)
+        halved = limit.at_once
         start = time.monotonic()
-        async with pace:
+        async with limit:
             waited = time.monotonic() - start
         for _ in range(8):
-            pace.answered()
-        return halved, waited, pace.at_once
+            limit.answered()
+        return halved, waited, limit.at_once
 
     halved, waited, after = asyncio.run(play())
     assert halved == 8
@@ -405,21 +405,21 @@ def test_fewer_at_once_after_a_refusal_and_more_again():
 
 def test_a_request_that_is_cancelled_leaves_its_place():
     async def play():
-        pace = Pace(1)
-        pace.refused(10)
-        waiting = asyncio.create_task(_held(pace))
-        behind = asyncio.create_task(_held(pace))
+        limit = ConcurrencyLimit(1)
+        limit.refused(10)
+        waiting = asyncio.create_task(_held(limit))
+        behind = asyncio.create_task(_held(limit))
         await asyncio.sleep(0.01)
         waiting.cancel()
         behind.cancel()
         await asyncio.gather(waiting, behind, return_exceptions=True)
-        return pace.running
+        return limit.running
 
     assert asyncio.run(play()) == 0
 
 
-async def _held(pace):
-    async with pace:
+async def _held(limit):
+    async with limit:
         pass
 
 

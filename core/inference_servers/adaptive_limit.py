@@ -6,7 +6,7 @@ from collections import deque
 from types import TracebackType
 
 
-class Pace:
+class ConcurrencyLimit:
     """At most `most` requests at a time, in the order in which they are made, and none before the server wants the
     next.
 

@@ -26,6 +26,8 @@ import httpx2
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import check_unicode, parse_json
+from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
+from stepsight.core.inference_servers.address import KEY
 from stepsight.core.net.http import (
     BROKEN,
     FailedAttemptError,
@@ -37,8 +39,6 @@ from stepsight.core.net.http import (
     read_bounded_async,
     reason,
 )
-from stepsight.core.servers.address import KEY
-from stepsight.core.servers.pace import Pace
 
 AT_ONCE = 32
 """Requests that a server gets at once where nothing else is asked for."""
@@ -110,7 +110,7 @@ class Server:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx2.AsyncClient | None = None
-        self._pace: Pace | None = None
+        self._limit: ConcurrencyLimit | None = None
         self._end: weakref.finalize[..., Server] | None = None
 
     def ordered(
@@ -169,7 +169,7 @@ class Server:
         with self._lock:
             if self._end is not None:
                 self._end()
-            self._loop = self._client = self._pace = self._end = None
+            self._loop = self._client = self._limit = self._end = None
 
     def __enter__(self) -> Self:
         return self
@@ -191,7 +191,7 @@ class Server:
         limits = httpx2.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
         self._client = httpx2.AsyncClient(limits=limits, **client_options(self._seconds))
         self._client.headers |= {"accept": "application/json", **self._headers}
-        self._pace = Pace(self.at_once)
+        self._limit = ConcurrencyLimit(self.at_once)
         thread = threading.Thread(target=_run, args=(self._loop,), name="stepsight-server", daemon=True)
         thread.start()
         self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
@@ -199,18 +199,18 @@ class Server:
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
         """The answer to a request that is repeated where that may help: when the server is busy until it is not,
         otherwise so often."""
-        pace, retries = self._pace, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
-        assert pace is not None
+        limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+        assert limit is not None
         while True:
             try:
-                async with pace:
+                async with limit:
                     answer = await self._once(method, path, content)
-                pace.answered()
+                limit.answered()
                 return answer
             except FailedAttemptError as failure:
                 pause = retries.pause(failure)
                 if not failure.costs:
-                    pace.refused(pause)
+                    limit.refused(pause)
             await asyncio.sleep(pause)
 
     async def _once(self, method: str, path: str, content: bytes | None) -> Any:

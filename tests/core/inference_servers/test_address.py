@@ -5,7 +5,7 @@ import re
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.servers.address import Address, is_address, parse_address
+from stepsight.core.inference_servers.address import Address, is_address, parse_address
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.servers.server import Server, ServerError
+from stepsight.core.inference_servers.server import Server, ServerError
 
 _HINT = "Check that a vLLM server runs there, and which version."
 
