@@ -113,6 +113,12 @@ class Trace:
         return tuple(text for step in self.steps for text in step.substeps)
 
     @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Step and sub-step within it of every sub-step, counted from 1, as files and pages count."""
+        sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
+        return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
+
+    @cached_property
     def owners(self) -> Ints:
         """For each sub-step the 0-based index of its step, shape (number of sub-steps,)."""
         counts = [len(step.substeps) for step in self.steps]

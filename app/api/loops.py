@@ -96,7 +96,7 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
 
     def line(place: int, row: Floats32) -> NextLine:
         number = len(asked.steps) + 1
-        (record,) = step_records(StepScores(row[None]), [(number, 1)], evaluator.outputs, thresholds)
+        (record,) = step_records(StepScores(row[None]), ((number, 1),), evaluator.outputs, thresholds)
         return NextLine(index=place, **dict(record))
 
     if evaluators.scores_together(name):

@@ -30,9 +30,8 @@ def judgment_table(
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
-        (number, part): {"step": number, "substep": part, "text": text, "gold": step.gold}
-        for number, step in enumerate(trace.steps, start=1)
-        for part, text in enumerate(step.substeps, start=1)
+        (step, part): {"step": step, "substep": part, "text": text, "gold": trace.steps[step - 1].gold}
+        for (step, part), text in zip(trace.places, trace.substeps, strict=True)
     }
     rows = [row for record in records for row in (_wide(record) if columns is WIDE else _long(record))]
     yield list(head)

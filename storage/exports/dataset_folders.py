@@ -15,7 +15,6 @@ import yaml
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.parquet import load_parquet
-from stepsight.core.trace import Step
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
@@ -113,15 +112,9 @@ _JUDGMENT_COLUMNS = {
 def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
     for batch in batches(store, trace_ids):
         for trace in batch:
-            labels = [_gold(step) for step in trace.steps]
+            labels = [step.gold for step in trace.steps]
             steps = [step.text for step in trace.steps]
             yield {"id": trace.id, "problem": trace.problem, "steps": steps, "labels": labels}
-
-
-def _gold(step: Step) -> str | None:
-    if step.label is not None:
-        return step.label.text
-    return "valid" if step.valid else None
 
 
 def plain(text: str) -> str:

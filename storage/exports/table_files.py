@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
 from stepsight.core.files.csv_cells import csv_text, inert
 from stepsight.core.files.parquet import load_parquet
@@ -25,7 +26,6 @@ MEDIA_TYPES = {
 }
 TABLE_FORMATS = tuple(MEDIA_TYPES)
 
-_DIGITS = 6
 # Rows in memory, and of a row group of Parquet.
 _PART = 5_000
 
@@ -45,7 +45,7 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
     """The bytes of a file with the rows of one or more frames that have the same columns, as `table_parts` has it.
 
-    Numbers are rounded to `_DIGITS` digits but in Parquet, which pandas reads as the frames were. Raises
+    Numbers are rounded to `DIGITS` decimals but in Parquet, which pandas reads as the frames were. Raises
     `UserError` as `table_parts` does.
     """
     writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
@@ -98,7 +98,7 @@ def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """A column as a spreadsheet shows it: numbers rounded, and no formula."""
     if column.dtype.kind == "f":
-        return column.astype("float64").round(_DIGITS)
+        return column.astype("float64").round(DIGITS)
     if column.dtype == "category":
         return column.cat.rename_categories([inert(text) for text in column.cat.categories])
     return column
@@ -106,7 +106,7 @@ def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     for frame in (one for one in frames if len(one)):
-        lines = frame.to_json(orient="records", lines=True, double_precision=_DIGITS, force_ascii=False)
+        lines = frame.to_json(orient="records", lines=True, double_precision=DIGITS, force_ascii=False)
         # pandas writes every slash behind a backslash.
         yield lines.replace("\\/", "/").encode()
 

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.core.judgment_record import JudgmentRecord, check_sizes
+from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
@@ -52,8 +52,8 @@ class PublishedScores:
     """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
     3), `solution`, or, of a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
 
-    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores, the `sizes` of their
-    steps in sub-steps, and what was `spent`.
+    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with the places that
+    they are of, and what was `spent`.
     """
 
     id: str | None
@@ -65,8 +65,7 @@ class PublishedScores:
     rationale: str = ""
     evaluator: str | None = None
     mode: Mode | None = None
-    recorded: StepScores | Hindsight | None = None
-    sizes: tuple[int, ...] = ()
+    recorded: tuple[Places, StepScores | Hindsight] | None = None
     spent: Spent | None = None
 
     @property
@@ -87,8 +86,7 @@ class PublishedScores:
         """
         count = len(trace.substeps)
         if self.recorded is not None:
-            check_sizes(self.sizes, trace)
-            return self.recorded
+            return scores_of(self.recorded, trace)
         if self.outputs == Outputs.SOLUTION:
             return StepScores(np.zeros((count, 3), np.float32))
         if self.outputs == Outputs.VERDICT:
@@ -148,7 +146,6 @@ def _recorded(record: JudgmentRecord) -> PublishedScores:
         evaluator=record.evaluator,
         mode=record.mode,
         recorded=record.scores(),
-        sizes=record.sizes,
         spent=record.spent,
     )
 

@@ -118,8 +118,9 @@ def test_the_matrix_is_the_triangle(show, ids):
 def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
     found = section(show(f"trace={ids['four']}"))
     record = JudgmentRecord.model_validate_json(found["data-judgment"])
-    np.testing.assert_allclose(record.scores().packed, TRIANGLE.packed, atol=5e-7)
-    assert record.sizes == (1, 2, 1)
+    places, scores = record.scores()
+    np.testing.assert_allclose(scores.packed, TRIANGLE.packed, atol=5e-7)
+    assert places == ((1, 1), (2, 1), (2, 2), (3, 1))
     assert record.thresholds == ThresholdsRecord(validity=0.5, redundancy=0.15)
 
 
