@@ -25,10 +25,10 @@ from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.fetched import NEWEST, find_fetched
-from stepsight.core.hubs.fetching import check_disk
+from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
+from stepsight.core.hubs.hub_download import check_disk
+from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import Part, find_public
-from stepsight.core.hubs.remote import Remote, look_up
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.placement import STORED, expected_dtype
 from stepsight.core.validation import Model

@@ -9,7 +9,7 @@ from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.description import Description
 from stepsight.core.formats.recognition import FORMATS
-from stepsight.core.hubs.fetched import Fetched, free_disk, list_fetched
+from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
 from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
 from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement, expected_dtype

@@ -24,7 +24,7 @@ from stepsight.app.jobs.orders import Orders
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.fetched import Fetched, check_files, find_fetched, list_fetched, save_fetched
+from stepsight.core.hubs.hub_cache import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import check_memory, has_room, memory_of
@@ -153,8 +153,8 @@ class Worker:
         """Fetch an evaluator and load it once, so that a failure to load shows now."""
         # They bring PyTorch, and the hub's client.
         from stepsight.core.evaluators.describing import describe_fetched
-        from stepsight.core.hubs.fetching import fetch
-        from stepsight.core.hubs.remote import look_up
+        from stepsight.core.hubs.hub_download import fetch
+        from stepsight.core.hubs.hub_lookup import look_up
 
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:

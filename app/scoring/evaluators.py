@@ -20,7 +20,7 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.fetched import Fetched, list_fetched
+from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import KeyedCache

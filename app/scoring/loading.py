@@ -14,7 +14,7 @@ from stepsight.app.scoring.line import Scoring
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.fetched import Fetched, check_files, save_fetched
+from stepsight.core.hubs.hub_cache import Fetched, check_files, save_fetched
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import check_memory, has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement

@@ -5,7 +5,7 @@ import time
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.fetched import Fetched, save_fetched
+from stepsight.core.hubs.hub_cache import Fetched, save_fetched
 from stepsight.core.models.checkpoint_resolver import resolve_placement
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.placement import Placement

@@ -37,8 +37,8 @@ from stepsight.core.formats import (
 from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
+from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import TOKENIZER, is_hub_id
-from stepsight.core.hubs.repositories import with_known
 from stepsight.core.inference_servers.address import Address
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.inference_servers.vllm import (

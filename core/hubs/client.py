@@ -32,7 +32,7 @@ from huggingface_hub.errors import (
 )
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.fetched import Kind, is_hash, storage_folder
+from stepsight.core.hubs.hub_cache import Kind, is_hash, storage_folder
 from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
 from stepsight.core.net.http import read_bounded, reason
 

@@ -24,11 +24,11 @@ from tokenizers import AddedToken
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.client import UnreachableError
-from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, part_key
-from stepsight.core.hubs.fetching import obtain, obtain_part
+from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, part_key
+from stepsight.core.hubs.hub_download import obtain, obtain_part
+from stepsight.core.hubs.hub_lookup import Remote
+from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
-from stepsight.core.hubs.remote import Remote
-from stepsight.core.hubs.repositories import with_known
 from stepsight.core.models.adapter import Adapter, keep_unmerged, unmerged_folders
 from stepsight.core.models.checkpoint import (
     Checkpoint,
@@ -72,7 +72,7 @@ _DESCRIBING = (
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
     """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched, else
-    the newest one, fetched now with all that it needs (see `core.hubs.fetching`).
+    the newest one, fetched now with all that it needs (see `core.hubs.hub_download`).
 
     Raises `UserError` where there is none, and where it would have to be fetched and does not fit at `place`.
     """

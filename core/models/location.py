@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 from stepsight.core.hubs.client import cached_snapshot
-from stepsight.core.hubs.fetched import find_fetched
+from stepsight.core.hubs.hub_cache import find_fetched
+from stepsight.core.hubs.known_cards import known_card
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
-from stepsight.core.hubs.repositories import known_card
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.places import asset
 

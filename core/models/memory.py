@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.fetched import Fetched
+from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.models.placement import stored_dtype
 from stepsight.core.sizes import sized
 

@@ -120,7 +120,7 @@ def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
     the cache of the hub's client. Raises `UserError` if the hub has no such dataset, revision or part, does not
     give it to us or cannot be reached, and if the disk has no room for it."""
     # Most datasets come from files, for which no hub's client is loaded.
-    from stepsight.core.hubs.fetching import fetch_dataset
+    from stepsight.core.hubs.hub_download import fetch_dataset
 
     commit, files = fetch_dataset(repo, revision, lambda names: choose_part(names, repo, part))
     return DataFiles(repo, [DataFile(name, path) for name, path in files.items()], f"{repo}@{commit}")

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.hubs.fetched import Fetched
-from stepsight.core.hubs.remote import Remote
+from stepsight.core.hubs.hub_cache import Fetched
+from stepsight.core.hubs.hub_lookup import Remote
 from stepsight.core.validation import STRICT, Record, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store

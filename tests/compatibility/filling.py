@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select, text
 
-from stepsight.core.hubs.remote import Remote, RemoteFile
+from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace

@@ -7,7 +7,7 @@ import huggingface_hub
 import pytest
 
 from stepsight.core.evaluators.describing import describe_fetched
-from stepsight.core.hubs.fetched import (
+from stepsight.core.hubs.hub_cache import (
     Fetched,
     check_files,
     find_fetched,

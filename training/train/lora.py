@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.fetched import is_hash
+from stepsight.core.hubs.hub_cache import is_hash
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, is_hub_id
 from stepsight.core.models.adapter import LAYER
 from stepsight.core.models.checkpoint import weights_sha256

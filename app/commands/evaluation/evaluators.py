@@ -19,10 +19,10 @@ from stepsight.app.commands.options import add_db, progress
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.hubs.fetched import NEWEST, Fetched, find_fetched, list_fetched
-from stepsight.core.hubs.fetching import fetch, terminal_bar
+from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, list_fetched
+from stepsight.core.hubs.hub_download import fetch, terminal_bar
+from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import Part, PublicEvaluator, find_public
-from stepsight.core.hubs.remote import Remote, look_up
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory

@@ -14,8 +14,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.fetching import fetch
-from stepsight.core.hubs.remote import look_up
+from stepsight.core.hubs.hub_download import fetch
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement
 from stepsight.core.net import download
 from stepsight.storage.database.store import open_store

@@ -14,8 +14,8 @@ from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
 from stepsight.core.evaluators.describing import describe_fetched
-from stepsight.core.hubs import fetched as hubs
-from stepsight.core.hubs.fetched import find_fetched, storage_folder
+from stepsight.core.hubs import hub_cache
+from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
@@ -156,7 +156,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
 
 
 def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeypatch):
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: 1000)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: 1000)
     assert "more on the disk, 1 kB are free" in fetch(client).json()["error"]
     assert list_jobs(sqlite_store) == []
 

@@ -12,9 +12,9 @@ from stepsight.app.scoring.loading import LoadingError
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.fetched import find_fetched, save_fetched, storage_folder
-from stepsight.core.hubs.fetching import fetch
-from stepsight.core.hubs.remote import look_up
+from stepsight.core.hubs.hub_cache import find_fetched, save_fetched, storage_folder
+from stepsight.core.hubs.hub_download import fetch
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models import memory
 from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace

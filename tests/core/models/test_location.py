@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetched as hubs
-from stepsight.core.hubs.fetched import find_fetched, list_fetched
+from stepsight.core.hubs import hub_cache
+from stepsight.core.hubs.hub_cache import find_fetched, list_fetched
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.models import memory
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
@@ -106,7 +106,7 @@ def test_what_cannot_fit_is_not_fetched(hub, monkeypatch):
         with pytest.raises(UserError, match=f"{MODEL} needs about 300.* of memory; this machine has 1.0 MB"):
             evaluator_folder(MODEL, Placement())
     with monkeypatch.context() as patch:
-        patch.setattr(hubs, "free_disk", lambda folder: 1000)
+        patch.setattr(hub_cache, "free_disk", lambda folder: 1000)
         with pytest.raises(UserError, match=f"{MODEL} takes .* more on the disk, 1 kB are free"):
             evaluator_folder(MODEL, Placement())
     assert hub.sent("model.safetensors") == []

@@ -10,10 +10,10 @@ from safetensors.torch import load_file
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.describing import describe_fetched
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetched as hubs
-from stepsight.core.hubs.fetched import check_files, find_fetched, list_fetched, storage_folder
-from stepsight.core.hubs.fetching import check_disk, fetch
-from stepsight.core.hubs.remote import look_up
+from stepsight.core.hubs import hub_cache
+from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, storage_folder
+from stepsight.core.hubs.hub_download import check_disk, fetch
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import memory_of, needed_memory
@@ -207,16 +207,18 @@ def test_weights_in_a_folder_get_config_and_tokenizer_of_their_base_without_its_
 def test_the_disk_is_checked_for_all_of_it_and_for_pickles_twice(hub, tmp_path, monkeypatch):
     base = publish_adapter(hub, tmp_path)
     remote = look_up(PSA)
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size - 1)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size - 1)
     with pytest.raises(UserError, match=f"{PSA} takes .* more on the disk"):
         fetch(remote)
     pickled(base)
     remote = look_up(PSA)
     assert remote.pickled == (base / "pytorch_model.bin").stat().st_size
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size + remote.pickled - 1)
+    monkeypatch.setattr(
+        hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size + remote.pickled - 1
+    )
     with pytest.raises(UserError, match=r"STEPSIGHT_CACHE"):
         check_disk(remote)
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size + remote.pickled)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size + remote.pickled)
     assert load_evaluator(fetch(remote).folder).format == "two-token"
 
 

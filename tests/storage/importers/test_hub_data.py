@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs import fetched
+from stepsight.core.hubs import hub_cache
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.data_files import fetch_data
@@ -55,7 +55,7 @@ def test_what_the_hub_does_not_have_is_told(hub: Hub, monkeypatch: pytest.Monkey
         fetch_data(REPO, "v2")
     with pytest.raises(UserError, match=r"the model hub has no dataset 'some/thing' that it gives to you"):
         fetch_data("some/thing")
-    monkeypatch.setattr(fetched, "_RESERVE", 1 << 60)
+    monkeypatch.setattr(hub_cache, "_RESERVE", 1 << 60)
     with pytest.raises(UserError, match=r"some/steps takes .* on the disk, .* are free in "):
         fetch_data(REPO, "", "train")
 

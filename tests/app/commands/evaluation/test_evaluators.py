@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stepsight.app.commands.evaluation import evaluators as command_of
-from stepsight.core.hubs.fetched import find_fetched
+from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import Part, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
 from stepsight.core.net import download

@@ -14,7 +14,8 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.client import RemoteFile, check_access, explained, list_files, read_small
-from stepsight.core.hubs.fetched import NEWEST, part_key
+from stepsight.core.hubs.hub_cache import NEWEST, part_key
+from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import (
     ADAPTER,
     ADAPTER_PICKLE,
@@ -26,7 +27,6 @@ from stepsight.core.hubs.layout import (
     WEIGHTS,
     is_hub_id,
 )
-from stepsight.core.hubs.repositories import with_known
 
 _SAFETENSORS = re.compile(r"[\w.-]+\.safetensors")
 _PICKLES = re.compile(rf"pytorch_model[\w.-]*\.bin|{re.escape(ADAPTER_PICKLE)}")

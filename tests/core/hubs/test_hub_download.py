@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import fetched as hubs
-from stepsight.core.hubs.fetched import find_fetched, list_fetched, save_fetched, storage_folder
-from stepsight.core.hubs.fetching import check_disk, fetch
-from stepsight.core.hubs.remote import look_up
+from stepsight.core.hubs import hub_cache
+from stepsight.core.hubs.hub_cache import find_fetched, list_fetched, save_fetched, storage_folder
+from stepsight.core.hubs.hub_download import check_disk, fetch
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import cached, can_load
 from stepsight.core.net import download
@@ -210,11 +210,11 @@ def test_weights_in_pickles_are_fetched_where_there_are_no_others_and_read_as_te
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size - 1)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size - 1)
     with pytest.raises(UserError, match=r"lab/tiny-prm takes .* more on the disk, .* are free in .*HF_HUB_CACHE"):
         fetch(remote)
     assert not storage_folder(MODEL).exists()
-    monkeypatch.setattr(hubs, "free_disk", lambda folder: hubs._RESERVE + remote.size)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size)
     check_disk(remote)
 
 

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.client import RemoteFile, content_of, explained, hub_downloader, link_file, list_files
-from stepsight.core.hubs.fetched import (
+from stepsight.core.hubs.hub_cache import (
     NEWEST,
     Fetched,
     Kind,
@@ -27,7 +27,7 @@ from stepsight.core.hubs.fetched import (
     save_part,
     storage_folder,
 )
-from stepsight.core.hubs.remote import Remote, look_up, look_up_part
+from stepsight.core.hubs.hub_lookup import Remote, look_up, look_up_part
 from stepsight.core.net.download import Downloader
 from stepsight.core.net.download import Progress as FileProgress
 from stepsight.core.places import CACHE_VARIABLE, cache_folder
