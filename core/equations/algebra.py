@@ -1,4 +1,4 @@
-"""Algebra decided by expanding: identities, values of letters, and solutions of linear equations."""
+"""Algebra decided by expanding: identities, and values of expressions."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -7,7 +7,7 @@ from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
 from stepsight.core.equations.numbers import Comparison, Verdict
-from stepsight.core.equations.values import ONE, Monomial, Polynomial, UndecidedError, Value
+from stepsight.core.equations.values import ONE, Monomial, UndecidedError, Value
 
 # The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
 CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
@@ -156,37 +156,13 @@ def _factors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def value_of(expression: Expression | None, letters: Mapping[str, Value] | None = None) -> Value | None:
-    """The value of an expression that has only one reading, with values for its letters; None if it has no
-    value."""
+def value_of(expression: Expression | None) -> Value | None:
+    """The value of an expression that has only one reading; None if it has no value."""
     if expression is None or expression.choices or expression.has_percent:
         return None
     if any(node.cut for node in expression.node.walk()):
         return None
     try:
-        return evaluate(expression.node, letters=letters)
+        return evaluate(expression.node)
     except UndecidedError:
         return None
-
-
-def solve_linear(left: Value, right: Value) -> tuple[str, Fraction] | None:
-    """The only letter of an equation and its only solution, None where it has several letters or is not linear."""
-    letters = left.letters | right.letters
-    if len(letters) != 1 or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
-        return None
-    (name,) = letters
-    try:
-        gap = values.difference(left, right)
-    except UndecidedError:
-        return None
-    above: Polynomial = dict(gap.above)
-    linear: Monomial = ((name, 1),)
-    if not set(above) <= {ONE, linear} or linear not in above:
-        return None
-    solution = -above.get(ONE, Fraction(0)) / above[linear]
-    try:
-        for side in (left, right):
-            values.substitute(side, {name: values.number(solution)})
-    except UndecidedError:
-        return None
-    return name, solution

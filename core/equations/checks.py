@@ -19,7 +19,6 @@ class Method(StrEnum):
 
     ARITHMETIC = "arithmetic"
     IDENTITY = "identity"
-    SUBSTITUTION = "substitution"
     SOLUTION = "solution"
 
 
@@ -51,7 +50,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     if (identity := compare_identity(left, right)) is not None:
         if identity.verdict is Verdict.HOLDS:
             return Check(left.start, right.end, True, Method.IDENTITY)
-        return failing(left, right, identity, Method.IDENTITY)
+        return _failing(left, right, identity, Method.IDENTITY)
     if left.is_literal and right.is_literal:
         return None
     comparison = compare(left, right, relation, exact_texts)
@@ -61,7 +60,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
         return Check(left.start, right.end, True, Method.ARITHMETIC)
     if _runs_on(left, right, comparison) or _is_left_out(left, right, comparison, text):
         return None
-    return failing(left, right, comparison, Method.ARITHMETIC)
+    return _failing(left, right, comparison, Method.ARITHMETIC)
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
@@ -79,7 +78,7 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
     return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
 
 
-def failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
+def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
     """A failing check; the right side is at fault unless the left side is the number worked out."""
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right

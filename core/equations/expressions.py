@@ -102,7 +102,6 @@ def evaluate(
     node: Node,
     reading: int = 0,
     percent: Fraction = Fraction(1, 100),
-    letters: Mapping[str, Value] | None = None,
     replaced: Mapping[int, Fraction] | None = None,
 ) -> Value:
     """The value of a tree. Raises `UndecidedError` if it has none.
@@ -116,10 +115,10 @@ def evaluate(
     if node.kind is Kind.LETTER:
         if node.name == "π/180":
             return values.number(values.PI / 180, exact=False)
-        return (letters or {}).get(node.name) or values.letter(node.name)
+        return values.letter(node.name)
     if node.kind is Kind.EITHER:
-        return evaluate(node.parts[reading >> node.choice & 1], reading, percent, letters, replaced)
-    parts = [evaluate(part, reading, percent, letters, replaced) for part in node.parts]
+        return evaluate(node.parts[reading >> node.choice & 1], reading, percent, replaced)
+    parts = [evaluate(part, reading, percent, replaced) for part in node.parts]
     return _operation(node, parts, percent)
 
 

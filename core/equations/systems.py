@@ -53,13 +53,6 @@ class System:
             self.rows.clear()
         return None
 
-    def value(self, name: str) -> Fraction | None:
-        """The value that the equations determine for a letter, None if they leave it open."""
-        row = self.rows.get(name)
-        if row is None or row.keys() - {name, ""}:
-            return None
-        return -row.get("", Fraction(0))
-
 
 def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
     row: Row = {}

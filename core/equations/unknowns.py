@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import value_of
-from stepsight.core.equations.chains import Chain, Member, find_chains
-from stepsight.core.equations.checks import Check, Method, decimals_of, failing
+from stepsight.core.equations.chains import Chain, find_chains
+from stepsight.core.equations.checks import Check, Method, decimals_of
 from stepsight.core.equations.context import is_assertion, is_one_of_several, is_stated, sentence_around
-from stepsight.core.equations.numbers import Comparison, Verdict
 from stepsight.core.equations.systems import System
 from stepsight.core.equations.tokens import read_tokens
-from stepsight.core.equations.values import UndecidedError, Value
+from stepsight.core.equations.values import Value
 
 
 @dataclass
@@ -46,18 +45,6 @@ class Unknowns:
 
     def check(self, chain: Chain, text: str) -> Iterator[Check]:
         """The checks of the unknowns in the next chain of a sub-step."""
-        yield from self._of_values(chain, text)
-        yield from self._of_unknowns(chain, text)
-
-    def _of_values(self, chain: Chain, text: str) -> Iterator[Check]:
-        """Checks of numbers substituted for letters, as in A = 2a + 3b = 2 · 5 + 3 · 4 with values given before."""
-        for i, left, right, relation in chain.pairs():
-            comparison = self._with_values(left, right) if i and relation == "=" else None
-            if comparison is not None and is_stated(text, chain.start, chain.end, True):
-                yield failing(left, right, comparison, Method.SUBSTITUTION)
-
-    def _of_unknowns(self, chain: Chain, text: str) -> Iterator[Check]:
-        """Checks of an equation with unknowns against the one before it."""
         if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
             return
         sides = [value_of(member.expression) for member in chain.members]
@@ -152,23 +139,6 @@ class Unknowns:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
         return f"{earlier.behind}\n{text[: chain.start]}"
-
-    def _with_values(self, left: Member, right: Member) -> Comparison | None:
-        """Compare an expression in letters with one in numbers, given the letters' values."""
-        x, y = value_of(left.expression), value_of(right.expression)
-        if x is None or y is None or left.is_letter or right.is_literal or not x.letters or y.letters:
-            return None
-        given = {
-            name: value for name in x.letters & self.system.given if (value := self.system.value(name)) is not None
-        }
-        if given.keys() != x.letters or decimals_of(left) or decimals_of(right):
-            return None
-        try:
-            with_values = values.substitute(x, {name: values.number(value) for name, value in given.items()})
-            differs = values.difference(with_values, y).above
-        except UndecidedError:
-            return None
-        return Comparison(Verdict.FAILS, with_values, y) if differs else None
 
 
 def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:
