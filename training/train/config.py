@@ -4,7 +4,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.files.yaml_files import validate_yaml
@@ -48,11 +48,11 @@ class Expected(Record):
     """The data and hardware that a recipe is written for: `stepsight train --plan` estimates from it what is needed
     before anything is loaded.
 
-    `gpu` is a name of `training.train.estimate` and `devices` how many of them. `traces` and `tokens`, the mean of
+    `gpu` has the GiB and the TFLOP/s of each of the `devices`. `traces` and `tokens`, the mean of
     a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
     """
 
-    gpu: str | None = None
+    gpu: Annotated[tuple[PositiveFloat, PositiveFloat], Strict(False)] | None = None
     devices: PositiveInt = 1
     traces: PositiveInt | None = None
     tokens: PositiveInt | None = None

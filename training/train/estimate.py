@@ -1,11 +1,10 @@
-"""The estimate of a run: what it needs and how long it takes, before anything is loaded.
+"""The estimate of a run before anything is loaded: its size, the memory on each device, and the time.
 
-stepsight train training/configs/llada-prm-8b.yaml --plan --gpu h100-80gb
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989
 """
 
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,28 +33,31 @@ USABLE = 0.92
 UTILISATION = 0.4
 # Characters for each token, where no tokenizer has counted them.
 CHARACTERS = 3
-# A layer's number in the name of a weight: of Llama's kind, of BERT's, of GPT-2's.
-_LAYER_NUMBER = re.compile(r"\.(?:layers|layer|h)\.(\d+)\.")
+# Bytes for each parameter that is trained: its weight, its gradient and AdamW's two moments, in float32.
+_STATE = {"weights": 4, "gradients": 4, "optimiser": 8}
 # Bytes kept for the backward pass, as measured in tests/training/train/test_estimate.py: for each token and layer
 # of a Llama so many times the width, and the width of the feed-forward layer; and before and after all layers.
 _LAYER = {2: (34, 8), 4: (40, 16)}
 _ENDS = 14
-_STATES = 2
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A graphics processor: `memory` in GiB, `peak` in FLOP/s, `link` in bytes a second.
+    """A device: its `memory` in GiB, and its `peak` in TFLOP/s as its maker states it for bfloat16."""
 
-    Memory and peak are the makers' figures: bfloat16 with float32 sums, without sparsity. `link` is what one device
-    is assumed to send, and at the same time to receive, when weights are gathered from all: about three quarters of
-    NVLink, and of PCIe what devices that have no other way to each other keep up.
-    """
-
-    name: str
     memory: float
     peak: float
-    link: float
+
+    @classmethod
+    def read(cls, text: str) -> "Gpu":
+        """The device that a text such as `80,989` describes. Raises `UserError`."""
+        try:
+            memory, peak = map(float, text.split(","))
+        except ValueError:
+            memory = peak = 0.0
+        if not (0 < memory < math.inf and 0 < peak < math.inf):
+            raise UserError(f"the GPU is {text!r:.40}.", "Give its GiB and its TFLOP/s, such as 80,989.")
+        return cls(memory, peak)
 
     @property
     def usable(self) -> float:
@@ -63,47 +65,23 @@ class Gpu:
         return self.memory * GIB * USABLE
 
 
-_GPUS = (
-    Gpu("rtx-4090", 24, 165e12, 12e9),
-    Gpu("a40", 48, 150e12, 12e9),
-    Gpu("l40s", 48, 362e12, 12e9),
-    Gpu("rtx-6000-pro", 96, 500e12, 25e9),
-    Gpu("a100-40gb", 40, 312e12, 225e9),
-    Gpu("a100-80gb", 80, 312e12, 225e9),
-    Gpu("h100-80gb", 80, 989e12, 335e9),
-    Gpu("h200", 141, 989e12, 335e9),
-    Gpu("b200", 180, 2250e12, 675e9),
-)
-GPUS = {gpu.name: gpu for gpu in _GPUS}
-DEFAULT = "h100-80gb"
-
-
-def find_gpu(name: str) -> Gpu:
-    """The GPU of that name. Raises `UserError` naming those there are."""
-    if name not in GPUS:
-        raise UserError(f"there is no figure of the GPU {name!r}.", f"There are {', '.join(GPUS)}.")
-    return GPUS[name]
+# An H100.
+DEFAULT = Gpu(80, 989)
 
 
 @dataclass(frozen=True)
 class Network:
-    """The size of a network: `parameters` of the backbone and the score head, of which `layer` are in the largest
-    layer and `rest` in none; `embedding` of them only look tokens up. `layers`, `hidden`, `mlp` are dimensions.
-
-    With LoRA `adapters` are the parameters beside these, `head` those of the score head, and `inputs` the width of
-    the inputs of all layers that have an adapter, added up.
-    """
+    """The size of a network: `parameters` of the backbone and the score head, of which `embedding` only look tokens
+    up. `layers`, `hidden`, `mlp` are dimensions. With LoRA `adapters` are the parameters beside these, and `head`
+    those of the score head."""
 
     parameters: int
-    layer: int
-    rest: int
     embedding: int
     layers: int
     hidden: int
     mlp: int
     adapters: int = 0
     head: int = 0
-    inputs: int = 0
 
     @property
     def frozen(self) -> int:
@@ -129,26 +107,18 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     with torch.device("meta"):
         model = StepModel.from_config(values, mixed=head.mixed)
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
-    layers: dict[str, int] = {}
-    for name, size in sizes.items():
-        if (match := _LAYER_NUMBER.search(name)) is not None:
-            layers[match[1]] = layers.get(match[1], 0) + size
-    total = sum(sizes.values())
     hidden = int(model.config.hidden_size)
     adapted = adapted_layers(config.lora, model.model) if config.lora else []
     rank = config.lora.rank if config.lora else 0
     return Network(
-        parameters=total,
-        layer=max(layers.values(), default=0),
-        rest=total - sum(layers.values()),
+        parameters=sum(sizes.values()),
         embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
-        layers=len(layers),
+        layers=int(model.config.num_hidden_layers),
         hidden=hidden,
         # GPT-2 and its like name no width of the feed-forward layer where it is four times the model's.
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
         adapters=sum(rank * (layer.in_features + layer.out_features) for layer in adapted),
         head=sum(size for name, size in sizes.items() if not name.startswith("model.")),
-        inputs=sum(layer.in_features for layer in adapted),
     )
 
 
@@ -197,10 +167,6 @@ class Estimate:
     devices: int
 
     @property
-    def sharded(self) -> bool:
-        return self.config.fsdp and self.devices > 1
-
-    @property
     def steps(self) -> int:
         """Optimiser steps of all epochs."""
         return math.ceil(self.work.traces / self.config.batch_size) * self.config.epochs
@@ -230,42 +196,26 @@ class Estimate:
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
-        """Bytes on each device, at the longest traces.
+        """Bytes on each device, at the longest traces: `_STATE` for each parameter that is trained, the others as
+        they are held, both shared out with FSDP, and what is kept for the backward pass."""
+        share = self.devices if self.config.fsdp else 1
+        states = {name: size * self.network.trained / share for name, size in _STATE.items()}
+        states["weights"] += self.width * self.network.frozen / share
+        return states | {"activations": self.activations}
 
-        Weights, gradients and AdamW's two moments in float32 for each parameter that is trained, the others as they
-        are held; what FSDP gathers, the two layers at hand beside what is in no layer, with a layer's gradients;
-        without it the copy that mixed precision works with, and among several devices the gradients once more, as
-        they are sent; and what is kept for the backward pass (with checkpointing, the layers' inputs and all of one
-        layer).
-        """
-        net, share, width = self.network, self.devices if self.sharded else 1, self.width
-        returned = 0 if net.frozen else max(net.rest, net.layer)
-        gathered = (net.rest + 2 * net.layer + returned) * width if self.sharded else 0
-        copy = net.trained * width if self.config.bf16 and not self.sharded else 0
-        return {
-            "weights": (4 * net.trained + width * net.frozen) / share,
-            "gradients": 4 * net.trained / share * (1 if share == self.devices else 2),
-            "optimiser": 4 * _STATES * net.trained / share,
-            "gathered weights" if self.sharded else "bfloat16 copy": float(gathered or copy),
-            "activations": self.activations(self.config.activation_checkpointing),
-        }
-
-    def activations(self, checkpointing: bool) -> float:
-        """Bytes kept for the backward pass on each device."""
-        wide, fed = _LAYER[self.width]
-        layer: float = wide * self.network.hidden + fed * self.network.mlp
-        if self.config.lora and self.config.lora.dropout:
-            # Each adapter keeps what dropout left of its input, and where.
-            layer += (self.width + 1) * self.network.inputs / self.network.layers
-        kept = (
-            4 * self.network.hidden * self.network.layers + layer if checkpointing else layer * self.network.layers
-        )
-        return float(self.per_device * self.longest * (kept + _ENDS * self.network.hidden))
+    @property
+    def activations(self) -> float:
+        """Bytes kept for the backward pass on each device; with checkpointing the layers' inputs and all of one."""
+        net, (wide, fed) = self.network, _LAYER[self.width]
+        layer = wide * net.hidden + fed * net.mlp
+        checkpointing = self.config.activation_checkpointing
+        kept = 4 * net.hidden * net.layers + layer if checkpointing else layer * net.layers
+        return float(self.per_device * self.longest * (kept + _ENDS * net.hidden))
 
     @property
     def states(self) -> float:
         """Bytes of weights, gradients and optimiser state on each device: no setting but sharding lessens them."""
-        return sum(self.memory[name] for name in ("weights", "gradients", "optimiser"))
+        return sum(self.memory[name] for name in _STATE)
 
     @property
     def needed(self) -> float:
@@ -277,63 +227,27 @@ class Estimate:
         return self.needed <= self.gpu.usable
 
     @property
-    def computing(self) -> float:
-        """Hours of arithmetic: 6 operations for each weight and token, 8 with checkpointing, and as many times two
-        for each pair of tokens and unit of width in every layer's attention (Kaplan et al. 2020; Korthikanti et al.
-        2022). A frozen weight has no gradient: two operations fewer."""
-        passes, net = 4 if self.config.activation_checkpointing else 3, self.network
-        frozen = 2 * max(net.frozen - net.embedding, 0)
-        trained = 2 * (net.parameters + net.adapters - net.embedding) - frozen
-        attention = 4 * net.layers * net.hidden * self.work.tokens
-        operations = (passes * (trained + attention) + (passes - 1) * frozen) * self.tokens
-        return operations / (self.devices * self.gpu.peak * UTILISATION) / 3600
-
-    @property
-    def sending(self) -> float:
-        """Hours in which devices exchange weights and gradients: with FSDP all weights are gathered twice, and the
-        gradients scattered once, in each part of a step; without it the gradients are summed once a step."""
-        if self.devices == 1:
-            return 0.0
-        others, net = (self.devices - 1) / self.devices, self.network
-        part = self.width * (2 * (net.parameters + net.adapters) + net.trained)
-        size = part * self.config.accumulation if self.sharded else 2 * 4 * net.trained
-        return self.steps * size * others / self.gpu.link / 3600
-
-    @property
     def hours(self) -> float:
-        """Arithmetic and exchange, one after the other."""
-        return self.computing + self.sending
+        """Hours of arithmetic: 6 operations for each weight and token, 8 with checkpointing, and two fewer for a
+        weight that is frozen (Kaplan et al. 2020; Korthikanti et al. 2022). The time in which devices wait for one
+        another is not in it."""
+        passes, net = 4 if self.config.activation_checkpointing else 3, self.network
+        operations = 2 * (passes * net.trained + (passes - 1) * net.frozen) * self.tokens
+        return operations / (self.devices * self.gpu.peak * 1e12 * UTILISATION) / 3600
 
     def check(self) -> None:
-        """Raises `UserError` where the devices' memory is too small, with what would help."""
+        """Raises `UserError` if the devices' memory is too small."""
         if not self.fits:
             self.refuse(self.needed)
 
     def refuse(self, needed: float) -> NoReturn:
         """Raise the error that a run of so many bytes on each device does not fit."""
         raise UserError(
-            f"the run needs {needed / GIB:.1f} GiB on each device; of {self.devices} x {self.gpu.name} "
-            f"{self.gpu.usable / GIB:.1f} GiB can be filled.",
-            f"{_begin('; or '.join(self._remedies()))}.",
+            f"the run needs {needed / GIB:.1f} GiB on each of {self.devices} devices, and may fill "
+            f"{self.gpu.usable / GIB:.1f} of {self.gpu.memory:g} GiB.",
+            "Set activation_checkpointing or bf16, raise accumulation, lower max_length, share it out among more"
+            " devices with fsdp, or train adapters with lora.",
         )
-
-    def _remedies(self) -> list[str]:
-        remedies = []
-        if not self.config.activation_checkpointing and self.activations(True) < 0.9 * self.activations(False):
-            remedies.append("set activation_checkpointing: true")
-        if self.per_device > 1:
-            remedies.append(f"raise accumulation above {self.config.accumulation}")
-        if not self.config.bf16:
-            remedies.append("set bf16: true")
-        if self.config.fsdp:
-            remedies.append(f"use more than {self.devices} {'device' if self.devices == 1 else 'devices'}")
-        elif self.states > self.gpu.usable / 2:
-            remedies.append("set fsdp: true and use several devices")
-        if self.config.init and not self.config.lora and self.states > self.gpu.usable / 2:
-            remedies.append("train adapters with lora: {rank: 16}")
-        if self.longest > 512:
-            remedies.append("lower max_length")
-        return [*remedies, "take a GPU with more memory"]
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<14}{text}" for name, text in self._lines())
@@ -347,19 +261,10 @@ class Estimate:
         shares = f"{self.devices} devices x {self.per_device} traces x {config.accumulation} parts"
         yield "batch", f"{config.batch_size} traces = {shares}"
         yield "steps", f"{self.steps:,} in {config.epochs} epochs, {self.tokens:,.0f} tokens"
-        parts = ", ".join(f"{name} {size / GIB:.1f}" for name, size in self.memory.items() if size)
-        yield "memory", f"{self.needed / GIB:.1f} of {gpu.usable / GIB:.1f} GiB on each {gpu.name}: {parts}"
-        other = not config.activation_checkpointing
-        how = "with" if other else "without"
-        yield "", f"activations {how} checkpointing {self.activations(other) / GIB:.1f}"
-        arithmetic = f"{_duration(self.computing)} computing at {UTILISATION:.0%} of {gpu.peak / 1e12:.0f} TFLOP/s"
-        exchange = f"{_duration(self.sending)} exchanging at {gpu.link / 1e9:.0f} GB/s"
-        yield "time", f"{_duration(self.hours)}: {arithmetic}, {exchange}"
+        parts = ", ".join(f"{name} {size / GIB:.1f}" for name, size in self.memory.items())
+        yield "memory", f"{self.needed / GIB:.1f} of {gpu.usable / GIB:.1f} GiB on each device: {parts}"
+        yield "time", f"{_duration(self.hours)} of computing at {UTILISATION:.0%} of {gpu.peak:g} TFLOP/s"
         yield "fits", "yes" if self.fits else "no"
-
-
-def _begin(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _duration(hours: float) -> str:
@@ -371,12 +276,17 @@ def estimate_run(
 ) -> Estimate:
     """The estimate of a configuration in the folder `root`, on the devices that it is written for, or others.
 
-    Raises `UserError` where there is no such GPU, or neither the recipe nor its files show how much is learnt from.
+    `gpu` is as `Gpu.read` takes it. Raises `UserError` if it is none, or neither the recipe nor its files show how
+    much is learnt from.
     """
     expected = config.plan or Expected()
-    device = find_gpu(gpu or expected.gpu or DEFAULT)
-    count = devices or expected.devices
+    device, count = choose_gpu(gpu, config.plan), devices or expected.devices
     return Estimate(config, network_of(config, root), work or work_of(config, root), device, count)
+
+
+def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
+    """The device that is named, else the recipe's, else `DEFAULT`. Raises `UserError`."""
+    return Gpu.read(gpu) if gpu else Gpu(*plan.gpu) if plan and plan.gpu else DEFAULT
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
@@ -385,7 +295,7 @@ def check_devices(config: TrainConfig, root: Path) -> None:
     if not torch.cuda.is_available():
         return
     device = torch.cuda.get_device_properties(0)
-    gpu = Gpu(device.name, device.total_memory / GIB, 1.0, 1.0)
+    gpu = Gpu(device.total_memory / GIB, 1.0)
     try:
         network = network_of(config, root)
     except UserError:

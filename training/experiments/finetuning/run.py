@@ -40,7 +40,7 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.figures import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.estimate import CHARACTERS, DEFAULT, Estimate, Network, Work, find_gpu, network_of
+from stepsight.training.train.estimate import CHARACTERS, Estimate, Network, Work, choose_gpu, network_of
 
 CARD = "sft.json"
 LOG = "log_history.json"
@@ -201,14 +201,14 @@ def estimate_fine_tuning(
 ) -> Estimate:
     """The estimate of a recipe in the folder `root`, on the devices it names, or others.
 
-    Raises `UserError` if there is no such GPU, or neither the recipe nor its files show the amount of data or the
+    Raises `UserError` if that is no GPU, or neither the recipe nor its files show the amount of data or the
     size of the model.
     """
     config = _as_training(recipe)
     expected = recipe.plan
     count = devices or (expected.devices if expected else 1)
-    device = find_gpu(gpu or (expected and expected.gpu) or DEFAULT)
-    return Estimate(config, _with_head(network_of(config, root)), _work(recipe, root), device, count)
+    network = _with_head(network_of(config, root))
+    return Estimate(config, network, _work(recipe, root), choose_gpu(gpu, expected), count)
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
@@ -233,7 +233,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
 def _with_head(network: Network) -> Network:
     """The network with a language-modelling head, as large as its embedding, in place of the score head."""
     more = network.embedding - 3 * network.hidden
-    return replace(network, parameters=network.parameters + more, rest=network.rest + more)
+    return replace(network, parameters=network.parameters + more)
 
 
 def _work(recipe: Recipe, root: Path) -> Work:
