@@ -96,9 +96,7 @@ class ThresholdsRecord(_RecordPart):
     """The thresholds of the verdicts."""
 
     validity: StrictFloat = Field(description="Least validity of what is valid.")
-    redundancy: StrictFloat | None = Field(
-        description="Least redundancy; null unless three-way."
-    )
+    redundancy: StrictFloat | None = Field(description="Least redundancy; null unless three-way.")
 
     @classmethod
     def of(cls, thresholds: Thresholds, outputs: Outputs) -> "ThresholdsRecord":
@@ -124,9 +122,7 @@ class JudgmentRecord(_RecordPart):
     online: ModeRecord | None = _null(
         "With nothing after the step in view; null in mode offline, or without scores."
     )
-    offline: ModeRecord | None = _null(
-        "With the whole solution in view; null in mode online, or without scores."
-    )
+    offline: ModeRecord | None = _null("With the whole solution in view; null in mode online, or without scores.")
     hindsight: list[list[Cell]] | None = _null(
         "Row j holds sub-steps 1 to j, scored with these in view: each [neg, neu, pos], or validity alone, or a "
         "label if `outputs` is verdict or checks; null in any other mode."

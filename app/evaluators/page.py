@@ -41,7 +41,7 @@ PATH = "/evaluators"
 _SHOWN_FAILURES = timedelta(hours=1)
 
 
-class Wanted(Model):
+class FetchRequest(Model):
     """A model of the hub, at a commit, a branch or a tag."""
 
     repo: str
@@ -68,7 +68,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
         return HTMLResponse(shown(request))
 
     @routes.post(f"{PATH}/fetch", dependencies=[Depends(Needs(Right.WRITE))])
-    def fetch(given: Annotated[Wanted, body(Wanted)]) -> JSONResponse:
+    def fetch(given: Annotated[FetchRequest, body(FetchRequest)]) -> JSONResponse:
         """The hub is asked before the job is started, so that a refusal is reported at once."""
         if read_only:
             raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to fetch one.")
@@ -77,15 +77,15 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
     return routes
 
 
-def begin(store: Store, evaluators: Evaluators, wanted: Wanted) -> Job:
+def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
     """Start fetching a model. Raises `UserError` if the hub does not provide it, or it does not fit on this
     machine."""
-    repo = wanted.repo.strip()
+    repo = request.repo.strip()
     there = find_fetched(repo) if repo else None
-    if there is not None and wanted.revision == NEWEST:
+    if there is not None and request.revision == NEWEST:
         return start_fetch(store, there)
     _check_memory(evaluators, repo, None)
-    remote = look_up(repo, wanted.revision)
+    remote = look_up(repo, request.revision)
     _check_memory(evaluators, repo, remote)
     check_disk(remote)
     return start_fetch(store, remote)

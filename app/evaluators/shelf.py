@@ -21,7 +21,7 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 
 @dataclass(frozen=True)
-class Here:
+class LocalModel:
     """An evaluator that scores here; `origin` is its source, `repo` and `revision` identify a fetched one."""
 
     name: str
@@ -35,7 +35,7 @@ class Here:
 
 
 @dataclass(frozen=True)
-class Offer:
+class FetchableModel:
     """A public evaluator; `is_here` is True if it was fetched.
 
     `unreadable` is the reason why this version cannot read it, `unfit` the reason why this machine cannot hold it,
@@ -61,10 +61,10 @@ class Shelf:
     """The evaluators that score here, those fetched but never loaded in this type of weights, imported score files,
     and those that can be fetched."""
 
-    here: tuple[Here, ...]
+    here: tuple[LocalModel, ...]
     unloaded: tuple[Fetched, ...]
     imported: tuple[StoredEvaluator, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[FetchableModel, ...]
 
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
@@ -91,7 +91,7 @@ def offers(
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     here: Iterable[str] = (),
     speed: Speed | None = None,
-) -> list[Offer]:
+) -> list[FetchableModel]:
     """The public evaluators; those with an id in `here` were fetched."""
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
@@ -121,11 +121,11 @@ def _offer(
     place: Placement,
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     speed: Speed | None,
-) -> Offer:
+) -> FetchableModel:
     dtype = expected_dtype(one.stored, place)
     memory = needed_memory(one.all_parameters, dtype)
     is_timed = speed is not None and place.on_processor
-    return Offer(
+    return FetchableModel(
         one,
         is_here,
         memory,
@@ -139,10 +139,10 @@ def _offer(
     )
 
 
-def _here(evaluators: Evaluators, name: str) -> Here:
+def _here(evaluators: Evaluators, name: str) -> LocalModel:
     origin = evaluators.origin(name)
     repo, revision = evaluators.fetched_from(name)
-    return Here(
+    return LocalModel(
         name,
         evaluators.about(name),
         origin,
@@ -153,7 +153,7 @@ def _here(evaluators: Evaluators, name: str) -> Here:
     )
 
 
-def _verified(one: Here, verified: Mapping[tuple[str, str], Sequence[Verification]]) -> Here:
+def _verified(one: LocalModel, verified: Mapping[tuple[str, str], Sequence[Verification]]) -> LocalModel:
     of_revision = verified.get((one.repo, one.revision), ())
     return replace(one, verified=tuple(each for each in of_revision if each.fingerprint == one.about.fingerprint))
 

@@ -70,7 +70,7 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
     return fetched
 
 
-def obtain(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
+def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
     """An evaluator that was fetched, else fetched now under a bar in the terminal; `check` may refuse what the hub
     has. Raises `UserError`."""
     there = find_fetched(repo)
@@ -83,8 +83,8 @@ def obtain(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
         return fetch(remote, progress, wait=True)
 
 
-def obtain_part(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
-    """As `obtain`, a model that is no evaluator by itself, or only what describes it."""
+def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
+    """As `fetch_if_missing`, a model that is no evaluator by itself, or only what describes it."""
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:

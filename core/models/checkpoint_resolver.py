@@ -25,7 +25,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.client import UnreachableError
 from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, part_key
-from stepsight.core.hubs.hub_download import obtain, obtain_part
+from stepsight.core.hubs.hub_download import fetch_if_missing, fetch_part_if_missing
 from stepsight.core.hubs.hub_lookup import Remote
 from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import ADAPTER, CARD, INDEX, SLOW_TOKENIZERS, TOKENIZER, WEIGHTS, is_hub_id
@@ -94,7 +94,7 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
     Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
     """
     try:
-        return obtain_part(spec, revision, weights=weights).folder
+        return fetch_part_if_missing(spec, revision, weights=weights).folder
     except UnreachableError as error:
         folder = kept_folder(spec, revision, weights=weights)
         if folder is None:
@@ -108,7 +108,7 @@ def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
             check_memory(spec, needed_memory(remote.parameters, expected_dtype("", place)), whole=True)
 
     try:
-        return obtain(spec, check).folder
+        return fetch_if_missing(spec, check).folder
     except UnreachableError as error:
         folder = kept_folder(spec)
         if folder is None:

@@ -39,11 +39,11 @@ def find_files(path: Path) -> list[Found]:
         paths = [path]
     if not paths:
         raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join(SUFFIXES)}.")
-    found = _apart([look_at(one) for one in paths], path if path.is_dir() else path.parent)
+    found = _apart([inspect_file(one) for one in paths], path if path.is_dir() else path.parent)
     return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
 
 
-def look_at(path: Path) -> Found:
+def inspect_file(path: Path) -> Found:
     """What a file is, or why it cannot be imported."""
     try:
         with open_input(path) as file:

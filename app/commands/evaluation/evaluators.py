@@ -36,7 +36,7 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 
 if TYPE_CHECKING:
-    from stepsight.app.evaluators.shelf import Offer
+    from stepsight.app.evaluators.shelf import FetchableModel
 
 # Traces whose judgments are read in one query.
 _TOGETHER = 200
@@ -147,7 +147,7 @@ def _list(store: Store) -> None:
         print("\n" + "\n".join(notes))
 
 
-def _state(offer: "Offer") -> str:
+def _state(offer: "FetchableModel") -> str:
     if offer.is_here:
         return "here"
     return "cannot be read" if offer.unreadable else "does not fit" if offer.unfit else "can be fetched"
