@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stepsight.core import notebook
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 
@@ -69,10 +69,15 @@ class StepScores:
 
         `owners` gives the step of each sub-step (`Trace.owners`). The first of equal rows is taken.
         """
-        owner = np.asarray(owners)
-        order = np.lexsort((np.arange(len(owner)), self.validity, owner))
-        least = order[np.unique(owner[order], return_index=True)[1]]
+        least = least_valid(self.validity, np.asarray(owners))
         return StepScores(self.probs[least], None if self.spread is None else self.spread[least])
+
+
+def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
+    """The place of each step's least valid sub-step, the first of equal ones; `owners`, ascending, are the steps of
+    the sub-steps. Shape (steps,)."""
+    order: Ints = np.lexsort((np.arange(len(owners)), validity, owners))
+    return order[np.flatnonzero(np.diff(owners, prepend=-1))]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
 from stepsight.core.arrays import Ints
 from stepsight.storage.browse.distribution import Distribution
-from stepsight.storage.browse.step_gold import STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 
 # The colour of the label that stands for it.
 _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}

@@ -2,9 +2,9 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
@@ -13,10 +13,10 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Spent
-from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import find_thresholds
-from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
 from stepsight.storage.traces.queries import StoredTrace
 
 
@@ -27,30 +27,43 @@ def words_of(outputs: Outputs) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class TraceJudgments:
-    """The judgments of a trace by the evaluator called `name`.
+    """The judgment of a trace that stands in each mode, by the evaluator called `name`.
 
-    Where there are none, `silence` tells why; `stored` says whether they are the store's or were made for this
+    Where there is none, `silence` tells why; `stored` says whether they are the store's or were made for this
     page. `runs` says whether the evaluator can score here, `waits` that it is doing so.
     """
 
     name: str
     outputs: Outputs
     thresholds: Thresholds
-    judgments: tuple[Judgment, ...] = ()
+    by_mode: Mapping[Mode, Judgment] = field(default_factory=dict)
     stored: bool = False
     runs: bool = False
     silence: str = ""
     waits: bool = False
 
+    @property
+    def judgments(self) -> tuple[Judgment, ...]:
+        """Each judgment that stands in a mode, once."""
+        return tuple(dict.fromkeys(self.by_mode.values()))
+
     @cached_property
     def online(self) -> StepScores | None:
         """A row per sub-step, or None where it says nothing of steps in that mode."""
-        return self._scores([judgment.online for judgment in self.judgments])
+        judgment = self.by_mode.get(Mode.ONLINE)
+        return judgment.online if judgment is not None and self.outputs.has_steps else None
 
     @cached_property
     def offline(self) -> StepScores | None:
         """The same of the other mode."""
-        return self._scores([judgment.offline for judgment in self.judgments])
+        judgment = self.by_mode.get(Mode.OFFLINE)
+        return judgment.offline if judgment is not None and self.outputs.has_steps else None
+
+    @property
+    def hindsight(self) -> Hindsight | None:
+        """The matrix to look at, where there is one."""
+        judgment = self.by_mode.get(Mode.HINDSIGHT)
+        return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
 
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
@@ -68,18 +81,13 @@ class TraceJudgments:
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """Offline minus online validity of each sub-step, shape (n,); None where it has one mode alone."""
+        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment where there is one;
+        None where it has one mode alone."""
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
+        if self.hindsight is not None:
+            return self.hindsight.retroactive
         return self.offline.validity - self.online.validity
-
-    def _scores(self, candidates: Sequence[StepScores | None]) -> StepScores | None:
-        return next((scores for scores in candidates if scores is not None and self.outputs.has_steps), None)
-
-    @property
-    def has_hindsight(self) -> bool:
-        """Whether there is a matrix to look at."""
-        return self.outputs.has_scores and any(judgment.hindsight is not None for judgment in self.judgments)
 
     @property
     def shape(self) -> str:
@@ -105,8 +113,9 @@ class TraceJudgments:
 
     @property
     def solution(self) -> float | None:
-        """What it says of the whole by itself."""
-        return next((one.solution for one in self.judgments if one.solution is not None), None)
+        """What it says of the whole by itself, offline where it does."""
+        both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
+        return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
@@ -146,7 +155,7 @@ def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
     """The judgment to come; None where a stored one says it all, or the evaluator does not run here."""
-    if choice.loaded is None or any(one.mode == Mode.HINDSIGHT and not one.stale for one in stored):
+    if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
         return evaluators.begin(choice.loaded, trace)
@@ -163,24 +172,20 @@ def _judgments(
     begun: "Future[Judgment] | None",
     until: float | None,
 ) -> TraceJudgments:
-    fresh = tuple(judgment for judgment in stored if not judgment.stale)
-    whole = tuple(judgment for judgment in fresh if judgment.mode == Mode.HINDSIGHT)
+    by_mode = {mode: one for mode in Mode if (one := standing(stored, mode)) is not None}
     silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
     waits = False
     if begun is not None:
         try:
             made = begun.result(None if until is None else max(0.0, until - time.monotonic()))
-            return TraceJudgments(choice.key, choice.outputs, thresholds, (made,), runs=True)
+            return TraceJudgments(choice.key, choice.outputs, thresholds, dict.fromkeys(Mode, made), runs=True)
         except TimeoutError:
             waits = True
         except UserError as error:
             silence = str(error)
     runs = choice.loaded is not None
-    if fresh:
-        judgments = whole or fresh
-        return TraceJudgments(
-            choice.key, choice.outputs, thresholds, judgments, stored=True, runs=runs, waits=waits
-        )
+    if by_mode:
+        return TraceJudgments(choice.key, choice.outputs, thresholds, by_mode, stored=True, runs=runs, waits=waits)
     return TraceJudgments(choice.key, choice.outputs, thresholds, runs=runs, silence=silence, waits=waits)
 
 

@@ -15,7 +15,7 @@ from stepsight.app.web.judged import step_name
 from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
-from stepsight.core.judgment import Judgment
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
@@ -163,9 +163,9 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     # The first is one that is loaded here, and bidirectional if any is.
     offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
-    if answer.waits and not answer.has_hindsight:
+    judgment = answer.by_mode.get(Mode.HINDSIGHT)
+    if answer.waits and judgment is None:
         raise JudgingError(offer.key, trace)
-    judgment = next((one for one in answer.judgments if one.hindsight is not None), None)
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")

@@ -22,7 +22,7 @@ from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluato
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import find_thresholds
-from stepsight.storage.judgments.judgments import StoredJudgment, read_many
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
 
@@ -152,8 +152,7 @@ def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudg
     return [
         judgment
         for judgments in read_many(store, there, gallery.offer.id)
-        for judgment in judgments
-        if judgment.mode == Mode.HINDSIGHT and not judgment.stale
+        if (judgment := standing(judgments, Mode.HINDSIGHT)) is not None
     ]
 
 

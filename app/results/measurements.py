@@ -12,8 +12,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
-from stepsight.storage.judgments.metric_columns import read_data_version
+from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, read_data_version
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, compare, evaluate, with_thresholds
 from stepsight.training.report.dataset import Excerpt, excerpt

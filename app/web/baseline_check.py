@@ -16,8 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import find_baseline
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.metric_columns import read_version_of
+from stepsight.storage.judgments.evaluators import StoredEvaluator, read_version_of
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
 from stepsight.training.report.results import PROTOCOL

@@ -7,8 +7,7 @@ import numpy as np
 from stepsight.core.arrays import Ints
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import FILE_ORDER, TraceFilter
-from stepsight.storage.browse.step_gold import STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import thresholds_in_force
 

@@ -12,7 +12,6 @@ from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scores import Outputs
 from stepsight.storage.browse.facets import (
     Buckets,
     changed,
@@ -24,12 +23,17 @@ from stepsight.storage.browse.facets import (
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
-from stepsight.storage.browse.step_gold import STEP_GOLD, StepGold, read_step_gold
-from stepsight.storage.browse.verdict_columns import BINS, VerdictColumns, read_verdict_columns
+from stepsight.storage.browse.verdict_columns import (
+    BINS,
+    STEP_GOLD,
+    StepGold,
+    VerdictColumns,
+    read_step_gold,
+    read_verdicts,
+)
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.judgments.packed_judgments import cell_bit
 from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
 from stepsight.storage.traces.search import find_text
@@ -50,7 +54,7 @@ class BrowseColumns:
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
-        self._cache, self._dataset_id = store.cache, dataset_id
+        self._store, self._cache, self._dataset_id = store, store.cache, dataset_id
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
@@ -72,11 +76,7 @@ class BrowseColumns:
         )
 
     def _read_traces(self) -> TraceColumns:
-        columns: TraceColumns = self._cache.get(
-            ("traces", self._dataset_id),
-            self._versions[None],
-            lambda: read_trace_columns(self._session, self._dataset_id),
-        )
+        columns = cached_traces(self._store, self._session, self._dataset_id, self._versions[None])
         if not len(self._relabelled):
             return columns
         return self._cache.get(
@@ -159,15 +159,9 @@ class BrowseColumns:
         return self._cache.get(
             ("verdicts", self._dataset_id, evaluator_id),
             (self._versions[None], self._versions[evaluator_id]),
-            lambda: self._read_verdicts(evaluator_id),
+            lambda: read_verdicts(self._session, self.traces, self._dataset_id, evaluator_id),
             lambda modes: sum(verdicts.nbytes for verdicts in modes.values()),
         )
-
-    def _read_verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
-        info = self._session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
-        cut = thresholds_in_force(self._session, evaluator_id)
-        outputs = Outputs(info.get("outputs", Outputs.THREE_WAY))
-        return read_verdict_columns(self._session, self.traces, self._dataset_id, evaluator_id, outputs, cut)
 
     def step_cells(self) -> NDArray[np.int8]:
         """By step, of all traces one after the other: `BINS` times the place in `STEP_GOLD` of its gold, plus the
@@ -176,7 +170,7 @@ class BrowseColumns:
         gold: StepGold = self._cache.get(
             ("step gold", self._dataset_id),
             self._versions[None],
-            lambda: read_step_gold(self._session, self._dataset_id, self.traces),
+            lambda: read_step_gold(self._session, self.traces),
         )
         kinds, bins = gold.kinds, self.in_mode.bins
         return np.where((kinds == SILENT) | (bins == SILENT), SILENT, kinds * np.int8(BINS) + bins).astype(np.int8)
@@ -253,6 +247,11 @@ class Matches:
             return np.ones(len(self._buckets.bucket), np.bool_) if traces is None else traces.copy()
         met: Bools = self._met_buckets[self._buckets.bucket]
         return met if traces is None else met & traces
+
+
+def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
+    """The columns of a dataset's traces in a version that `read_versions` gives."""
+    return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:

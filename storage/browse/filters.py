@@ -15,8 +15,7 @@ from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
 from stepsight.storage.browse.metadata import MetaCondition
-from stepsight.storage.browse.step_gold import STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 
 LONGEST_TEXT = 1000
 MOST_META = 8
@@ -86,9 +85,8 @@ class Conditions(BaseModel):
     `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
     another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
     at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
-    first is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold
-    (`storage.browse.step_gold.STEP_GOLD`) has a validity in the bin that begins there. `relabelled`: a person gave
-    labels.
+    first is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold (`STEP_GOLD`)
+    has a validity in the bin that begins there. `relabelled`: a person gave labels.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)

@@ -12,14 +12,13 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.filter_columns import read_versions
-from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow, StepRow, TraceRow
-from stepsight.storage.database.store import IN_PARTS, Store
-from stepsight.storage.judgments.packed_judgments import HEAD, unpack_profiles
+from stepsight.storage.browse.filter_columns import cached_traces, read_versions
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow, StepRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import Profiles, read_profiles
 from stepsight.storage.traces.queries import Neighbours
 
 _BATCH = 500
-_DIGEST = HEAD["digest"].itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +74,28 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
     `threshold`. Read once, and kept in memory for as long as the store says the same."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
-        return store.cache.get(
-            ("flips", dataset_id, evaluator_id, threshold),
-            (versions[None], versions[evaluator_id]),
-            lambda: _read_flips(session, dataset_id, evaluator_id, threshold),
-        )
+
+        def read() -> Flips:
+            traces = cached_traces(store, session, dataset_id, versions[None])
+            parts = read_profiles(session, traces, dataset_id, evaluator_id, (Mode.HINDSIGHT,))
+            return _read_flips(session, traces.trace_ids, [part.given for part in parts], threshold)
+
+        key = ("flips", dataset_id, evaluator_id, threshold)
+        return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
 
 
-def _read_flips(session: Session, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    ids, counts, online, offline = _read_validity(session, dataset_id, evaluator_id)
+def _read_flips(
+    session: Session, trace_ids: Ints, given: Sequence[Mapping[Mode, Profiles]], threshold: float
+) -> Flips:
+    online, offline = (Profiles.joined([one[mode] for one in given]) for mode in (Mode.ONLINE, Mode.OFFLINE))
+    return _find(session, trace_ids[online.places], online.counts, online.validity, offline.validity, threshold)
+
+
+def _find(
+    session: Session, ids: Ints, counts: Ints, online: Floats32, offline: Floats32, threshold: float
+) -> Flips:
+    """`ids` of the traces in file order and the `counts` of their steps, (traces,), with the validity of each step
+    online and offline, (steps,)."""
     at = np.float32(threshold)
     # Of a step of which nothing was said there is no verdict.
     flipped = ((online >= at) != (offline >= at)) & ~(np.isnan(online) | np.isnan(offline))
@@ -97,35 +109,10 @@ def _read_flips(session: Session, dataset_id: int, evaluator_id: int, threshold:
         Flip.MISLED: ~right & (gold != SILENT),
         Flip.UNJUDGED: gold == SILENT,
     }
-    traces, changes = trace[flipped], change[flipped]
-    by_kind = {kind: _order(ids, traces[steps], changes[steps]) for kind, steps in kinds.items()}
-    quiet = ~np.isin(trace, traces)
+    of_flips, changes = trace[flipped], change[flipped]
+    by_kind = {kind: _order(ids, of_flips[steps], changes[steps]) for kind, steps in kinds.items()}
+    quiet = ~np.isin(trace, of_flips)
     return Flips(by_kind, _order(ids, trace[quiet], np.nan_to_num(change[quiet])))
-
-
-def _read_validity(session: Session, dataset_id: int, evaluator_id: int) -> tuple[Ints, Ints, Floats32, Floats32]:
-    """In file order: the ids of traces and how many steps each has, (traces,); and the validity of each step online
-    and offline, (steps,)."""
-    statement = (
-        select(TraceRow.id, TraceRow.digest, ProfileRow.online, ProfileRow.offline)
-        .join(ProfileRow, ProfileRow.trace_id == TraceRow.id)
-        .where(
-            ProfileRow.evaluator_id == evaluator_id,
-            ProfileRow.dataset_id == dataset_id,
-            ProfileRow.mode == Mode.HINDSIGHT.value,
-            ProfileRow.online.is_not(None),
-        )
-        .order_by(TraceRow.position)
-    )
-    rows = [row for part in session.execute(statement, execution_options=IN_PARTS).partitions() for row in part]
-    if not rows:
-        none = np.empty(0, np.int64)
-        return none, none, np.empty(0, np.float32), np.empty(0, np.float32)
-    heads, counts, online = unpack_profiles([row.online for row in rows])
-    offline = unpack_profiles([row.offline for row in rows])[2]
-    fresh = heads["digest"] == np.array([row.digest[:_DIGEST] for row in rows], f"S{_DIGEST}")
-    steps = np.repeat(fresh, counts)
-    return np.array([row.id for row in rows], np.int64)[fresh], counts[fresh], online[steps], offline[steps]
 
 
 def _read_gold(session: Session, ids: Ints, trace: Ints, position: Ints) -> Ints:

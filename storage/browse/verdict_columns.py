@@ -1,28 +1,30 @@
 """Columns of an evaluator's verdicts on a dataset's traces: what traces are filtered and sorted by."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import Outcome, knows_first_error
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.database.schema import ProfileRow
-from stepsight.storage.database.store import IN_PARTS
-from stepsight.storage.judgments.packed_judgments import unpack_profiles
-from stepsight.storage.traces.columns import TraceColumns
+from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps
+from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
+from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
 _WORD_THRESHOLD = 0.5
 MISTAKES = tuple(Outcome)
 BINS = 20
 """Bins of the same width that validities of steps are put into; 1 is in the last."""
+
+STEP_GOLD = ("wrong", "redundant", "right")
+"""What the gold says of a step: that it is not valid; redundant; valid, and not that it is redundant."""
 
 # In single precision as validities are, so that those on an edge are in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
@@ -73,27 +75,61 @@ class VerdictColumns:
         return met
 
 
+@dataclass(frozen=True, eq=False)
+class StepGold:
+    """The place in `STEP_GOLD` of what the gold says of each step, `SILENT` where it is; the steps of all traces
+    one after the other."""
+
+    kinds: NDArray[np.int8]
+
+    @property
+    def nbytes(self) -> int:
+        return self.kinds.nbytes
+
+
+def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
+    """The gold of the steps of a dataset's traces."""
+    label, valid = read_steps(session, traces.trace_ids, traces.steps)
+    kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
+    return StepGold(kinds.astype(np.int8))
+
+
+def read_verdicts(
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
+) -> dict[Mode, VerdictColumns]:
+    """The verdicts of an evaluator online and offline, at the thresholds in force."""
+    outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
+    return read_verdict_columns(session, traces, dataset_id, evaluator_id, outputs, cut)
+
+
+def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> Iterator[tuple[int, float]]:
+    """The solution validities that stand by these evaluators, offline or else online, each with the database id of
+    its trace."""
+    traces = read_trace_columns(session, dataset_id)
+    for evaluator_id in evaluator_ids:
+        verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
+        online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
+        validity = np.where(np.isnan(offline), online, offline)
+        given = ~np.isnan(validity)
+        yield from zip(traces.trace_ids[given].tolist(), validity[given].tolist(), strict=True)
+
+
 def read_verdict_columns(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
 ) -> dict[Mode, VerdictColumns]:
     """The verdicts of an evaluator online and offline, at its thresholds `cut`.
 
-    A judgment of the mode itself comes before one in hindsight mode. A stale one counts as none.
+    Each is that of the standing judgment (`storage.judgments.judgments`); the change is the hindsight judgment's.
     """
     columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
-    for stored in (Mode.HINDSIGHT, Mode.ONLINE, Mode.OFFLINE):
-        row, wanted = ProfileRow, [stored] if stored in columns else list(columns)
-        statement = (
-            select(row.trace_id, *[getattr(row, mode.value) for mode in wanted])
-            .where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value)
-            .order_by(row.trace_id)
-        )
-        # Not through the session: what that does with each row would take most of the time.
-        for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
-            ids, *lists = zip(*part, strict=True)
-            for mode, profiles in zip(wanted, lists, strict=True):
-                columns[mode].add(ids, profiles)
-    return {mode: one.verdicts(outputs, cut) for mode, one in columns.items()}
+    change = np.full(len(traces), np.nan, np.float32)
+    for part in read_profiles(session, traces, dataset_id, evaluator_id):
+        for mode, profiles in part.standing.items():
+            columns[mode].add(profiles)
+        if part.stored == Mode.HINDSIGHT:
+            profiles = part.given[Mode.OFFLINE]
+            change[profiles.places] = profiles.heads["change"]
+    return {mode: one.verdicts(outputs, cut, change) for mode, one in columns.items()}
 
 
 def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
@@ -106,7 +142,7 @@ class _ProfileColumns:
     def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
         n = len(traces)
         self._traces, self._cut = traces, cut
-        self.least, self.whole, self.redundancy, self.change = (np.full(n, np.nan, np.float32) for _ in range(4))
+        self.least, self.whole, self.redundancy = (np.full(n, np.nan, np.float32) for _ in range(3))
         self.first_wrong = np.full(n, SILENT, np.int32)
         self.unscored = np.full(n, SILENT, np.int32)
         self.labelled = np.zeros(n, np.bool_)
@@ -114,32 +150,24 @@ class _ProfileColumns:
         self._starts = np.cumsum(traces.steps, dtype=np.int64) - traces.steps
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
-    def add(self, trace_ids: Sequence[int], profiles: Sequence[bytes | None]) -> None:
-        """Put the profiles of some traces in place of what was there; those of other steps are passed over."""
-        there = [place for place, profile in enumerate(profiles) if profile is not None]
-        if not there:
+    def add(self, profiles: Profiles) -> None:
+        """Put the profiles of some traces in."""
+        at, heads, validity = profiles.places, profiles.heads, profiles.validity
+        if not len(at):
             return
-        heads, counts, validity = unpack_profiles([profiles[place] or b"" for place in there])
-        places = self._traces.places(np.array(trace_ids, np.int64)[there])
-        fresh = places != SILENT
-        fresh &= heads["digest"] == self._traces.digests[places]
-        fresh &= counts == self._traces.steps[places]
-        starts = np.cumsum(counts) - counts
-        steps = np.arange(len(validity)) - np.repeat(starts, counts)
-        at = places[fresh]
-        self.least[at] = np.minimum.reduceat(validity, starts)[fresh]
+        starts = np.cumsum(profiles.counts) - profiles.counts
+        steps = np.arange(len(validity)) - np.repeat(starts, profiles.counts)
+        self.least[at] = np.minimum.reduceat(validity, starts)
         for column, hit in ((self.first_wrong, validity < self._cut), (self.unscored, np.isnan(validity))):
             first = np.minimum.reduceat(np.where(hit, steps, len(validity)), starts)
-            column[at] = np.where(first == len(validity), SILENT, first)[fresh]
-        self.labelled[at] = heads["labelled"][fresh] != 0
-        for name in ("whole", "redundancy", "change", "cells"):
-            getattr(self, name)[at] = heads[name][fresh]
-        of_fresh = np.repeat(fresh, counts)
-        said = validity[of_fresh]
-        found = np.where(np.isnan(said), SILENT, np.searchsorted(_EDGES, said, side="right"))
-        self.bins[np.repeat(self._starts[at], counts[fresh]) + steps[of_fresh]] = found
+            column[at] = np.where(first == len(validity), SILENT, first)
+        self.labelled[at] = heads["labelled"] != 0
+        for name in ("whole", "redundancy", "cells"):
+            getattr(self, name)[at] = heads[name]
+        found = np.where(np.isnan(validity), SILENT, np.searchsorted(_EDGES, validity, side="right"))
+        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = found
 
-    def verdicts(self, outputs: Outputs, cut: Thresholds) -> VerdictColumns:
+    def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
         """A validity in single precision is compared with a threshold in it, so that ties are ties."""
         redundancy, least = self.redundancy, np.float32(cut.redundancy)
         gold = self._traces.first_error
@@ -158,7 +186,7 @@ class _ProfileColumns:
         return VerdictColumns(
             validity=validity,
             redundancy=redundancy,
-            change=self.change,
+            change=change,
             valid=valid.astype(np.int8),
             redundant=redundancy >= least,
             first_wrong=self.first_wrong,

@@ -57,7 +57,7 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def now() -> datetime:
-    """This moment, as the clock of this machine has it, which may be set back: nothing is ordered by it."""
+    """This moment, as the clock of this machine has it, which may be set back: only judgments are ordered by it."""
     return _clock()
 
 

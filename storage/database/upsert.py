@@ -18,12 +18,20 @@ def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> N
 
 
 def insert_or_update(
-    session: Session, model: type[Base], rows: Rows, key: Sequence[str], unless_same: Sequence[str]
+    session: Session,
+    model: type[Base],
+    rows: Rows,
+    key: Sequence[str],
+    unless_same: Sequence[str],
+    or_where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`."""
+    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`, or where
+    the old row meets a condition."""
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
     changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]
+    if or_where is not None:
+        changed.append(or_where)
     values = {column.name: new[column.name] for column in old if column.name not in (*key, "id")}
     session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=or_(*changed)), rows)
 

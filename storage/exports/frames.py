@@ -11,26 +11,37 @@ numbers may be missing (`Int32`), and numbers that were not given are NaN.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.table import SILENT
+from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_columns import (
-    COLUMN_TYPES,
-    GOLD,
-    MODES,
-    VERDICTS,
-    JudgmentColumns,
-    chosen_evaluators,
-    read_judgment_columns,
+from stepsight.storage.judgments.columns import (
+    JudgmentRows,
+    TraceGold,
+    read_gold_of,
+    read_rows,
+    starts,
+    step_rows,
+    substep_rows,
+    unsaid,
 )
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, find_by_name
+from stepsight.storage.judgments.evaluators import (
+    StoredEvaluator,
+    evaluators_of,
+    find_by_name,
+    find_thresholds,
+    list_evaluators,
+)
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
 COLUMNS = (
@@ -39,8 +50,41 @@ COLUMNS = (
 )  # fmt: skip
 """The columns of a frame with a row per sub-step; one with a row per step has no `substep`."""
 
+MODES = (Mode.ONLINE, Mode.OFFLINE)
+GOLD = (*LABEL_NAMES, "valid")
+"""What the gold can say of a step: its label, or `valid` where the benchmark says that alone."""
+VERDICTS = ("valid", "redundant", "not valid")
+COLUMN_TYPES: dict[str, type[np.generic]] = {
+    **dict.fromkeys(("trace", "step", "substep", "rationale"), np.int32),
+    **dict.fromkeys(("gold", "mode", "verdict"), np.int8),
+    "evaluator": np.int16,
+    **dict.fromkeys((*LABEL_NAMES, "validity", "redundancy", "change", "spread"), np.float32),
+    "solution": np.float64,
+}
 _META = "meta."
-_MOST = 100
+_MOST_FIELDS = 100
+# Traces at once, fewer where many have judged them.
+_MOST, _LEAST, _JUDGMENTS = 2_000, 100, 10_000
+# The change is that of the hindsight judgment.
+_ASKED = (*MODES, Mode.HINDSIGHT)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentColumns:
+    """`n` rows of some traces. `traces` has their ids, `meta` the other fields of their sources, `rationales` the
+    words of evaluators.
+
+    `columns`, each of shape (n,) and of its type in `COLUMN_TYPES`: `trace` and `rationale`, places in these;
+    `evaluator`, the place among those asked for; `mode`, `gold` and `verdict`, places in `MODES`, `GOLD` and
+    `VERDICTS`; `step` and `substep`, from 1; all of them `SILENT` where there is none. `neg`, `neu`, `pos`,
+    `validity`, `redundancy`, `change` (offline minus online validity), `spread` and `solution` are NaN where
+    nothing was said.
+    """
+
+    traces: tuple[str, ...]
+    meta: tuple[Mapping[str, Any], ...]
+    rationales: tuple[str, ...]
+    columns: dict[str, NDArray[Any]]
 
 
 def frame(
@@ -104,6 +148,126 @@ def judgment_frames(
         yield _frame(part, chosen, dataset, substeps=True)
 
 
+def read_judgment_columns(
+    store: Store, trace_ids: Sequence[int], evaluators: Sequence[StoredEvaluator], *, substeps: bool
+) -> Iterator[JudgmentColumns]:
+    """What these evaluators said of these traces, in this order and in theirs, online before offline.
+
+    Without `substeps` a step is its least valid sub-step, with the greatest redundancy of them, as in
+    `core.metrics.table`. The rows of a mode are those of the judgment that stands in it; one of the whole solution
+    alone has a single row, without a step. No connection is held from one part to the next.
+    """
+    shown = _ShownEvaluators.of(store, evaluators)
+    size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
+    for start in range(0, len(trace_ids), size):
+        with store.read() as session:
+            gold, meta = read_gold_of(session, trace_ids[start : start + size])
+            if not gold.ids:
+                continue
+            judgments = read_rows(
+                session, gold, slice(None), [one.id for one in evaluators], _ASKED, rationales=True
+            )
+        columns = _columns(gold, judgments, shown, substeps=substeps)
+        yield JudgmentColumns(gold.ids, meta, judgments.rationales, columns)
+
+
+def chosen_evaluators(store: Store, ids: Collection[int] | None) -> list[StoredEvaluator]:
+    """The evaluators with these database ids by name, None: all."""
+    return [one for one in list_evaluators(store) if ids is None or one.id in ids]
+
+
+@dataclass(frozen=True, eq=False)
+class _ShownEvaluators:
+    """`places` by database id; the others of shape (evaluators,)."""
+
+    places: dict[int, int]
+    has_steps: Bools
+    in_words: Bools
+    three_way: Bools
+    validity: Floats32
+    redundancy: Floats32
+
+    @classmethod
+    def of(cls, store: Store, evaluators: Sequence[StoredEvaluator]) -> "_ShownEvaluators":
+        thresholds = [find_thresholds(store, one.id) for one in evaluators]
+        return cls(
+            places={one.id: place for place, one in enumerate(evaluators)},
+            has_steps=np.array([one.outputs.has_steps for one in evaluators], np.bool_),
+            in_words=np.array([one.outputs.in_words for one in evaluators], np.bool_),
+            three_way=np.array([one.outputs == Outputs.THREE_WAY for one in evaluators], np.bool_),
+            validity=np.array([one.validity for one in thresholds], np.float32),
+            redundancy=np.array([one.redundancy for one in thresholds], np.float32),
+        )
+
+
+def _columns(
+    gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool
+) -> dict[str, NDArray[Any]]:
+    entry, mode, standing = _entries(judgments)
+    trace, evaluator = judgments.trace[entry], judgments.evaluator[entry]
+    rows, own, probs = substep_rows(gold, judgments, entry, mode == MODES.index(Mode.ONLINE))
+    place = own - starts(gold.sizes)[trace[rows]]
+    # One that speaks of the whole solution alone has one row.
+    kept = shown.has_steps[evaluator[rows]] | (place == 0)
+    rows, own, place, probs = rows[kept], own[kept], place[kept], probs[kept]
+    spread = judgments.spread_at(entry[rows], place)
+    step = gold.owners[own]
+    validity, redundancy, silent = probs[:, 1] + probs[:, 2], probs[:, 1], unsaid(probs)
+    if not substeps and gold.has_substeps:
+        group = np.cumsum((np.diff(rows, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0))
+        least, redundancy, silent = step_rows(probs, group)
+        probs, validity, spread = probs[least], validity[least], spread[least]
+        rows, own, step = rows[least], own[least], step[least]
+    who = evaluator[rows]
+    of_step = shown.has_steps[who]
+    said = ~silent & of_step
+    in_numbers, in_three = said & ~shown.in_words[who], said & shown.three_way[who]
+    verdict = np.where(in_three & (redundancy >= shown.redundancy[who]), 1, 0)
+    verdict = np.where(validity < shown.validity[who], 2, verdict)
+    shown_validity = np.where(in_numbers, validity, np.float32(np.nan))
+    substep = own - starts(gold.substeps)[step] if substeps else np.zeros(len(rows), np.int64)
+    label = np.where(gold.label == SILENT, np.where(gold.valid == 1, GOLD.index("valid"), SILENT), gold.label)
+    columns = {
+        "trace": trace[rows],
+        "step": np.where(of_step, gold.position[step] + 1, SILENT),
+        "substep": np.where(of_step, substep + 1, SILENT),
+        "gold": np.where(of_step, label[step], SILENT),
+        "evaluator": who,
+        "mode": mode[rows],
+        **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
+        "validity": shown_validity,
+        "redundancy": np.where(in_three, redundancy, np.nan),
+        "change": _changes(judgments.hindsight[entry][rows], mode[rows], shown_validity, standing, rows),
+        "spread": np.where(in_numbers, spread, np.nan),
+        "verdict": np.where(said, verdict, SILENT),
+        "solution": judgments.solution[entry][rows],
+        "rationale": judgments.rationale[entry][rows],
+    }
+    wanted = slice(None) if standing.all() else standing[rows]
+    return {name: columns[name][wanted].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
+
+
+def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
+    """In order, each judgment with each mode that it gives: their places, and whether it stands there. One of
+    hindsight comes with both modes, since the change is its; where it does not stand, before the one that does."""
+    standing = judgments.stands[:, : len(MODES)]
+    entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
+    stands = standing[entry, mode]
+    order = np.lexsort((stands, mode, judgments.evaluator[entry], judgments.trace[entry]))
+    return entry[order], mode[order], stands[order]
+
+
+def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
+    """Offline minus online validity of the hindsight judgment, of rows with their entries: also for one that stands
+    in its place, and so comes directly after it."""
+    change = np.full(len(mode), np.nan, np.float32)
+    online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
+    change[online] = change[offline] = validity[offline] - validity[online]
+    instead = np.append(False, ~shown[:-1])
+    change[instead[entry]] = change[~shown[entry]]
+    return change
+
+
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
     """All parts as one; their columns are taken out of them."""
     traces = tuple(name for part in parts for name in part.traces)
@@ -160,9 +324,10 @@ def _metadata(
     no trace has one, and where all are too many."""
     flat = [dict(_fields(meta)) for meta in metas]
     there = Counter(name for fields in flat for name in fields)
-    if names is None and len(there) > _MOST:
+    if names is None and len(there) > _MOST_FIELDS:
         raise UserError(
-            f"The metadata of {dataset} has {len(there):,} fields.", f"Name up to {_MOST}: metadata=['…', '…']."
+            f"The metadata of {dataset} has {len(there):,} fields.",
+            f"Name up to {_MOST_FIELDS}: metadata=['…', '…'].",
         )
     wanted = sorted(there) if names is None else list(dict.fromkeys(names))
     for name in wanted:

@@ -14,6 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
+    DatasetRow,
     EvaluatorRow,
     JudgedRow,
     JudgmentRow,
@@ -225,6 +226,12 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
     return Calibration(Thresholds(rows[0].validity, rows[0].redundancy), origins)
 
 
+def outputs_of_evaluator(session: Session, evaluator_id: int) -> Outputs:
+    """What kind of scores an evaluator gives."""
+    info = session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
+    return Outputs(info.get("outputs", Outputs.THREE_WAY))
+
+
 def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
     """Those of the newest calibration of an evaluator, else its own."""
     newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
@@ -254,3 +261,31 @@ def _history(evaluator_id: int) -> Select[CalibrationRow]:
     return (
         select(CalibrationRow).where(CalibrationRow.evaluator_id == evaluator_id).order_by(CalibrationRow.id.desc())
     )
+
+
+Basis = tuple[int, ...]
+
+
+def read_data_version(store: Store, dataset_id: int) -> Basis:
+    """Of a dataset the revisions of its traces and of each evaluator's judgments, and the newest calibration."""
+    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
+    judged = (
+        select(JudgedRow.evaluator_id, JudgedRow.revision)
+        .where(JudgedRow.dataset_id == dataset_id)
+        .order_by(JudgedRow.evaluator_id)
+    )
+    newest = select(func.max(CalibrationRow.id))
+    with store.read() as session:
+        head = (session.scalar(traces) or 0, session.scalar(newest) or 0)
+        return (*head, *(number for row in session.execute(judged) for number in row))
+
+
+def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
+    """Of a dataset the revisions of its traces and of one evaluator's judgments, and its newest calibration."""
+    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
+    judged = select(JudgedRow.revision).where(
+        JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == evaluator_id
+    )
+    newest = select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == evaluator_id)
+    with store.read() as session:
+        return tuple(session.scalar(one) or 0 for one in (traces, judged, newest))

@@ -1,4 +1,9 @@
-"""Storing and reading judgments."""
+"""Judgments in the store: saving and reading them, and which one of a trace by an evaluator stands in a mode.
+
+Of the judgments that are not stale and give the mode, the newest stands; of equally new ones, the one with the
+greater id. A hindsight judgment gives online and offline scores too. Everything that shows, filters, exports or
+measures scores goes by `standing` or, within the database, `stands`.
+"""
 
 import time
 from collections import defaultdict
@@ -9,20 +14,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, exists, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, exists, func, select, tuple_
+from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
-from stepsight.storage.database.schema import (
-    EvaluatorRow,
-    JudgedRow,
-    JudgmentRow,
-    ProfileRow,
-    TraceRow,
-    now,
-)
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
@@ -30,25 +28,27 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.packed_judgments import profile_columns
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
+_TOLERANCE = 1e-3
+_PACKED = np.dtype("<f4")
 # What a crash may lose: judgments kept back at most, and for how long.
 _BATCH = 200
 _SECONDS = 5.0
-_TOLERANCE = 1e-3
-_PACKED = np.dtype("<f4")
 _KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
 _PROFILES = "profiles"
 
 Values = dict[str, Any]
+_newer = aliased(JudgmentRow)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment with the evaluator that made it. `stale` says that the trace has changed since.
+    """A judgment with the evaluator that made it. `stale`: the trace has changed since it was `created`.
 
     `online` and `offline` work as in `Judgment`: a hindsight judgment gives both. A stale one may have
     another number of rows than the trace has sub-steps.
     """
 
+    id: int = field(kw_only=True)
     evaluator: StoredEvaluator = field(kw_only=True)
     stale: bool = field(kw_only=True)
     created: datetime = field(kw_only=True)
@@ -90,30 +90,6 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
     return saved
 
 
-def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
-    """What evaluators said of a trace, by evaluator name and mode; [] where none did."""
-    return read_many(store, [trace])[0]
-
-
-def read_many(
-    store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
-) -> list[list[StoredJudgment]]:
-    """`read_judgments` of each trace, in their order, in one query; of one evaluator where it is given."""
-    statement = (
-        select(JudgmentRow, EvaluatorRow)
-        .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
-        .where(JudgmentRow.trace_id.in_([trace.trace_id for trace in traces]))
-        .order_by(EvaluatorRow.name, EvaluatorRow.id, JudgmentRow.mode)
-    )
-    if evaluator_id is not None:
-        statement = statement.where(JudgmentRow.evaluator_id == evaluator_id)
-    by_trace: defaultdict[int, list[tuple[JudgmentRow, EvaluatorRow]]] = defaultdict(list)
-    with store.read() as session:
-        for judgment, evaluator in session.execute(statement):
-            by_trace[judgment.trace_id].append((judgment, evaluator))
-    return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
-
-
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
     """The traces of a dataset that the evaluator has yet to judge in that mode, in file order.
 
@@ -131,13 +107,8 @@ def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode |
 
 
 def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
-    answer = exists().where(
-        JudgmentRow.trace_id == TraceRow.id,
-        JudgmentRow.evaluator_id == evaluator_id,
-        JudgmentRow.mode.in_(sorted({mode.value, Mode.HINDSIGHT.value})),
-        JudgmentRow.trace_digest == TraceRow.digest,
-    )
-    return ~answer
+    by_evaluator = JudgmentRow.trace_id == TraceRow.id, JudgmentRow.evaluator_id == evaluator_id
+    return ~exists().where(*by_evaluator, fresh_rows(mode))
 
 
 def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
@@ -160,6 +131,8 @@ def _insert(session: Session, rows: list[Values]) -> None:
         judgments,
         key=("trace_id", "evaluator_id", "mode"),
         unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
+        # What is judged again, with the same result, is newer than what was judged in between.
+        or_where=has_newer(),
     )
     insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
     for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
@@ -205,6 +178,106 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
     }
 
 
+def giving(mode: Mode) -> tuple[Mode, ...]:
+    """The modes of the judgments that give scores in a mode."""
+    return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
+
+
+def is_fresh(judged: Any, trace: Any) -> Any:
+    """True if a judgment is of the trace as it is now; otherwise it is stale. `judged` is the digest of what it
+    judged, `trace` that of the trace: texts, arrays, or columns of a statement."""
+    return judged == trace
+
+
+def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
+    """Of the judgments of one trace by one evaluator the one that stands in a mode, None if none gives it."""
+    wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
+    return max(wanted, key=lambda one: (one.created, one.id), default=None)
+
+
+def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
+    """The condition on `JudgmentRow` and its `TraceRow` that a judgment is fresh and gives one of these modes, or
+    any if none is named."""
+    given = {one.value for mode in modes or Mode for one in giving(mode)}
+    return and_(JudgmentRow.mode.in_(sorted(given)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
+
+
+def stands(mode: Mode) -> ColumnElement[bool]:
+    """The condition on `JudgmentRow` and its `TraceRow` that a judgment stands in a mode."""
+    return fresh_rows(mode) & ~overruled(mode)
+
+
+def overruled(mode: Mode) -> ColumnElement[bool]:
+    """The condition on `JudgmentRow` that a newer judgment, which is fresh, gives the mode as well."""
+    trace = aliased(TraceRow)
+    given = _newer.mode.in_([one.value for one in giving(mode)])
+    return has_newer(given, trace.id == _newer.trace_id, is_fresh(_newer.trace_digest, trace.digest))
+
+
+def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The condition on `JudgmentRow` that the evaluator has a newer judgment of the trace, one of `which`."""
+    newer = (
+        _newer.trace_id == JudgmentRow.trace_id,
+        _newer.evaluator_id == JudgmentRow.evaluator_id,
+        _newer.mode != JudgmentRow.mode,
+        tuple_(_newer.created, _newer.id) > tuple_(JudgmentRow.created, JudgmentRow.id),
+    )
+    return exists().where(*newer, *which).correlate(JudgmentRow)
+
+
+def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
+    """What evaluators said of a trace, by evaluator name and mode; [] where none did."""
+    return read_many(store, [trace])[0]
+
+
+def read_many(
+    store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
+) -> list[list[StoredJudgment]]:
+    """`read_judgments` of each trace, in their order, in one query; of one evaluator where it is given."""
+    statement = (
+        select(JudgmentRow, EvaluatorRow)
+        .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
+        .where(JudgmentRow.trace_id.in_([trace.trace_id for trace in traces]))
+        .order_by(EvaluatorRow.name, EvaluatorRow.id, JudgmentRow.mode)
+    )
+    if evaluator_id is not None:
+        statement = statement.where(JudgmentRow.evaluator_id == evaluator_id)
+    by_trace: defaultdict[int, list[tuple[JudgmentRow, EvaluatorRow]]] = defaultdict(list)
+    with store.read() as session:
+        for judgment, evaluator in session.execute(statement):
+            by_trace[judgment.trace_id].append((judgment, evaluator))
+    return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
+
+
+def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
+    result = unpack(row.probabilities, row.mode, row.spread)
+    stale = not is_fresh(row.trace_digest, trace.digest)
+    if not stale and len(result) != len(trace.substeps):
+        raise DamagedError(
+            f"judgments.probabilities: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}."
+        )
+    return StoredJudgment(
+        trace,
+        Mode(row.mode),
+        result,
+        row.solution,
+        row.rationale or "",
+        None if row.spent is None else Spent(**row.spent),
+        id=row.id,
+        evaluator=StoredEvaluator(
+            evaluator.id,
+            evaluator.name,
+            evaluator.fingerprint,
+            evaluator.format,
+            evaluator.attention,
+            evaluator.info,
+            evaluator.created,
+        ),
+        stale=stale,
+        created=row.created,
+    )
+
+
 def pack(result: StepScores | Hindsight) -> bytes:
     """The probabilities as little-endian float32. Raises `ValueError` where one is no probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
@@ -234,30 +307,3 @@ def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepSc
 
 def _floats(data: bytes) -> Floats32:
     return np.frombuffer(data, dtype=_PACKED).astype(np.float32)
-
-
-def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
-    result, stale = unpack(row.probabilities, row.mode, row.spread), row.trace_digest != trace.digest
-    if not stale and len(result) != len(trace.substeps):
-        raise DamagedError(
-            f"judgments.probabilities: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}."
-        )
-    return StoredJudgment(
-        trace,
-        Mode(row.mode),
-        result,
-        row.solution,
-        row.rationale or "",
-        None if row.spent is None else Spent(**row.spent),
-        evaluator=StoredEvaluator(
-            evaluator.id,
-            evaluator.name,
-            evaluator.fingerprint,
-            evaluator.format,
-            evaluator.attention,
-            evaluator.info,
-            evaluator.created,
-        ),
-        stale=stale,
-        created=row.created,
-    )

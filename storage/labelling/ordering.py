@@ -1,9 +1,9 @@
 """The order in which the traces of a campaign come, settled once when the campaign is made.
 
 `file`: as in the dataset. `random`: by chance. `disagreement`: by how far apart the evaluators are, the largest
-solution validity less the smallest, of the judgments that are not stale; of an evaluator that judged in several
-modes, the one that saw the whole solution. `change`: by the largest absolute retroactive change of one evaluator's
-hindsight judgment. Traces without enough judgments come last, in file order.
+solution validity less the smallest, of the judgments that stand offline, or else online. `change`: by the largest
+absolute retroactive change of one evaluator's hindsight judgment. Traces without enough judgments come last, in
+file order.
 
 Uncertain traces first is a biased sample, so with the last two a share of the places, drawn by chance, is filled
 with traces drawn by chance; which ones is kept, and figures over them alone are unbiased.
@@ -14,14 +14,16 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import find_answer
-from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, TraceRow
+from stepsight.storage.browse.verdict_columns import read_validities
+from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.judgments.judgments import fresh_rows, stands
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
 ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
@@ -32,8 +34,6 @@ GALLERY = "gallery"
 
 # More gold items than anybody needs.
 _SPARE = 10
-# Of several judgments of one evaluator, the later in this list counts.
-_MODES = (Mode.ONLINE.value, Mode.OFFLINE.value, Mode.HINDSIGHT.value)
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
@@ -47,6 +47,7 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
     if plan.ordering == Ordering.DISAGREEMENT:
         by = _read_spreads(session, dataset_id)
     else:
+        assert plan.evaluator is not None
         by = _read_changes(session, dataset_id, plan.evaluator)
     if not by.keys() & set(ids):
         raise UserError(*_SILENT[plan.ordering])
@@ -78,36 +79,19 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    by_trace: defaultdict[int, dict[int, tuple[int, float]]] = defaultdict(dict)
-    columns = (JudgmentRow.trace_id, JudgmentRow.evaluator_id, JudgmentRow.mode, JudgmentRow.validity)
-    for trace_id, evaluator_id, mode, validity in session.execute(
-        select(*columns).join(TraceRow, TraceRow.id == JudgmentRow.trace_id).where(*_fresh(dataset_id))
-    ):
-        ranked = (_MODES.index(mode), validity)
-        by_trace[trace_id][evaluator_id] = max(ranked, by_trace[trace_id].get(evaluator_id, ranked))
-    spreads = {}
-    for trace_id, by_evaluator in by_trace.items():
-        validities = [validity for _, validity in by_evaluator.values()]
-        if len(validities) > 1:
-            spreads[trace_id] = max(validities) - min(validities)
-    return spreads
+    """By trace, the largest solution validity less the smallest, where several evaluators give one."""
+    judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
+    by_trace: defaultdict[int, list[float]] = defaultdict(list)
+    for trace_id, validity in read_validities(session, dataset_id, judged):
+        by_trace[trace_id].append(validity)
+    return {trace_id: max(some) - min(some) for trace_id, some in by_trace.items() if len(some) > 1}
 
 
-def _read_changes(session: Session, dataset_id: int, evaluator_id: int | None) -> Mapping[int, float]:
-    rows = session.execute(
-        select(JudgmentRow.trace_id, JudgmentRow.retroactive)
-        .join(TraceRow, TraceRow.id == JudgmentRow.trace_id)
-        .where(
-            *_fresh(dataset_id),
-            JudgmentRow.evaluator_id == evaluator_id,
-            JudgmentRow.mode == Mode.HINDSIGHT.value,
-        )
-    )
-    return {trace_id: change for trace_id, change in rows if change is not None}
-
-
-def _fresh(dataset_id: int) -> tuple[ColumnElement[bool], ...]:
-    return JudgmentRow.dataset_id == dataset_id, JudgmentRow.trace_digest == TraceRow.digest
+def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mapping[int, float]:
+    row = JudgmentRow
+    changes = select(row.trace_id, row.retroactive).join(TraceRow, TraceRow.id == row.trace_id)
+    changes = changes.where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, stands(Mode.HINDSIGHT))
+    return {trace_id: change for trace_id, change in session.execute(changes) if change is not None}
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
@@ -158,12 +142,13 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
-    """The traces that have a reference answer, and those that the evaluator judged: each where it is shown."""
+    """The traces that have a reference answer, and those with a standing judgment: each where it is shown."""
     if plan.shows_answer:
         metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
         yield {id for id, meta in metas if find_answer(meta) is not None}
     if plan.shows == Shows.SCORES:
-        judged = select(JudgmentRow.trace_id).where(JudgmentRow.evaluator_id == plan.evaluator)
+        judged = select(JudgmentRow.trace_id).join(TraceRow, TraceRow.id == JudgmentRow.trace_id)
+        judged = judged.where(JudgmentRow.evaluator_id == plan.evaluator, fresh_rows())
         yield set(session.scalars(judged.distinct()))
 
 

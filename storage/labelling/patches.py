@@ -22,7 +22,7 @@ from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.metric_columns import Gold, read_gold
+from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.traces.queries import Dataset
 

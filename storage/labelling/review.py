@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import select
 
 from stepsight.core.judgment import Mode
-from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.scores import Outputs
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.plan import AfterSubmission
 from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
@@ -85,34 +85,29 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """Of each evaluator one judgment: offline where there is one, else online."""
-    by_evaluator: dict[int, ShownScores] = {}
-    for mode in (Mode.ONLINE, Mode.OFFLINE):
-        by_evaluator |= {one.evaluator.id: _shown(trace, one, mode) for one in _fresh(judgments, mode)}
-    return tuple(sorted(by_evaluator.values(), key=lambda scores: scores.evaluator))
+    """Of each evaluator the scores that stand offline where there are any, else online, by the evaluator's name."""
+    both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
+    return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
 
 
 def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[ShownScores, ...]:
-    newest = {one.evaluator.id: one for one in _fresh(judgments, Mode.ONLINE)}
-    shown = [_shown(trace, one, Mode.ONLINE) for one in newest.values()]
     return tuple(
         replace(scores, validity=scores.validity[:revealed], redundancy=scores.redundancy[:revealed])
-        for scores in shown
+        for scores in _shown(trace, judgments, Mode.ONLINE).values()
     )
 
 
-def _fresh(judgments: list[StoredJudgment], mode: Mode) -> list[StoredJudgment]:
-    """Those that have scores in a mode and are of the trace as it is."""
-    of_steps = [one for one in judgments if not one.stale and one.evaluator.outputs.has_steps]
-    return [one for one in of_steps if _scores(one, mode) is not None]
+def _shown(trace: StoredTrace, judgments: list[StoredJudgment], mode: Mode) -> dict[int, ShownScores]:
+    """The scores of steps that stand in a mode, by evaluator."""
+    by_evaluator = {
+        id: standing((one for one in judgments if one.evaluator.id == id), mode)
+        for id in dict.fromkeys(one.evaluator.id for one in judgments if one.evaluator.outputs.has_steps)
+    }
+    return {id: _shown_scores(trace, one, mode) for id, one in by_evaluator.items() if one is not None}
 
 
-def _scores(judgment: StoredJudgment, mode: Mode) -> StepScores | None:
-    return judgment.online if mode is Mode.ONLINE else judgment.offline
-
-
-def _shown(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
-    scores = _scores(judgment, mode)
+def _shown_scores(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
+    scores = judgment.online if mode is Mode.ONLINE else judgment.offline
     assert scores is not None
     steps = scores.by_step(trace.owners)
     missing = [not row.any() for row in steps.probs]

@@ -30,9 +30,9 @@ from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.exports.frames import frame
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import find_evaluator

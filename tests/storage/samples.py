@@ -14,7 +14,7 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_evaluator
-from stepsight.storage.judgments.judgments import StoredJudgment, read_many
+from stepsight.storage.judgments.judgments import StoredJudgment, giving, read_many, standing
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 
@@ -61,6 +61,11 @@ def triangle(n: int, seed: int = 0) -> Hindsight:
 def judge(trace: Trace, mode: Mode | str, seed: int = 0) -> Judgment:
     n = len(trace.substeps)
     return Judgment(trace, Mode(mode), triangle(n, seed) if mode == "hindsight" else scores(n, seed))
+
+
+def by_mode(judgment: Judgment) -> dict[Mode, Judgment]:
+    """A judgment by each mode that it gives."""
+    return {mode: judgment for mode in Mode if judgment.mode in giving(mode)}
 
 
 def same(left: StepScores | Hindsight, right: StepScores | Hindsight) -> bool:
@@ -114,7 +119,5 @@ def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:
 
 
 def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode) -> StoredJudgment | None:
-    """The judgment that answers for that mode and is not stale, rather of the mode itself than a hindsight one."""
-    judgments = [judgment for judgment in read_many(store, [trace], evaluator_id)[0] if not judgment.stale]
-    by_mode = {judgment.mode: judgment for judgment in judgments}
-    return by_mode.get(mode) or by_mode.get(Mode.HINDSIGHT)
+    """The judgment that stands in a mode."""
+    return standing(read_many(store, [trace], evaluator_id)[0], mode)

@@ -19,6 +19,7 @@ from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import Gold, read_gold, read_table
 from stepsight.storage.judgments.evaluators import (
     Calibration,
     StoredEvaluator,
@@ -26,7 +27,6 @@ from stepsight.storage.judgments.evaluators import (
     find_calibration,
     save_calibration,
 )
-from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_table
 from stepsight.storage.traces.queries import Dataset
 
 OF_ERRORS = {Errors.INVALID: Threshold.VALIDITY, Errors.REDUNDANT: Threshold.REDUNDANCY}

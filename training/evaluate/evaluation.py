@@ -23,8 +23,8 @@ from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_o
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import Calibration, StoredEvaluator, count_shared, find_calibration
-from stepsight.storage.judgments.metric_columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept

@@ -31,8 +31,8 @@ from stepsight.core.metrics.table import SILENT, Third
 from stepsight.core.places import asset
 from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import Dataset, iterate_traces, list_datasets
 from stepsight.training.data.transforms import is_balanced
 from stepsight.training.evaluate.diagnostics import decide, shares

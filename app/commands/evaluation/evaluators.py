@@ -32,6 +32,8 @@ from stepsight.core.sizes import sized
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.judgments import read_many, save_judgments, standing
 from stepsight.storage.judgments.verifications import Verification, list_verifications, save_verification
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 
@@ -230,8 +232,6 @@ def _judge(
     in the store are reused, and new ones of its traces stored."""
     from stepsight.core.evaluators.loading import load_evaluator
     from stepsight.core.scoring.scorer import Scorer
-    from stepsight.storage.judgments.evaluators import register_loaded
-    from stepsight.storage.judgments.judgments import read_many, save_judgments
 
     if place.on_processor:
         check_memory(fetched.repo, memory_of(fetched, place.dtype))
@@ -240,9 +240,11 @@ def _judge(
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
     known: dict[int, StepScores] = {}
     for start in range(0, len(stored), _TOGETHER):
-        for one in (each for some in read_many(store, stored[start : start + _TOGETHER], row.id) for each in some):
-            if not one.stale and one.offline is not None and isinstance(one.trace, StoredTrace):
-                known[one.trace.trace_id] = one.offline
+        part = stored[start : start + _TOGETHER]
+        for trace, some in zip(part, read_many(store, part, row.id), strict=True):
+            one = standing(some, Mode.OFFLINE)
+            if one is not None and one.offline is not None:
+                known[trace.trace_id] = one.offline
     missing = [one for one in traces if not (isinstance(one, StoredTrace) and one.trace_id in known)]
     judged: list[tuple[Trace, StepScores]] = [(one, known[one.trace_id]) for one in stored if one.trace_id in known]
 

@@ -9,7 +9,7 @@ from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, get_trace
-from tests.storage.samples import ERROR, add, evaluator, judge, same, scores
+from tests.storage.samples import ERROR, add, by_mode, evaluator, judge, same, scores
 
 LONG = "7" * 20_000
 
@@ -39,7 +39,7 @@ def test_who_runs_here_and_has_not_judged_does_so_now(sqlite_store, evaluators, 
 def test_a_stored_judgment_comes_first(sqlite_store, evaluators, trace):
     row = evaluators.register(sqlite_store, "tiny")
     stored = judge(trace, Mode.HINDSIGHT)
-    save_judgments(sqlite_store, row.id, [stored, judge(trace, Mode.OFFLINE, seed=9)])
+    save_judgments(sqlite_store, row.id, [stored])
     tiny = answers(sqlite_store, evaluators, trace)["tiny"]
     assert tiny.stored
     assert len(tiny.judgments) == 1
@@ -126,7 +126,7 @@ def test_an_evaluator_of_solutions_says_nothing_of_steps(sqlite_store, evaluator
 def test_rows_of_zeros_are_silence():
     rows = StepScores(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]], np.float32))
     judgment = Judgment(ERROR, Mode.OFFLINE, rows)
-    answer = TraceJudgments("gpt", Outputs.VERDICT, Thresholds(), (judgment,))
+    answer = TraceJudgments("gpt", Outputs.VERDICT, Thresholds(), by_mode(judgment))
     assert answer.silent[Mode.OFFLINE].tolist() == [False, False, True]
 
 

@@ -10,6 +10,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.traces.queries import StoredTrace
 from tests.app.elements import read
 from tests.app.injection import PAYLOADS
+from tests.storage.samples import by_mode
 
 MARKDOWN = ("strong", "i", "code", "pre")
 POS, NEG, NEU, NOTHING = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
@@ -25,7 +26,7 @@ TRACE = stored(Trace.of("What is $1 + 1$?", ["A sum.", ["So 3.", "Done."], "Yes.
 
 def answer(name, rows, outputs=Outputs.THREE_WAY, mode=Mode.OFFLINE, solution=None):
     judgment = Judgment(TRACE, mode, StepScores(np.array(rows, np.float32)), solution)
-    return TraceJudgments(name, outputs, Thresholds(), (judgment,), stored=True)
+    return TraceJudgments(name, outputs, Thresholds(), by_mode(judgment), stored=True)
 
 
 def both(name, runs=True, saved=True):
@@ -34,7 +35,7 @@ def both(name, runs=True, saved=True):
     rows = [np.array([first] * (j + 1), np.float32) for j in range(4)]
     rows[-1][1] = fallen
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
-    return TraceJudgments(name, Outputs.THREE_WAY, Thresholds(), (judgment,), stored=saved, runs=runs)
+    return TraceJudgments(name, Outputs.THREE_WAY, Thresholds(), by_mode(judgment), stored=saved, runs=runs)
 
 
 def view(*answers, wanted="", trace=TRACE):
@@ -125,7 +126,7 @@ def test_what_an_evaluator_does_not_say_is_not_shown():
 def test_the_rationale_of_a_verdict_stands_beside_it():
     scores = StepScores(np.array([POS, NEG, NEG, NOTHING], np.float32))
     judgment = Judgment(TRACE, Mode.OFFLINE, scores, 0.0, "Step 2 is <wrong>: $1 + 1 = 3$.")
-    page = view(TraceJudgments("GPT", Outputs.VERDICT, Thresholds(), (judgment,)))
+    page = view(TraceJudgments("GPT", Outputs.VERDICT, Thresholds(), by_mode(judgment)))
     rationale = page.one("ul", cls="answers").one("details", cls="rationale")
     assert rationale.one("summary").text == "Its rationale"
     assert rationale.one("div", cls="t").text == "Step 2 is <wrong>: 1 + 1 = 3."
@@ -135,7 +136,7 @@ def test_what_a_critic_took_stands_beside_its_verdict():
     scores = StepScores(np.array([POS, NEG, NEG, NEG], np.float32))
     spent = Spent(5, 1, 1500, 260)
     judgment = Judgment(TRACE, Mode.OFFLINE, scores, rationale="**Step 1: pos 4 of 4.** <b>Fine</b>.", spent=spent)
-    page = view(TraceJudgments("critic", Outputs.THREE_WAY, Thresholds(), (judgment,), stored=True))
+    page = view(TraceJudgments("critic", Outputs.THREE_WAY, Thresholds(), by_mode(judgment), stored=True))
     line = page.one("ul", cls="answers").one("li")
     took = "5 calls, 1,500 tokens read and 260 written, 1 without a readable verdict"
     assert took in [span.text for span in line.all("span")]

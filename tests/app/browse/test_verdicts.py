@@ -8,6 +8,7 @@ from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from tests.app.elements import read
+from tests.storage.samples import by_mode
 
 # Two steps, the second of two sub-steps.
 TRACE = Trace.of("q", ["x", ["y", "z"]], ["pos", "neg"])
@@ -18,7 +19,7 @@ NEG, NEU, POS, NOTHING = [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]
 
 def answer(rows, outputs=Outputs.THREE_WAY, solution=None, trace=TRACE, thresholds=None):
     judgment = Judgment(trace, Mode.OFFLINE, StepScores(np.array(rows, np.float32)), solution)
-    return TraceJudgments("it", outputs, thresholds or Thresholds(), (judgment,))
+    return TraceJudgments("it", outputs, thresholds or Thresholds(), by_mode(judgment))
 
 
 def words(*args, **options):
@@ -31,7 +32,7 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
     first, second, fallen, third = [0.1, 0, 0.9], [0.2, 0.5, 0.3], [0.75, 0.125, 0.125], [0.7, 0.1, 0.2]
     rows = [np.array(row, np.float32) for row in ([second], [second, first], [fallen, first, third])]
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight(tuple(rows)))
-    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), by_mode(judgment)), TRACE)
     assert [read(piece).text for piece in found] == [
         "Online: not valid 0.30 · redundant 0.50, finds the error in step 2",
         "Offline: not valid 0.25, first error at step 1, gold at step 2",
@@ -41,7 +42,7 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
 
 def test_a_change_of_nothing_is_none():
     judgment = Judgment(TRACE, Mode.HINDSIGHT, Hindsight.constant(StepScores(np.array([POS] * 3, np.float32))))
-    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), (judgment,)), TRACE)
+    found = verdict_pieces(TraceJudgments("it", Outputs.THREE_WAY, Thresholds(), by_mode(judgment)), TRACE)
     assert read(found[-1]).text == "largest retroactive change: none"
 
 

@@ -23,9 +23,9 @@ from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, Store, open_store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
@@ -56,7 +56,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
 }
 COUNTED = tuple(FIELDS)[:8]
 JUDGED: tuple[tuple[str, ...], ...] = (
-    ("hindsight",), ("hindsight", "online"), ("online", "offline"), ("offline",), (),
+    ("hindsight",), ("hindsight", "online"), ("offline", "hindsight"), ("online", "offline"), ("offline",), (),
 )  # fmt: skip
 
 
@@ -118,19 +118,17 @@ class Said:
     """What an evaluator says of a trace, by mode, found without any column."""
 
     def __init__(self, trace: StoredTrace, judgments: list[StoredJudgment], cut: float) -> None:
-        by_mode = {one.mode: one for one in judgments}
+        by_age = sorted(judgments, key=lambda one: one.created)
         self.cut = cut
-        hindsight = by_mode.get(Mode.HINDSIGHT)
         self.scores: dict[str, StepScores | None] = {}
-        self.change: dict[str, float | None] = {}
         self.valid: dict[str, bool | None] = {}
+        triangle = next((one.hindsight for one in judgments if one.hindsight is not None), None)
+        self.change = None if triangle is None else float(abs(triangle.retroactive).max())
         for mode in (Mode.ONLINE, Mode.OFFLINE):
-            used = by_mode.get(mode, hindsight)
+            used = next((one for one in reversed(by_age) if one.mode in (mode, Mode.HINDSIGHT)), None)
             scores = None if used is None else used._scores(mode)
             self.scores[mode] = scores
             self.valid[mode] = None if scores is None else judge_solution(scores).validity >= cut
-            triangle = None if used is None else used.hindsight
-            self.change[mode] = None if triangle is None else float(abs(triangle.retroactive).max())
 
 
 class Plain:
@@ -138,7 +136,7 @@ class Plain:
 
     def __init__(self, trace: StoredTrace, where: TraceFilter, mine: Said, other: Said) -> None:
         self.trace, self.where, self.valid = trace, where, mine.valid
-        self.scores, self.change = mine.scores[where.mode], mine.change[where.mode]
+        self.scores, self.change = mine.scores[where.mode], mine.change
         self.other = other.valid[where.mode]
         self.mine, self.theirs = mine, other
 

@@ -14,8 +14,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.distribution import read_distribution
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.step_gold import STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.storage.browse.test_browse import drawn

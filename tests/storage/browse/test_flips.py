@@ -117,14 +117,6 @@ def test_what_is_kept_follows_the_store(kept):
     assert names(stored, find_flips(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]
 
 
-def test_a_stale_judgment_counts_as_none(kept):
-    store, stored, row = kept
-    with store.write() as session:
-        session.execute(text("UPDATE traces SET digest = 'other' WHERE id = :id"), {"id": stored[1].trace_id})
-    found = find_flips(store, stored[0].dataset_id, row.id, 0.5)
-    assert names(stored, found.of(Flip.RIGHTED)) == ["both", "small"]
-
-
 def test_only_hindsight_judgments_count(store):
     stored = add(store)
     row, other = evaluator(store), evaluator(store, "other")

@@ -11,7 +11,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.columns import read_trace_columns
 from stepsight.storage.traces.queries import StoredTrace
-from tests.storage.samples import ERROR, add, evaluator, judge
+from tests.storage.samples import ERROR, add, evaluator
 
 
 def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, VerdictColumns]:
@@ -57,13 +57,3 @@ def test_a_threshold_is_reached_by_what_equals_it_in_single_precision(store: Sto
         said = read(store, traces, mini.id, cut=Thresholds(validity=cut))[Mode.OFFLINE]
         assert said.valid.tolist() == [valid]
         assert said.first_wrong.tolist() == [SILENT if valid else 0]
-
-
-def test_the_mode_itself_comes_before_hindsight(store: Store) -> None:
-    traces, mini = add(store, [ERROR]), evaluator(store)
-    hindsight = judge(traces[0], "hindsight")
-    save_judgments(store, mini.id, [hindsight, Judgment(traces[0], Mode.ONLINE, rows(0.9, 0.8, 0.7))])
-    said = read(store, traces, mini.id)
-    assert said[Mode.ONLINE].validity.tolist() == pytest.approx([0.7])
-    assert np.isnan(said[Mode.ONLINE].change).all()
-    assert said[Mode.OFFLINE].change.tolist() == [float(np.abs(hindsight.hindsight.retroactive).max())]  # type: ignore[union-attr]

@@ -18,9 +18,9 @@ from stepsight.storage.exports.frames import COLUMNS, frame, judgment_frames
 from stepsight.storage.exports.table_files import frame_parts
 from stepsight.storage.exports.trace_lines import trace_lines
 from stepsight.storage.importers import find_kind, parse_row
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from tests.storage.samples import ERROR, FIRST_ERROR, add, evaluator, judge, many
 
@@ -84,27 +84,6 @@ def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store: Store) -> 
         (None, None, 0.25, "number", "of number")
     ]
     assert len(judgment_rows(store, [trace.trace_id])) == 3 * 4 + 1
-
-
-def test_a_hindsight_judgment_has_rows_of_both_modes_and_stands_for_the_others(store: Store) -> None:
-    (trace,) = add(store, [ERROR])
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [judge(trace, "hindsight"), judge(trace, "offline", 9)])
-    rows = judgment_rows(store, [trace.trace_id])
-    hindsight = judge(trace, "hindsight").hindsight
-    assert hindsight is not None
-    assert [row["mode"] for row in rows] == ["online"] * 3 + ["offline"] * 3
-    both = [*hindsight.online.validity, *hindsight.offline.validity]
-    assert [row["validity"] for row in rows] == [pytest.approx(float(value), abs=1e-6) for value in both]
-
-
-def test_judgments_of_another_version_of_a_trace_are_left_out(store: Store) -> None:
-    (trace,) = add(store, [FIRST_ERROR])
-    say(store, trace, "three")
-    with store.write() as session:
-        session.connection().exec_driver_sql("UPDATE traces SET digest = 'other'")
-        session.connection().exec_driver_sql("UPDATE judgments SET trace_digest = 'earlier'")
-    assert judgment_rows(store, [trace.trace_id]) == []
 
 
 def test_rows_come_in_the_order_asked_for_over_many_batches(store: Store) -> None:

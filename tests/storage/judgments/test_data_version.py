@@ -1,7 +1,6 @@
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import Threshold, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, read_data_version, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import read_data_version
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 

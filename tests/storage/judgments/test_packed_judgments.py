@@ -10,8 +10,8 @@ from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import ProfileRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.packed_judgments import (
     HEAD,
     cell_bit,

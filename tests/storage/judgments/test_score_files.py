@@ -16,9 +16,9 @@ from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset

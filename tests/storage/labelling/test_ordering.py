@@ -4,12 +4,10 @@ import random
 
 import numpy as np
 import pytest
-from sqlalchemy import update
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
@@ -92,16 +90,6 @@ def test_the_largest_change_comes_first_whichever_way(store: Store) -> None:
     by_change = plan(ordering=Ordering.CHANGE, evaluator=judged.id)
     # |0.6 - 0.5| = 0.1, |0.1 - 0.9| = 0.8, |0.7 - 0.2| = 0.5; the second was not judged.
     assert [place for place, _ in places(store, traces, by_change)] == [2, 3, 0, 1]
-
-
-def test_a_judgment_of_another_text_counts_as_none(store: Store) -> None:
-    traces = add(store, FOUR)
-    judged = evaluator(store)
-    save_judgments(store, judged.id, [hindsight(traces[0], 0.0, 0.9), hindsight(traces[1], 0.4, 0.5)])
-    with store.write() as session:
-        session.execute(update(TraceRow).where(TraceRow.id == traces[0].trace_id).values(digest="changed"))
-    by_change = plan(ordering=Ordering.CHANGE, evaluator=judged.id)
-    assert [place for place, _ in places(store, traces, by_change)] == [1, 0, 2, 3]
 
 
 def test_a_share_of_the_places_is_filled_by_chance() -> None:

@@ -13,7 +13,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.metric_columns import Gold, read_gold
+from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.labelling.patches import apply_patch, check_patch, make_patch
 from stepsight.storage.people.users import Role, User

@@ -12,8 +12,8 @@ from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, find_calibration, register_evaluator
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.calibration import Goal, calibrate, choose
 from tests.storage.samples import add, evaluator

@@ -17,9 +17,9 @@ from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import read_gold, read_table
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning

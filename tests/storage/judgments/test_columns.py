@@ -1,7 +1,5 @@
 """Columns of the store agree with the table that is built trace by trace."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -12,9 +10,9 @@ from stepsight.core.metrics.table import SILENT, StepTable, TableBuilder
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments import metric_columns
+from stepsight.storage.judgments import columns
+from stepsight.storage.judgments.columns import Gold, read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.judgments.metric_columns import Gold, read_gold, read_table
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, find_judgment, judge
 
@@ -117,18 +115,6 @@ def test_hindsight_gives_its_last_row_and_its_diagonal(store: Store, traces: lis
     assert same(store, traces, mini.id, mode) == 4
 
 
-def test_the_mode_itself_comes_before_hindsight(store: Store, traces: list[StoredTrace]) -> None:
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [judge(trace, "hindsight", 1) for trace in traces])
-    save_judgments(store, mini.id, [judge(trace, "online", 2) for trace in traces[:2]])
-    assert same(store, traces, mini.id, Mode.ONLINE) == 4
-    found = read_table(store, gold_of(store), mini.id, Mode.ONLINE)
-    # The one-step trace: its only row is the stored one.
-    made = judge(traces[1], "online", 2).online
-    assert made is not None
-    np.testing.assert_array_equal(found.probs[2].astype(np.float32), made.probs[0])
-
-
 def test_missing_and_stale_judgments_have_no_steps(store: Store, traces: list[StoredTrace]) -> None:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces[:3]])
@@ -139,14 +125,6 @@ def test_missing_and_stale_judgments_have_no_steps(store: Store, traces: list[St
     found = read_table(store, gold_of(store), mini.id, Mode.OFFLINE)
     assert found.present.tolist() == [True, False, True, False]
     assert len(read_table(store, gold_of(store), mini.id, Mode.ONLINE)) == 0
-
-
-def test_a_stale_judgment_does_not_hide_a_fresh_one(store: Store, traces: list[StoredTrace]) -> None:
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [judge(trace, mode) for trace in traces for mode in ("hindsight", "online")])
-    with store.write() as session:
-        session.execute(text("UPDATE judgments SET trace_digest = 'before' WHERE mode = 'online'"))
-    assert same(store, traces, mini.id, Mode.ONLINE) == 4
 
 
 def test_silence_and_scores_of_the_whole(store: Store, traces: list[StoredTrace]) -> None:
@@ -184,7 +162,7 @@ def test_reading_in_small_parts_gives_the_same(
 ) -> None:
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
-    monkeypatch.setattr(metric_columns, "IN_PARTS", {"yield_per": 2})
+    monkeypatch.setattr(columns, "IN_PARTS", {"yield_per": 2})
     assert same(store, traces, mini.id, Mode.ONLINE) == 4
 
 
@@ -220,10 +198,3 @@ def test_whether_traces_stop_at_their_first_error(store: Store, golds: list[list
     made = [Trace.of("q", ["s"] * len(labels), labels, id=str(i)) for i, labels in enumerate(golds)]
     add(store, made, dataset="ends")
     assert gold_of(store, "ends").ends_at_first_error() is ends
-
-
-def test_a_trace_that_has_changed_is_told_by_its_digest(store: Store, traces: list[StoredTrace]) -> None:
-    mini = evaluator(store)
-    before = replace(traces[0], problem="What it was before")
-    save_judgments(store, mini.id, [judge(before, "offline")])
-    assert len(read_table(store, gold_of(store), mini.id, Mode.OFFLINE)) == 0

@@ -1,0 +1,495 @@
+"""Gold and judgments of traces as columns of numbers: what is measured, exported, filtered and sorted by.
+
+No row is ever an object of Python: the judgments of some thousand traces are one array, and the rows that a mode
+shows of it are picked by their places. Of several judgments the one that stands counts, as `judgments` says.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from sys import intern
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import bindparam, exists, func, null, or_, select, text
+from sqlalchemy.orm import Session
+
+from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.core.scores import least_valid
+from stepsight.storage.database.schema import DIGEST_LENGTH, JudgmentRow, ProfileRow, SubstepRow, TraceRow
+from stepsight.storage.database.store import IN_PARTS, Store
+from stepsight.storage.database.stored_json import DamagedError
+from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
+from stepsight.storage.judgments.packed_judgments import HEAD, unpack_profiles
+from stepsight.storage.traces.columns import TraceColumns, trace_group
+from stepsight.storage.traces.queries import Dataset
+
+# Traces at once: an IN of so many keys is allowed by every database.
+_MOST = 2_000
+# One text for each trace: a row for each step would take three times as long to fetch.
+_SIGN = (
+    "substr('abcdefghijkl', 1 + 3 * coalesce(s.label + 1, 0)"
+    " + CASE WHEN s.valid THEN 2 WHEN NOT s.valid THEN 1 ELSE 0 END, 1)"
+)
+_STEPS = {
+    "sqlite": f"SELECT id, group_concat(sign, '') FROM (SELECT s.trace_id AS id, {_SIGN} AS sign FROM steps AS s"
+    " WHERE s.trace_id IN :ids ORDER BY s.trace_id, s.position) GROUP BY id",
+    "postgresql": f"SELECT s.trace_id, string_agg({_SIGN}, '' ORDER BY s.position) FROM steps AS s"
+    " WHERE s.trace_id IN :ids GROUP BY s.trace_id",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TraceGold:
+    """The gold of some traces. Of shape (traces,): `trace_ids` of the database, `ids`, `counts` of steps. Of shape
+    (steps,): `label` and `valid`, `SILENT` where the gold is, and `substeps`, how many each has."""
+
+    trace_ids: Ints
+    ids: tuple[str, ...]
+    counts: Ints
+    label: AnyInts
+    valid: AnyInts
+    substeps: AnyInts
+
+    @cached_property
+    def trace(self) -> AnyInts:
+        """The place of each step's trace, shape (steps,)."""
+        return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
+
+    @cached_property
+    def position(self) -> AnyInts:
+        """The place of each step in its trace, shape (steps,)."""
+        return within(self.counts).astype(np.int32)
+
+    @cached_property
+    def has_substeps(self) -> bool:
+        """True if a step has several."""
+        return bool((self.substeps > 1).any())
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many sub-steps each trace has, shape (traces,)."""
+        sizes = np.add.reduceat(self.substeps, starts(self.counts)) if len(self.counts) else self.counts
+        return sizes.astype(np.int64)
+
+    @cached_property
+    def owners(self) -> AnyInts:
+        """The place of each sub-step's step, shape (sub-steps,)."""
+        return np.repeat(np.arange(len(self.substeps)), self.substeps)
+
+    @cached_property
+    def step_ends(self) -> AnyInts:
+        """The place, in its trace, of the last sub-step of each sub-step's step, shape (sub-steps,)."""
+        return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
+
+    @cached_property
+    def _by_id(self) -> Ints:
+        return np.argsort(self.trace_ids, kind="stable")
+
+    def places(self, trace_ids: Ints) -> Ints:
+        """The places of some of the traces by their database ids."""
+        places: Ints = self._by_id[np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)]
+        return places
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gold(TraceGold):
+    """The gold of a dataset's traces in file order, with their `digests` and `groups` (the class that the benchmark
+    puts a trace in, else ""), of shape (traces,). With `kept`, of shape (traces,), only so many steps of each trace
+    are in view; the others are in no table."""
+
+    dataset: Dataset
+    digests: NDArray[np.bytes_]
+    groups: tuple[str, ...]
+    kept: Ints | None = None
+
+    @cached_property
+    def in_view(self) -> Bools:
+        """Whether each step is in view, shape (steps,)."""
+        if self.kept is None:
+            return np.ones(len(self.label), np.bool_)
+        inside: Bools = self.position < self.kept[self.trace]
+        return inside
+
+    @cached_property
+    def last_in_view(self) -> Ints:
+        """The place of the last sub-step in view in each trace, shape (traces,)."""
+        sub_steps = np.bincount(self.trace, np.where(self.in_view, self.substeps, 0), len(self.counts))
+        return sub_steps.astype(np.int64) - 1
+
+    def ends_at_first_error(self) -> bool:
+        """Whether the labelled traces stop at their first error, so that their endings give it away: at least nine
+        of ten that have one, as in PRM800K."""
+        wrong = np.flatnonzero(self.valid == 0)
+        if not len(wrong):
+            return False
+        traces, first = np.unique(self.trace[wrong], return_index=True)
+        at_end = self.position[wrong[first]] == self.counts[traces] - 1
+        return bool(at_end.mean() >= 0.9)
+
+
+def read_gold(store: Store, dataset: Dataset) -> Gold:
+    """The gold of a dataset, in memory in proportion to its steps."""
+    row = TraceRow
+    columns = (row.id, row.external_id, row.digest, row.n_steps, row.n_substeps, trace_group())
+    traces = select(*columns).where(row.dataset_id == dataset.id).order_by(row.position)
+    names: list[str] = []
+    groups: list[str] = []
+    numbers, digests = [np.empty((0, 3), np.int64)], [np.empty(0, f"S{DIGEST_LENGTH}")]
+    with store.read() as session:
+        for part in session.connection().execute(traces, execution_options=IN_PARTS).partitions():
+            ids, some, texts, counts, sizes, of = zip(*part, strict=True)
+            names.extend(some)
+            # Thousands of traces share a name of few.
+            groups.extend(intern(str(group)) for group in of)
+            numbers.append(np.column_stack([ids, counts, sizes]))
+            digests.append(np.array([text.encode() for text in texts], digests[0].dtype))
+        trace_ids, counts, sizes = np.concatenate(numbers).T
+        label, valid = read_steps(session, trace_ids, counts)
+        substeps = _read_substeps(session, trace_ids, counts, sizes)
+    return Gold(
+        dataset=dataset,
+        trace_ids=trace_ids,
+        ids=tuple(names),
+        digests=np.concatenate(digests),
+        groups=tuple(groups),
+        counts=counts,
+        label=label,
+        valid=valid,
+        substeps=substeps,
+    )
+
+
+def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold, tuple[dict[str, Any], ...]]:
+    """The gold of some traces and the metadata of each, in their order; without those that are there no longer."""
+    row = TraceRow
+    statement = select(row.id, row.external_id, row.n_steps, row.n_substeps, row.meta).where(row.id.in_(trace_ids))
+    by_id = {one.id: one for one in session.connection().execute(statement).all()}
+    rows = [by_id[id] for id in trace_ids if id in by_id]
+    ids, counts, sizes = (np.array([one[column] for one in rows], np.int64) for column in (0, 2, 3))
+    label, valid = read_steps(session, ids, counts)
+    substeps = _read_substeps(session, ids, counts, sizes)
+    names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
+    return TraceGold(trace_ids=ids, ids=names, counts=counts, label=label, valid=valid, substeps=substeps), metas
+
+
+def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """The gold of the steps of traces, of which there are `counts`, one trace after the other: `label` and `valid`,
+    `SILENT` where the gold is."""
+    statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
+    signs: dict[int, str] = {}
+    ids = trace_ids.tolist()
+    for start in range(0, len(ids), _MOST):
+        # Not through the session: what that does with each row would take most of the time.
+        part = session.connection().execute(statement, {"ids": ids[start : start + _MOST]})
+        signs.update((id, found) for id, found in part)
+    if [len(signs.get(id, "")) for id in ids] != counts.tolist():
+        raise DamagedError("steps: not as many as their traces should have.")
+    codes = np.frombuffer("".join(map(signs.__getitem__, ids)).encode(), np.int8) - np.int8(ord("a"))
+    return codes // 3 + np.int8(SILENT), codes % 3 + np.int8(SILENT)
+
+
+def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
+    """How many sub-steps each step has, of traces with so many steps and sub-steps."""
+    substeps = np.ones(int(counts.sum()), np.int32)
+    # In the order of the keys, which is that of the rows in the database.
+    parted = np.flatnonzero(sizes != counts)
+    parted = parted[np.argsort(trace_ids[parted])]
+    first = starts(counts)
+    for begin in range(0, len(parted), _MOST):
+        places = parted[begin : begin + _MOST]
+        step = SubstepRow.trace_id, SubstepRow.step
+        numbers = select(func.count()).where(SubstepRow.trace_id.in_(trace_ids[places].tolist()))
+        numbers = numbers.group_by(*step).order_by(*step)
+        found = np.array(session.connection().scalars(numbers).all(), np.int32)
+        if len(found) != counts[places].sum():
+            raise DamagedError("substeps: there is none of a step.")
+        substeps[np.repeat(first[places], counts[places]) + within(counts[places])] = found
+    return substeps
+
+
+def starts(counts: AnyInts) -> Ints:
+    """Where each begins, of so many one after the other."""
+    begin: Ints = np.cumsum(counts) - counts
+    return begin
+
+
+def within(counts: AnyInts) -> Ints:
+    """0 … count - 1 of each, one after the other."""
+    return np.arange(int(counts.sum())) - np.repeat(starts(counts), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentRows:
+    """The stored rows of `m` judgments that stand in one of the modes asked for.
+
+    Of shape (m,): the places of `trace` and `evaluator`; `hindsight`, whether it is of that mode; `stands`, (m,
+    modes), those in which it does; the `start` of its rows in `probs`, (rows, 3); `solution`, NaN for none; the
+    start of its `spread`, `SILENT` for none; and `rationale`, the place in `rationales`, `SILENT` for none.
+    """
+
+    trace: Ints
+    evaluator: Ints
+    hindsight: Bools
+    stands: Bools
+    probs: Floats32
+    start: Ints
+    solution: Floats64
+    spread: Floats32
+    spread_start: Ints
+    rationale: Ints
+    rationales: tuple[str, ...]
+
+    def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
+        """The spread of sub-step `i` of each of some judgments, NaN where it has none."""
+        start = self.spread_start[judgment]
+        there = start != SILENT
+        if not there.any():
+            return np.full(len(i), np.nan, np.float32)
+        spread: Floats32 = np.where(there, self.spread[np.where(there, start + i, 0)], np.float32(np.nan))
+        return spread
+
+
+def read_rows(
+    session: Session,
+    gold: TraceGold,
+    part: slice,
+    evaluator_ids: Sequence[int],
+    modes: Sequence[Mode],
+    *,
+    rationales: bool = False,
+) -> JudgmentRows:
+    """What stands in these modes of some evaluators' judgments of a part of the traces. Raises `DamagedError` where
+    the rows are not those of the trace, or one is no probability."""
+    row, standing = JudgmentRow, [stands(mode) for mode in modes]
+    statement = (
+        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
+               row.rationale if rationales else null(), *standing)
+        .join(TraceRow, TraceRow.id == row.trace_id)
+        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids), or_(*standing))
+    )  # fmt: skip
+    # Not through the session: what that does with each row would take most of the time.
+    found = session.connection().execute(statement).all()
+    columns = list(zip(*found, strict=True)) if found else [()] * (7 + len(modes))
+    trace_ids, evaluators, stored, blobs, solutions, spreads, words, *standing_in = columns
+    trace = gold.places(np.array(trace_ids, np.int64))
+    places = {id: place for place, id in enumerate(evaluator_ids)}
+    hindsight = np.array([mode == Mode.HINDSIGHT for mode in stored], np.bool_)
+    n = gold.sizes[trace]
+    probs, lengths = _joined(blobs)
+    spread, spread_lengths = _joined([blob or b"" for blob in spreads])
+    has_spread = spread_lengths > 0
+    expected = np.where(hindsight, n * (n + 1) // 2, n) * len(Label)
+    if (lengths != expected).any() or (spread_lengths[has_spread] != n[has_spread]).any():
+        raise DamagedError("judgments.probabilities: not as many as their trace has steps.")
+    if len(probs) and not are_probabilities(probs):
+        raise DamagedError("judgments.probabilities: a value is no probability.")
+    texts: dict[str, int] = {}
+    rationale = [texts.setdefault(word, len(texts)) if word else SILENT for word in words]
+    return JudgmentRows(
+        trace=trace,
+        evaluator=np.array([places[id] for id in evaluators], np.int64),
+        hindsight=hindsight,
+        stands=np.array(standing_in, np.bool_).reshape(len(modes), -1).T,
+        probs=probs.reshape(-1, len(Label)),
+        start=starts(lengths) // len(Label),
+        # None becomes NaN.
+        solution=np.array(solutions, np.float64),
+        spread=spread,
+        spread_start=np.where(has_spread, starts(spread_lengths), SILENT),
+        rationale=np.array(rationale, np.int64),
+        rationales=tuple(texts),
+    )
+
+
+def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
+    """The numbers of all, one after the other, and how many each has."""
+    sizes = np.fromiter(map(len, stored), np.int64, len(stored))
+    if (sizes % 4).any():
+        raise DamagedError("judgments.probabilities: a number is cut off.")
+    return np.frombuffer(b"".join(stored), "<f4").astype(np.float32, copy=False), sizes // 4
+
+
+def substep_rows(
+    gold: TraceGold, judgments: JudgmentRows, chosen: Ints, online: Bools, last: Ints | None = None
+) -> tuple[Ints, Ints, Floats32]:
+    """The rows of every sub-step of the chosen judgments, each online or else offline: the place of the judgment
+    among the chosen, that of the sub-step among those of `gold`, and its probabilities.
+
+    In a triangle a sub-step is judged online in the row of the last sub-step of its step, and offline in that of
+    the `last` one of its trace, shape (traces,); None stands for the very last. Those behind it have NaN.
+    """
+    trace = judgments.trace[chosen]
+    sizes = gold.sizes[trace]
+    rows, i = np.repeat(np.arange(len(chosen)), sizes), within(sizes)
+    own = np.repeat(starts(gold.sizes)[trace], sizes) + i
+    end = np.repeat(sizes - 1 if last is None else last[trace], sizes)
+    j = np.where(online[rows], gold.step_ends[own], end)
+    seen = np.minimum(i, j)
+    place = np.where(judgments.hindsight[chosen][rows], j * (j + 1) // 2 + seen, i)
+    probs = judgments.probs[judgments.start[chosen][rows] + place]
+    return rows, own, probs if last is None else np.where((i > j)[:, None], np.float32(np.nan), probs)
+
+
+def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
+    """A step is its least valid sub-step, with the greatest redundancy, and unsaid if one of its sub-steps is: the
+    place of that row, the redundancy, and whether it is unsaid, for each step. `owners` are the steps of sub-steps,
+    ascending."""
+    silent = unsaid(probs)
+    validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
+    first = np.flatnonzero(np.diff(owners, prepend=-1))
+    redundancy = np.maximum.reduceat(probs[:, Label.NEU], first)
+    return least_valid(validity, owners), redundancy, np.logical_or.reduceat(silent, first)
+
+
+def unsaid(probs: Floats32) -> Bools:
+    """Whether each row says nothing: it is one of zeros or of NaN."""
+    silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
+    return silent
+
+
+def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
+    """What an evaluator said in a mode, with the gold; only the traces of which a judgment stands have steps in it.
+    Where steps are out of view, a hindsight judgment alone tells what was said offline of the others."""
+    asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
+    probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
+    solution = np.full(len(gold.ids), np.nan)
+    judged = np.zeros(len(gold.ids), np.bool_)
+    last = None if gold.kept is None else gold.last_in_view
+    with store.read() as session:
+        for start in range(0, len(gold.ids), _MOST):
+            judgments = read_rows(session, gold, slice(start, start + _MOST), (evaluator_id,), (asked,))
+            everyone = np.arange(len(judgments.trace))
+            online = np.full(len(everyone), mode == Mode.ONLINE)
+            _, own, found = substep_rows(gold, judgments, everyone, online, last)
+            probs[own] = found
+            solution[judgments.trace] = judgments.solution
+            judged[judgments.trace] = True
+    if gold.kept is not None:
+        # A score of the whole says nothing of a beginning.
+        solution[:] = np.nan
+    table = build_columns(gold, probs, solution)
+    wanted = judged[table.trace] & gold.in_view
+    return table if wanted.all() else table.where(wanted)
+
+
+def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
+    """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does. Where each
+    step has one, they are the table's, not copies."""
+    if gold.has_substeps:
+        least, redundancy, silent = step_rows(probs, gold.owners)
+        probs = probs[least]
+    else:
+        redundancy, silent = probs[:, Label.NEU], unsaid(probs)
+    if silent.any():
+        probs, redundancy = np.where(silent[:, None], np.nan, probs), np.where(silent, np.nan, redundancy)
+    return StepTable(
+        ids=gold.ids,
+        trace=gold.trace,
+        position=gold.position,
+        label=gold.label,
+        valid=gold.valid,
+        redundancy=redundancy,
+        probs=probs,
+        solution=solution,
+        groups=gold.groups,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Profiles of `m` traces in one mode: the `places` of the traces in their columns, `heads` as in
+    `packed_judgments.HEAD` and `counts` of steps, each of shape (m,), and the `validity` of all steps, one trace
+    after the other."""
+
+    places: Ints
+    heads: Any
+    counts: Ints
+    validity: Floats32
+
+    def where(self, wanted: Bools) -> "Profiles":
+        """Those of some of the traces, shape (m,)."""
+        if wanted.all():
+            return self
+        steps = np.repeat(wanted, self.counts)
+        return Profiles(self.places[wanted], self.heads[wanted], self.counts[wanted], self.validity[steps])
+
+    @classmethod
+    def joined(cls, parts: Sequence["Profiles"]) -> "Profiles":
+        """All of the parts, in the order of their traces."""
+        none = cls(np.empty(0, np.int64), np.empty(0, HEAD), np.empty(0, np.int64), np.empty(0, np.float32))
+        names = ("places", "heads", "counts", "validity")
+        places, heads, counts, validity = (
+            np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names
+        )
+        order = np.argsort(places, kind="stable")
+        starts = np.repeat((np.cumsum(counts) - counts)[order], counts[order])
+        within = np.arange(len(validity)) - np.repeat(np.cumsum(counts[order]) - counts[order], counts[order])
+        return cls(places[order], heads[order], counts[order], validity[starts + within])
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedProfiles:
+    """Profiles of fresh judgments in the mode `stored`: all of them by each mode that they give, and by the same
+    modes those that stand."""
+
+    stored: Mode
+    given: dict[Mode, Profiles]
+    standing: dict[Mode, Profiles]
+
+
+def read_profiles(
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Sequence[Mode] = tuple(Mode)
+) -> Iterator[JudgedProfiles]:
+    """The profiles of an evaluator's judgments of a dataset in the modes `stored`, some traces at a time."""
+    for one in _stored_modes(session, dataset_id, evaluator_id):
+        if one in stored:
+            yield from _read_stored(session, traces, dataset_id, evaluator_id, one)
+
+
+def _read_stored(
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode
+) -> Iterator[JudgedProfiles]:
+    row, modes = ProfileRow, [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
+    rivals = {mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode) for mode in modes}
+    columns = [getattr(row, mode.value) for mode in modes]
+    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
+    statement = select(row.trace_id, *columns).where(*of_pair, columns[0].is_not(None)).order_by(row.trace_id)
+    # Not through the session: what that does with each row would take most of the time.
+    for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
+        ids, *packed = zip(*part, strict=True)
+        trace_ids = np.array(ids, np.int64)
+        given = {
+            mode: _fresh_profiles(traces, traces.places(trace_ids), some)
+            for mode, some in zip(modes, packed, strict=True)
+        }
+        standing = {
+            mode: some.where(~np.isin(traces.trace_ids[some.places], rivals[mode])) if len(rivals[mode]) else some
+            for mode, some in given.items()
+        }
+        yield JudgedProfiles(stored, given, standing)
+
+
+def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes]) -> Profiles:
+    heads, counts, validity = unpack_profiles(packed)
+    fresh = is_fresh(heads["digest"], traces.digests[places]) & (counts == traces.steps[places])
+    return Profiles(places, heads, counts, validity).where((places != SILENT) & fresh)
+
+
+def _stored_modes(session: Session, dataset_id: int, evaluator_id: int) -> list[Mode]:
+    row = JudgmentRow
+    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
+    return [mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))]
+
+
+def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
+    """The traces whose judgment in the mode `stored` does not stand in `mode`, because there is a newer one."""
+    row, rivals = JudgmentRow, set(giving(mode)) - {stored}
+    if not rivals & set(_stored_modes(session, dataset_id, evaluator_id)):
+        return np.empty(0, np.int64)
+    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
+    return np.array(session.scalars(select(row.trace_id).where(*of_pair, overruled(mode))).all(), np.int64)
