@@ -22,14 +22,16 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a trace, under the query of its page."""
 
     def read(request: Request) -> tuple[str, StoredTrace, list[JudgmentRecord]]:
-        trace, records = _read(store, evaluators, request.query_params)
+        trace, records = _read(store, evaluators, request.query_params, table=request.url.path == CSV_PATH)
         note_shown(store, find_user_of(request), [trace.trace_id])
         return f"trace-{trace.trace_id}", trace, records
 
     return judgment_files(JSON_PATH, CSV_PATH, Right.READ, read)
 
 
-def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[JudgmentRecord]]:
+def _read(
+    store: Store, evaluators: Evaluators, query: QueryParams, *, table: bool
+) -> tuple[StoredTrace, list[JudgmentRecord]]:
     address, problems = Address.read({key: query.getlist(key) for key in query})
     if problems or address.trace is None:
         raise UserError("; ".join(problems) or "No trace is named.", "Follow the link on the page of a trace.")
@@ -39,7 +41,11 @@ def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[Sto
     records = []
     for choice, answer in zip(shown, answers, strict=True):
         evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
-        records += [judgment_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments]
+        for judgment in answer.judgments:
+            record = judgment_record(judgment, evaluator, answer.thresholds, answer.name)
+            # A table has the rows of a mode once: those of the judgment that stands in it.
+            others = [mode.value for mode in record.modes if table and answer.by_mode.get(mode) is not judgment]
+            records.append(record.model_copy(update=dict.fromkeys(others)))
     return trace, records
 
 
