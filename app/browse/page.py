@@ -24,7 +24,7 @@ from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.browse.views import views_html
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.baseline_check import BaselineChecks
@@ -197,7 +197,7 @@ def _trace_html(
     chosen = shown_choices(selection.choices, address)
     judgments = judge_trace(store, evaluators, chosen, trace, _PATIENCE)
     place = selection.place(trace.trace_id)
-    token = ScoreForm.of(trace, [one.name for one in judgments if one.runs]).token()
+    token = Entered.of(trace, [one.name for one in judgments if one.runs]).token()
     return render(
         "browse/opened.html",
         trace=trace,

@@ -8,7 +8,7 @@ from stepsight.app.browse.evaluator_choice import find_choice, list_choices
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import change_sentence, gold_sentence, left_out_sentence
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.judged import step_name
@@ -144,16 +144,16 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
 
 
 def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
-    form = ScoreForm.from_token(address.s)
-    trace = form.trace()
-    offered = [name for name in form.evaluators if name in evaluators.names]
+    entered = Entered.from_token(address.s)
+    trace = entered.trace
+    offered = [name for name in entered.evaluators if name in evaluators.names]
     name = address.evaluator or (offered or evaluators.names)[0]
     try:
         judgment = evaluators.begin(name, trace).result(patience)
     except TimeoutError:
         raise JudgingError(name, trace) from None
     about, ask = evaluators.about(name), _asked(evaluators, name)
-    return Evidence(judgment, name, about, form.thresholds, ask, evaluators.names)
+    return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
 
 
 def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:

@@ -18,7 +18,7 @@ from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
 from stepsight.app.evidence.trace import evidence_html, waiting_html
 from stepsight.app.jobs.form import judge_form
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import address_page
 from stepsight.app.web.baseline_check import BaselineChecks
@@ -102,7 +102,7 @@ def _opened(
         return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
     is_stored = isinstance(evidence.trace, StoredTrace)
-    form = ScoreForm.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
+    entered = Entered.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
     line = Markup()
     if isinstance(evidence.trace, StoredTrace):
         judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
@@ -123,7 +123,7 @@ def _opened(
         present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
         browse=alone.url("/browse") if is_stored else "",
-        token=address.s or form.token(),
+        token=address.s or entered.token(),
     )
 
 

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight
-from stepsight.core.trace import Trace
 
 # Scores are shown with two digits; less than half of the last one is no move.
 _LEAST = 0.005
@@ -76,14 +75,15 @@ class StepMatches:
         return cls(tuple(match or StepMatch(Fate.NEW) for match in matches), tuple(sorted(left)))
 
     @property
-    def changed(self) -> bool:
-        """Whether anything but the scores can differ."""
-        return bool(self.gone) or any(match.fate != Fate.SAME for match in self.now)
-
-    @property
     def kept(self) -> int:
         """How many texts are in both."""
         return sum(match.fate in (Fate.SAME, Fate.MOVED) for match in self.now)
+
+    @property
+    def is_edit(self) -> bool:
+        """True if the later trace looks like an edit of the earlier: at least half of its steps are still there."""
+        earlier = len(self.gone) + sum(match.was is not None for match in self.now)
+        return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
     def count(self, fate: Fate) -> int:
         return sum(match.fate == fate for match in self.now)
@@ -100,12 +100,6 @@ def _move(
         if match is None and places[now[j]]:
             matches[j] = StepMatch(Fate.MOVED, places[now[j]].pop(0))
     return {i for left in places.values() for i in left}
-
-
-def is_related(before: Trace, now: Trace) -> bool:
-    """Whether the later trace looks like an edit of the earlier one: half of its steps at least are still there."""
-    matches = StepMatches.of(before.substeps, now.substeps)
-    return matches.kept > 0 and 2 * matches.kept >= min(len(before.substeps), len(now.substeps))
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:

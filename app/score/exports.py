@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from stepsight.app.score.form import ScoreForm, plain_steps, steps_of
+from stepsight.app.score.entered import plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.core.description import SERVED
@@ -22,30 +22,37 @@ ADDRESS = "http://127.0.0.1:7860"
 
 
 def exports_html(
-    evaluators: Evaluators, form: ScoreForm, trace: Trace, token: str | None, *, read_only: bool = False
+    evaluators: Evaluators,
+    trace: Trace,
+    names: Sequence[str],
+    thresholds: Thresholds,
+    token: str | None,
+    *,
+    read_only: bool = False,
 ) -> Markup:
-    """Links, downloads, saving, and lines that reproduce the result, whose permalink is `token`."""
-    types = {name: evaluators.about(name).dtype for name in form.evaluators}
+    """Links, downloads, saving, and lines that reproduce the result of the evaluators of these `names`, whose
+    permalink is `token`."""
+    types = {name: evaluators.about(name).dtype for name in names}
     # What a server has cannot be asked of it.
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
-    specs = {name: evaluators.spec(name) for name in form.evaluators}
+    specs = {name: evaluators.spec(name) for name in names}
     if read_only:
         # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
         bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
     # Where no other type was asked for nor chosen, the program leaves it open too.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}
-    python = python_snippet(trace, specs, form.thresholds, types if chosen else None)
-    before, _, after = python.rpartition(threshold_line(form.thresholds))
+    python = python_snippet(trace, specs, thresholds, types if chosen else None)
+    before, _, after = python.rpartition(threshold_line(thresholds))
     return render(
         "score/exports.html",
         token=token,
         read_only=read_only,
         dataset=SAVED,
         longest=NAME_LENGTH,
-        thresholds=form.thresholds,
+        thresholds=thresholds,
         python=(before, after),
-        curl=[line.split(ADDRESS, 1) for line in curl_lines(trace, form.evaluators)],
+        curl=[line.split(ADDRESS, 1) for line in curl_lines(trace, names)],
         address=ADDRESS,
     )
 

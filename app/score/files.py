@@ -1,15 +1,14 @@
 """A trace with its judgments as downloads, JSON and CSV: of a scored solution, and of a stored trace."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.core.errors import UserError
@@ -31,11 +30,11 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
 
     def read(request: Request) -> tuple[str, Trace, list[JudgmentRecord]]:
-        form = read_query(request.query_params)
-        trace, judgments = _judged(evaluators, form)
+        entered = Entered.from_query(request.query_params)
+        trace, judgments = _judged(evaluators, entered)
         note_scored(store, find_user_of(request), trace)
         records = [
-            judgment_record(judgment, evaluators.about(name), form.thresholds, name=name)
+            judgment_record(judgment, evaluators.about(name), entered.thresholds, name=name)
             for name, judgment in judgments.items()
         ]
         return "stepsight", trace, records
@@ -43,37 +42,11 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     return judgment_files(JSON_PATH, CSV_PATH, Right.SCORE, read)
 
 
-def read_query(query: Mapping[str, str]) -> ScoreForm:
-    """The form of a token `s`, with the thresholds `valid` and `redundant` where the address has them.
-
-    Raises `UserError` where one of them makes no sense.
-    """
-    form = ScoreForm.from_token(query.get("s", ""))
-    return replace(
-        form,
-        validity=_fraction(query, "valid", form.validity),
-        redundancy=_fraction(query, "redundant", form.redundancy),
-    )
-
-
-def _judged(evaluators: Evaluators, form: ScoreForm) -> tuple[Trace, dict[str, Judgment]]:
-    trace = form.trace()
-    names = dict.fromkeys(form.evaluators or evaluators.names[:1])
+def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, Judgment]]:
+    trace = entered.trace
+    names = dict.fromkeys(entered.evaluators or evaluators.names[:1])
     waiting = {name: evaluators.submit(name, trace) for name in names}
     return trace, {name: future.result() for name, future in waiting.items()}
-
-
-def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
-    text = query.get(key)
-    if text is None:
-        return otherwise
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise UserError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
-    return value
 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:

@@ -5,6 +5,7 @@ compared with; `valid` and `redundant`, thresholds). What the page's script asks
 interface, by name: `split`, `write`, `score`, `open` and `save`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
@@ -18,10 +19,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 
 from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, note_scored, require
-from stepsight.app.score.files import read_query
-from stepsight.app.score.form import PageState, ScoreForm
+from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.result import result_html
-from stepsight.app.score.steps import EMPTY, split_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.gradio_page import Event, has_left
@@ -36,6 +35,10 @@ from stepsight.training.evaluate.gallery import read_gallery
 
 # Of the gallery, whose first traces show most; the others are a link away.
 _EXAMPLES = 12
+_LONGEST = 100_000
+# What is longer is shown once it is opened.
+_BRIEF = 120
+EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
 # Seconds for which the first response waits for a judgment. What takes longer, the page's script asks for.
 _SOON = 0.4
 
@@ -43,7 +46,7 @@ _SOON = 0.4
 def check_address(query: Mapping[str, str]) -> None:
     """Raises `UserError` where the address holds a permalink that cannot be opened."""
     if query.get("s"):
-        read_query(query)
+        Entered.from_query(query)
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,12 @@ class ScorePage:
         query = dict(parse_qsl(request.url.query))
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
-        is_late = bool(query.get("s")) and not self._is_soon(query)
-        entered |= self._opened(query, request, is_late=is_late)
+        entered |= self._opened(query, request, patience=_SOON)
         return render(
             "score/page.html",
             entered=entered,
             chosen=entered["evaluators"] or names[:1],
-            is_late=is_late,
+            is_late=entered["result"] is None,
             names=names,
             examples=_examples(names[0]),
             dataset=DATASET,
@@ -85,19 +87,25 @@ class ScorePage:
 
     def split(self, text: str) -> dict[str, Any]:
         """How a text is split into steps."""
-        return {"steps": split_html(text)}
+        try:
+            return {"steps": steps_html(SolutionText.typed(text[:_LONGEST]))}
+        except UserError as error:
+            return {"steps": notice_html(str(error))}
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
         """The text of corrected steps, and how it is split: into the same steps."""
-        return _written(PageState.read(values))
+        return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
         """The result of what is entered, against the one in view before it where this is an edit of that; with the
         text of the steps and their split where a step was edited."""
         state = PageState.read(values)
-        before = state.earlier if _is_again(state) else state.before
-        result = self._judged(state.form, before, request, kept=state.kept)
-        return {"result": result} | (_written(state) if state.steps is not None else {})
+        try:
+            solution = state.solution_text()
+        except UserError as error:
+            return {"result": notice_html(str(error))}
+        written = _written(solution) if state.steps is not None else {}
+        return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
         """What an address brings into the page, empty without a permalink; judged by other `evaluators`
@@ -109,9 +117,9 @@ class ScorePage:
         entered."""
         require(request, Right.WRITE)
         state = PageState.read(values)
-        form = ScoreForm.from_token(state.token) if state.token else state.form
-        saved = save_trace(self.store, form.trace(), state.dataset)
-        for name in (name for name in form.evaluators if name in self.evaluators.names):
+        entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
+        saved = save_trace(self.store, entered.trace, state.dataset)
+        for name in (name for name in entered.evaluators if name in self.evaluators.names):
             judgment = self.evaluators.judge(name, saved.trace)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
@@ -119,87 +127,75 @@ class ScorePage:
     def _only_looks(self, request: Asked) -> bool:
         return self.read_only or not has_right(request, Right.WRITE)
 
-    def _is_soon(self, query: Mapping[str, str]) -> bool:
-        """Whether the result of an address is there in a moment; it is begun."""
-        try:
-            form = read_query(query)
-            trace = form.trace()
-            begun = [self.evaluators.begin(name, trace) for name in form.evaluators]
-        except UserError:
-            return True
-        return not wait(begun, timeout=_SOON).not_done
-
     def _opened(
         self,
         query: Mapping[str, str],
         request: Asked,
         evaluators: Sequence[str] | None = None,
-        *,
-        is_late: bool = False,
+        patience: float | None = None,
     ) -> dict[str, Any]:
-        """What an address brings; without the result where that `is_late`."""
+        """What an address brings into the page; its result is None where that takes longer than `patience`."""
         if not query.get("s"):
             return {}
         try:
-            form = read_query(query)
+            entered = Entered.from_query(query)
         except UserError as error:
             return {"result": notice_html(str(error))}
         if evaluators is not None:
-            form = replace(form, evaluators=tuple(evaluators))
+            entered = replace(entered, evaluators=tuple(evaluators))
+        is_late = patience is not None and not self._is_soon(entered, patience)
         return {
-            "problem": form.problem,
-            "text": form.text,
-            "evaluators": [name for name in form.evaluators if name in self.evaluators.names],
-            "steps": split_html(form.text),
-            "result": Markup() if is_late else self._result(form, query, request),
+            "problem": entered.problem,
+            **_written(entered.solution_text()),
+            "evaluators": [name for name in entered.evaluators if name in self.evaluators.names],
+            "result": None if is_late else self._result(entered, request),
         }
 
-    def _result(self, form: ScoreForm, query: Mapping[str, str], request: Asked) -> Markup:
-        before = query.get("kept") or query.get("before", "")
-        return self._judged(form, before, request, kept="kept" in query)
+    def _is_soon(self, entered: Entered, seconds: float) -> bool:
+        """True if the result is there in a moment; it is begun."""
+        try:
+            begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
+        except UserError:
+            return True
+        return not wait(begun, timeout=seconds).not_done
 
-    def _judged(self, form: ScoreForm, before: str, request: Asked, *, kept: bool) -> Markup:
+    def _result(self, entered: Entered, request: Asked) -> Markup:
         """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
-        note_scored(self.store, find_user_of(request), *_texts(form, before))
+        note_scored(self.store, find_user_of(request), *_traces(entered))
         return result_html(
-            self.evaluators,
-            form,
-            before,
-            kept=kept,
-            read_only=self._only_looks(request),
-            has_left=partial(has_left, request),
+            self.evaluators, entered, read_only=self._only_looks(request), has_left=partial(has_left, request)
         )
 
 
-def _is_again(state: PageState) -> bool:
-    """Whether what is entered is the solution of the result in view, scored once more."""
-    if state.kept or not state.before:
-        return False
-    try:
-        before, now = ScoreForm.from_token(state.before).trace(), state.form.trace()
-    except UserError:
-        return False
-    return (before.problem, before.substeps) == (now.problem, now.substeps)
+def _traces(entered: Entered) -> list[Trace]:
+    """What is entered, and what it is compared with; nothing where that cannot be scored."""
+    with suppress(UserError):
+        return [entered.trace, *([entered.earlier.trace] if entered.earlier else [])]
+    return []
 
 
-def _texts(form: ScoreForm, before: str) -> list[Trace]:
-    """What is entered, and the solution that it is compared with; without one that is none."""
-    texts = []
-    for read in (form.trace, lambda: ScoreForm.from_token(before).trace()):
-        with suppress(UserError):
-            texts.append(read())
-    return texts
+def steps_html(solution: SolutionText) -> Markup:
+    """How a solution is split into steps, to be corrected, and what is set aside."""
+    if not solution.steps:
+        return EMPTY
+    return render(
+        "score/steps.html",
+        steps=solution.steps,
+        set_aside=solution.set_aside,
+        brief=_BRIEF,
+        data=json.dumps(solution.steps, ensure_ascii=False),
+    )
 
 
-def _written(state: PageState) -> dict[str, Any]:
-    text = state.text
-    return {"text": text, "steps": split_html(text)}
+def _written(solution: SolutionText) -> dict[str, Any]:
+    """A solution as the page holds it: its text, and its steps."""
+    return {"text": solution.text, "steps": steps_html(solution)}
 
 
 @cache
 def _examples(evaluator: str) -> list[tuple[str, str]]:
     """The title and the address of each example, judged by an evaluator."""
     return [
-        (str(trace.meta.get("title", trace.id)), f"/?s={ScoreForm.of(trace, [evaluator]).token()}")
+        (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, [evaluator]).token()}")
         for trace in read_gallery()[:_EXAMPLES]
     ]

@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.score.comparison import Fate, StepMatches, is_move, is_related, largest_move
+from stepsight.app.score.comparison import Fate, StepMatches, is_move, largest_move
+from stepsight.app.score.entered import EarlierSolution, Entered, steps_of
 from stepsight.app.score.exports import exports_html
-from stepsight.app.score.form import ScoreForm, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.line import wait_for
 from stepsight.app.web.equations import checked_html
@@ -58,16 +58,6 @@ class EvaluatorScores:
 
 
 @dataclass(frozen=True)
-class EarlierSolution:
-    """The solution that this one is compared with, its permalink, and whether a person `kept` it for that."""
-
-    trace: Trace
-    matches: StepMatches
-    token: str
-    kept: bool = False
-
-
-@dataclass(frozen=True)
 class ScoredSolution:
     """A solution with what each evaluator said of it. `token` is its permalink's, None where there is none;
     `note` a sentence on it, `problems` what could not be done."""
@@ -83,49 +73,46 @@ class ScoredSolution:
 
 def result_html(
     evaluators: Evaluators,
-    form: ScoreForm,
-    before: str = "",
+    entered: Entered,
     *,
-    kept: bool = False,
     read_only: bool = False,
     has_left: HasLeft = lambda: False,
 ) -> Markup:
     """The judged solution and what can be done with it; or a notice that says what is wrong.
 
-    `before` is the permalink of an earlier result to compare with: one that is `kept`, or else one of which this is
-    an edit; another is passed over. Raises `UserError` once who asked `has_left`: nothing is computed for nobody.
+    Raises `UserError` once who asked `has_left`: nothing is computed for nobody.
     """
     try:
-        trace = form.trace()
-        names = _names(form)
+        trace, names = entered.trace, _names(entered)
     except UserError as error:
         return notice_html(str(error))
     judged, problems = _judge(evaluators, trace, names, has_left)
     if not judged:
         return Markup().join(map(notice_html, problems))
-    form = replace(form, evaluators=tuple(judged))
-    token = form.token()
-    earlier, triangles = _earlier(evaluators, trace, before, list(judged), has_left, kept=kept)
+    triangles = (
+        _triangles(_judge(evaluators, entered.earlier.trace, list(judged), has_left)[0]) if entered.earlier else {}
+    )
+    token = entered.token(list(judged))
     result = ScoredSolution(
         trace,
         tuple(
-            EvaluatorScores(name, judgment.hindsight, triangles.get(name), evaluators.about(name).outputs)
-            for name, judgment in judged.items()
-            if judgment.hindsight is not None
+            EvaluatorScores(name, hindsight, triangles.get(name), evaluators.about(name).outputs)
+            for name, hindsight in _triangles(judged).items()
         ),
-        form.thresholds,
+        entered.thresholds,
         token,
-        earlier,
+        entered.earlier,
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
     )
-    return scored_html(result, exports_html(evaluators, form, trace, token, read_only=read_only))
+    exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
+    return scored_html(result, exports)
 
 
-def _names(form: ScoreForm) -> list[str]:
-    if not form.evaluators:
+def _names(entered: Entered) -> list[str]:
+    if not entered.evaluators:
         raise UserError("No evaluator is chosen.", "Choose one or more, then score again.")
-    return list(dict.fromkeys(form.evaluators))
+    return list(dict.fromkeys(entered.evaluators))
 
 
 def _judge(
@@ -151,21 +138,8 @@ def _judge(
     return judged, problems
 
 
-def _earlier(
-    evaluators: Evaluators, trace: Trace, token: str, names: Sequence[str], has_left: HasLeft, *, kept: bool
-) -> tuple[EarlierSolution | None, dict[str, Hindsight]]:
-    """The result to compare with and its triangles by evaluator; none where it says nothing of this one."""
-    try:
-        before = ScoreForm.from_token(token).trace() if token else None
-    except UserError:
-        return None, {}
-    if before is None or (before.problem, before.substeps) == (trace.problem, trace.substeps):
-        return None, {}
-    if not kept and not is_related(before, trace):
-        return None, {}
-    judged, _ = _judge(evaluators, before, names, has_left)
-    triangles = {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
-    return EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), token, kept), triangles
+def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
+    return {name: judgment.hindsight for name, judgment in judged.items() if judgment.hindsight is not None}
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import JobRow
@@ -59,7 +59,7 @@ def who(port, token):
 def score(port, token):
     """What an event of the Score page gives of a solution."""
     trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "The answer is 6."])
-    query = f"?s={ScoreForm.of(trace, ['mini-bidir']).token()}"
+    query = f"?s={Entered.of(trace, ['mini-bidir']).token()}"
     response, text = ask(port, "POST", "/gradio_api/run/open", token, json.dumps({"data": [query, None]}))
     assert response.status == 200, text
     return json.loads(text)["data"][0]["result"]

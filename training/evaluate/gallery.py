@@ -10,6 +10,7 @@ trace. Shares are `[value, low, high]`, with 95 % bootstrap intervals over trace
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
 Count = tuple[int, int]
 
 
-def read_gallery() -> list[Trace]:
+@cache
+def read_gallery() -> tuple[Trace, ...]:
     """The traces of the gallery, in its order.
 
     Each trace's meta holds `title`; `note`, a sentence on which later step exposes or clears which earlier one;
@@ -41,7 +43,7 @@ def read_gallery() -> list[Trace]:
     wrong, or null; `evidence`, that of the later step that exposes or clears it, or null; `evidence_kind`; and
     `error`, the kind of the error, or null.
     """
-    return [parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY)]
+    return tuple(parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY))
 
 
 def measure(evaluator: Evaluator) -> dict[str, Any]:

@@ -124,7 +124,9 @@ const score = latest(async (signal, how) => {
 
 const scoreNow = async (how) => {
   await score(how);
-  if (!score.isBusy()) setBusy(false);
+  if (score.isBusy()) return;
+  setBusy(false);
+  settleSolution();
 };
 
 /** Score what is entered, with every edit that goes on. */
@@ -165,9 +167,10 @@ onRowEdit((isFirst) => {
 
 // Steps that are edited in their list are scored, too, once there is a result of them.
 onSteps((isDrawn) => {
-  if (isDrawn || !result() || isEditingRow() || !isQuick()) return;
+  if (isDrawn || !result() || isEditingRow() || !isQuick()) return false;
   base = null;
   scoreNow("pushState");
+  return true;
 });
 
 document.addEventListener("thresholds", ({ target: section }) => {

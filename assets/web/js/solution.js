@@ -22,10 +22,11 @@ const listeners = [];
 /** The steps of the solution. */
 export const solutionSteps = () => steps;
 
-/** Call `listener` with whether the steps are others whenever their list is drawn, or about to be. */
+/** Call `listener` with whether their list is drawn whenever the steps are others. Before it is, a listener that has
+ * the steps scored returns true: their text comes with the result. */
 export const onSteps = (listener) => listeners.push(listener);
 
-const tell = (isDrawn) => listeners.forEach((listener) => listener(isDrawn));
+const tell = (isDrawn) => listeners.map((listener) => listener(isDrawn)).includes(true);
 
 const now = () => ({ steps: copy(steps), text });
 
@@ -70,19 +71,18 @@ export const solutionState = () => (text === null && steps.length ? { steps } : 
 const set = (changed) => {
   split.end();
   [steps, text, isTyped] = [changed, null, false];
-  tell(false);
+  return tell(false);
 };
 
 /** Change the steps, so that it can be undone; with `isWritten` the caller sees to their text. */
 export const changeSteps = (changed, isWritten = false) => {
   past.push(now());
   future.length = 0;
-  set(copy(changed));
-  if (!isWritten) write();
+  if (!set(copy(changed)) && !isWritten) write();
 };
 
 /** Change them on, as a part of the last change; the caller sees to their text. */
-export const amendSteps = (changed) => set(copy(changed));
+export const amendSteps = (changed) => void set(copy(changed));
 
 const travel = (from, to) => {
   const found = from.pop();

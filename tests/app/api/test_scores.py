@@ -11,8 +11,8 @@ from itertools import islice
 import pytest
 
 from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
+from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
-from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.batcher import Batcher, Places
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
@@ -188,7 +188,7 @@ def test_the_spread_of_an_ensemble_is_wherever_its_scores_are(sqlite_store, tmp_
     evaluator = register_loaded(sqlite_store, evaluators.scorer("ActPRM").evaluator)
     save_judgments(sqlite_store, evaluator.id, [replace(judged, trace=trace)])
     body = {"problem": trace.problem, "steps": [list(step.substeps) for step in trace.steps]}
-    form = ScoreForm.of(trace, ["ActPRM"], Thresholds())
+    form = Entered.of(trace, ["ActPRM"], Thresholds())
     with asking(sqlite_store, evaluators) as client:
         answer = post(client, evaluator="ActPRM", mode="hindsight", **body).json()
         (stored,) = client.get(f"/api/v1/traces/{trace.trace_id}").json()["judgments"]

@@ -6,7 +6,7 @@ import pytest
 
 from stepsight.app.browse.page import browse_html
 from stepsight.app.markup.text import text_html
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -206,8 +206,8 @@ def test_an_opened_trace_leads_on(browse):
 def test_score_opens_with_the_same_steps(browse):
     page = browse(trace=trace_id(browse(dataset="sums"), "error"))
     token = page.one("span", cls="out").all("a")[0]["href"].removeprefix("/?s=")
-    form = ScoreForm.from_token(token)
-    assert form.trace().substeps == ERROR.substeps
+    form = Entered.from_token(token)
+    assert form.trace.substeps == ERROR.substeps
     assert form.evaluators == ("tiny",)
 
 

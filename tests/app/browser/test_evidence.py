@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from stepsight.app.score.form import ScoreForm
 from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
+from tests.app.entries import typed
 from tests.app.injection import HTML
 
 LAST = 4
@@ -16,7 +16,7 @@ LAST = 4
 
 
 def open_trace(page: Page) -> None:
-    page.goto(f"/evidence?s={ScoreForm(PROBLEM, SOLUTION, ('mini-bidir',)).token()}")
+    page.goto(f"/evidence?s={typed(PROBLEM, SOLUTION, ('mini-bidir',)).token()}")
     expect(page.locator(".matrix tbody td.now, .matrix td[tabindex]")).to_have_count(1)
 
 
@@ -143,7 +143,7 @@ def test_a_causal_evaluator_says_why_there_is_nothing_to_see(page):
 def test_forty_steps_fit(opened, width):
     steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i}$, which is {2 * i}." for i in range(1, 41))
     with opened(width=width) as page:
-        page.goto(f"/evidence?s={ScoreForm('What is $x$?', steps, ('mini-bidir',)).token()}")
+        page.goto(f"/evidence?s={typed('What is $x$?', steps, ('mini-bidir',)).token()}")
         expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
         assert overflow(page) <= 0
         matrix = page.locator(".matrix").bounding_box()
@@ -156,7 +156,7 @@ def test_forty_steps_fit(opened, width):
 
 def test_the_file_works_by_itself(page, browser, tmp_path: Path):
     steps = [f"{text} $x^{{{i}}}$" for i, text in enumerate(HTML[:12])]
-    form = ScoreForm(HTML[1] + " Solve $x^2$.", json.dumps(steps), ("mini-bidir",))
+    form = typed(HTML[1] + " Solve $x^2$.", json.dumps(steps), ("mini-bidir",))
     page.goto(f"/evidence?s={form.token()}")
     expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
     page.get_by_role("button", name="Step 3", exact=True).click()

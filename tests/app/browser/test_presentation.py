@@ -5,9 +5,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from stepsight.app.score.form import ScoreForm
 from stepsight.core.places import asset
 from tests.app.browser.acts import overflow
+from tests.app.entries import typed
 from tests.browser import until
 
 TRACE = json.loads(asset("traces", "gallery.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -41,7 +41,7 @@ def present(page: Page, place: str = "problem", trace: str = "trace=1") -> None:
 
 
 def entered(steps: str) -> str:
-    return f"s={ScoreForm('What is $x$?', steps, ('mini-bidir',)).token()}"
+    return f"s={typed('What is $x$?', steps, ('mini-bidir',)).token()}"
 
 
 def many(count: int) -> str:

@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
+from stepsight.core.text import split
 from stepsight.core.trace import Trace
 from tests.app.browser.acts import PROBLEM, SOLUTION, bars, overflow, score
 from tests.browser import until
@@ -229,7 +230,7 @@ def test_thresholds_judge_anew_in_the_page_itself(page):
     expect(page.locator("code").first).to_contain_text("Thresholds(validity=0.99, redundancy=0.15)")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download JSON").click()
-    assert json.loads(Path(download.value.path()).read_text())["thresholds"]["validity"] == 0.99
+    assert json.loads(Path(download.value.path()).read_text())["judgments"][0]["thresholds"]["validity"] == 0.99
     page.reload()
     expect(page.locator(".thresholds output").first).to_have_text("0.99")
     page.get_by_role("button", name="Defaults").click()
@@ -239,7 +240,7 @@ def test_thresholds_judge_anew_in_the_page_itself(page):
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
     """Not by the page's scripts either, where a threshold of 0 takes everything else for redundant."""
     trace = Trace.of(PROBLEM, STEPS[:3])
-    beside, alone = (ScoreForm.of(trace, names).token() for names in (["tiny", "two"], ["two"]))
+    beside, alone = (Entered.of(trace, names).token() for names in (["tiny", "two"], ["two"]))
     with served(sqlite_store, mixed) as base, opened(base) as page:
         page.goto(f"/?s={beside}")
         page.get_by_label("Valid from").fill("0")
@@ -397,6 +398,47 @@ def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
         expect(box).to_have_value("one tw!o")
         expect(page.locator("ol.preview > li")).to_have_text(["one tw!o"])
         assert page.evaluate("window.shift") == 0
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The texts that are split, and the sub-steps of the traces that are made of what is entered."""
+    splits, traces = [], []
+    check, read_list = Trace.__post_init__, split.read_json_list
+
+    def checked(trace):
+        if trace.problem == PROBLEM:
+            traces.append(trace.substeps)
+        check(trace)
+
+    # Asked once for each text that is split.
+    monkeypatch.setattr(split, "read_json_list", lambda text: (splits.append(text), read_list(text))[1])
+    monkeypatch.setattr(Trace, "__post_init__", checked)
+
+    def taken():
+        found = splits[:], traces[:]
+        splits.clear()
+        traces.clear()
+        return found
+
+    return taken
+
+
+def test_a_click_splits_a_solution_once_and_so_does_a_correction(page, parsed):
+    enter(page, SOLUTION)
+    page.get_by_label("Problem").fill(PROBLEM)
+    parsed()
+    page.get_by_role("button", name="Score").click()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    assert parsed() == ([SOLUTION], [tuple(STEPS)])
+    page.get_by_role("button", name="Correct step 5").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    expect(solution_box(page)).to_have_value("\n".join(SOLUTION.splitlines()[:4]))
+    splits, traces = parsed()
+    assert len(splits) == 1
+    # What it is compared with comes as steps, in its permalink.
+    assert sorted(traces) == sorted([tuple(STEPS[:4]), tuple(STEPS)])
 
 
 def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):

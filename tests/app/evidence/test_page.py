@@ -11,7 +11,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import page_html
 from stepsight.app.evidence.trace import evidence_html
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.web.page_address import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
@@ -25,6 +25,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
 from tests.app.elements import INJECTIONS, read
+from tests.app.entries import typed
 from tests.app.held_up import hold_up
 from tests.storage.samples import add, judge
 
@@ -167,8 +168,8 @@ def test_what_leads_on(show, ids):
     links = {link.text: link["href"] for link in page.one("p", cls="out").all("a")}
     assert links["Open in Browse"] == f"/browse?trace={ids['four']}&evaluator=tiny"
     assert links["Download as a file"] == f"/evidence/file?trace={ids['four']}&evaluator=tiny"
-    form = ScoreForm.from_token(links["Open in Score"].removeprefix("/?s="))
-    assert (form.trace().substeps, form.evaluators) == (FOUR.substeps, ("tiny",))
+    form = Entered.from_token(links["Open in Score"].removeprefix("/?s="))
+    assert (form.trace.substeps, form.evaluators) == (FOUR.substeps, ("tiny",))
     assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny"
 
 
@@ -217,7 +218,7 @@ def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
 
 
 def test_a_solution_from_the_score_page_is_judged(show):
-    form = ScoreForm("What is 2 + 2?", "It is 4.\nYes.", ("tiny",), validity=0.4)
+    form = typed("What is 2 + 2?", "It is 4.\nYes.", ("tiny",), validity=0.4)
     page = show(f"s={form.token()}")
     found = section(page)
     assert json.loads(found["data-judgment"])["thresholds"]["validity"] == 0.4
@@ -289,7 +290,7 @@ def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, mon
     evaluators, scorer = held
     monkeypatch.setattr("stepsight.app.evidence.page._PATIENCE", 0.05)
     (stored,) = add(sqlite_store, [FOUR], "four")
-    entered = ScoreForm.of(Trace.of("What is 5?", ["So 3.", "No."]), ["tiny"]).token()
+    entered = Entered.of(Trace.of("What is 5?", ["So 3.", "No."]), ["tiny"]).token()
     queries = [read_query(f"trace={stored.trace_id}"), read_query(f"s={entered}")]
     for query in queries:
         page = read(page_html(sqlite_store, evaluators, query))
@@ -346,7 +347,7 @@ def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
 
 @pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
 def test_a_matrix_names_as_many_steps_as_there_is_room_for(kept, evaluators, n, size, named):
-    form = ScoreForm("q", "\n".join(f"{i}" for i in range(10, 10 + n)), ("tiny",))
+    form = typed("q", "\n".join(f"{i}" for i in range(10, 10 + n)), ("tiny",))
     table = read(page_html(kept, evaluators, {"s": form.token() or ""})).one("table")
     assert table["class"] == size
     assert len(table.all("th", scope="col", cls="named")) == named
@@ -401,11 +402,11 @@ def test_the_file_comes_as_a_download(client, ids):
 
 def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
     with pytest.raises(UserError, match="There is no evaluator 'gone'"):
-        open_evidence(kept, evaluators, EvidenceAddress(s=ScoreForm("q", "a").token() or "", evaluator="gone"), 60)
+        open_evidence(kept, evaluators, EvidenceAddress(s=typed("q", "a").token() or "", evaluator="gone"), 60)
 
 
 def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite_store, mixed):
-    token = ScoreForm.of(Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."]), ["two"]).token()
+    token = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."]), ["two"]).token()
 
     def shown(more=""):
         return read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=two{more}")))

@@ -4,17 +4,17 @@ from dataclasses import replace
 import pytest
 
 from stepsight.app.score.exports import ADDRESS, curl_lines, exports_html, python_snippet
-from stepsight.app.score.form import ScoreForm
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
 from tests.app.elements import INJECTIONS, read
+from tests.app.entries import typed
 
-FORM = ScoreForm("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
+FORM = typed("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
 
 
 def exports(evaluators, form=FORM, **options):
-    return read(exports_html(evaluators, form, form.trace(), form.token(), **options))
+    return read(exports_html(evaluators, form.trace, form.evaluators, form.thresholds, form.token(), **options))
 
 
 def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
@@ -31,17 +31,17 @@ def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
 def test_the_code_is_what_the_snippets_say(evaluators):
     python, curl = (code.text for code in exports(evaluators).all("code"))
     specs = {name: evaluators.spec(name) for name in FORM.evaluators}
-    assert python == python_snippet(FORM.trace(), specs, FORM.thresholds)
-    assert curl.splitlines() == curl_lines(FORM.trace(), FORM.evaluators)
+    assert python == python_snippet(FORM.trace, specs, FORM.thresholds)
+    assert curl.splitlines() == curl_lines(FORM.trace, FORM.evaluators)
 
 
 def test_the_script_finds_what_it_keeps_up_to_date(evaluators):
     # A step that says what the program says must not be taken for it.
-    form = ScoreForm("q", f"thresholds = Thresholds(validity=0.4, redundancy=0.2)\n{ADDRESS}", ("tiny",), 0.4, 0.2)
+    form = typed("q", f"thresholds = Thresholds(validity=0.4, redundancy=0.2)\n{ADDRESS}", ("tiny",), 0.4, 0.2)
     page = exports(evaluators, form)
     python, curl = page.all("code")
     assert [span.text for span in python.all("span")] == ["0.4", "0.2"]
-    assert python.text == python_snippet(form.trace(), {"tiny": evaluators.spec("tiny")}, Thresholds(0.4, 0.2))
+    assert python.text == python_snippet(form.trace, {"tiny": evaluators.spec("tiny")}, Thresholds(0.4, 0.2))
     assert python.text.rindex("Thresholds(") > python.text.index("evaluators = {")
     assert [span.text for span in curl.all("span")] == [ADDRESS]
 
@@ -71,13 +71,13 @@ def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
 def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):
     draw = random.Random(0)
     noise = "".join(chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(8000))
-    page = exports(evaluators, ScoreForm("q", noise, ("tiny",)))
+    page = exports(evaluators, typed("q", noise, ("tiny",)))
     assert page.all("a") == []
     assert "Too long for a link: save it, or score it with stepsight score." in page.text
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_every_text_is_escaped(evaluators, text):
-    form = ScoreForm(text, text, ("tiny",))
+    form = typed(text, text, ("tiny",))
     specs = {"tiny": evaluators.spec("tiny")}
-    assert exports(evaluators, form).all("code")[0].text == python_snippet(form.trace(), specs, form.thresholds)
+    assert exports(evaluators, form).all("code")[0].text == python_snippet(form.trace, specs, form.thresholds)

@@ -5,16 +5,17 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
+from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH, JSON_PATH, score_files
-from stepsight.app.score.form import ScoreForm
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.client import let_in
+from tests.app.entries import typed
 
 TRACE = Trace.of("What is 2 + 3?", ["=2 + 3", ["So, 5.", '+1 "quoted"\nline']])
-FORM = ScoreForm.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
+FORM = Entered.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +72,9 @@ def test_thresholds_of_the_address_decide(client):
         ({"s": FORM.token()[:40]}, "This link was cut or changed."),
         ({"s": FORM.token(), "valid": "2"}, "valid is '2', expected a number from 0 to 1."),
         ({"s": FORM.token(), "redundant": "nan"}, "redundant is 'nan', expected a number from 0 to 1."),
-        ({"s": ScoreForm("", "a", ("tiny",)).token()}, "The problem is empty."),
-        ({"s": ScoreForm("q", "a", ("gone",)).token()}, "There is no evaluator 'gone'."),
-        ({"s": ScoreForm("q", "7" * 20_000, ("tiny",)).token()}, "tiny reads at most 1,024."),
+        ({"s": typed("", "a", ("tiny",)).token()}, "The problem is empty."),
+        ({"s": typed("q", "a", ("gone",)).token()}, "There is no evaluator 'gone'."),
+        ({"s": typed("q", "7" * 20_000, ("tiny",)).token()}, "tiny reads at most 1,024."),
     ],
 )
 @pytest.mark.parametrize("path", [JSON_PATH, CSV_PATH])

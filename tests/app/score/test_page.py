@@ -8,9 +8,8 @@ from starlette.requests import Request
 
 from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
-from stepsight.app.score.form import ScoreForm
-from stepsight.app.score.page import ScorePage, check_address
-from stepsight.app.score.steps import EMPTY
+from stepsight.app.score.entered import Entered
+from stepsight.app.score.page import EMPTY, ScorePage, check_address
 from stepsight.app.server import build_app
 from stepsight.app.web.gradio_page import interface
 from stepsight.core.errors import UserError
@@ -20,14 +19,15 @@ from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.elements import read
+from tests.app.entries import typed
 from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
 from tests.storage.samples import find_judgment
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
-FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)
+FORM = typed(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)
 ENTERED = {"problem": PROBLEM, "solution": SOLUTION, "evaluators": ["tiny"]}
-SHORTER = ScoreForm(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
+SHORTER = typed(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_what_is_entered_is_scored_as_the_text_is_split(page):
 def test_edited_steps_are_scored_and_written_into_the_box(page):
     steps = [["2 + 3 = 5. So 5."], ["Done.", "Checked."]]
     answer = page.score(ENTERED | {"steps": steps}, asked())
-    form = ScoreForm.from_token(token(answer["result"]))
-    assert [step.substeps for step in form.trace().steps] == [("2 + 3 = 5. So 5.",), ("Done.", "Checked.")]
+    form = Entered.from_token(token(answer["result"]))
+    assert [step.substeps for step in form.trace.steps] == [("2 + 3 = 5. So 5.",), ("Done.", "Checked.")]
     assert {key: answer[key] for key in ("text", "steps")} == page.write({"steps": steps})
     assert json.loads(answer["text"]) == ["2 + 3 = 5. So 5.", ["Done.", "Checked."]]
     assert json.loads(read(answer["steps"]).one("ol")["data-steps"]) == steps
@@ -99,6 +99,14 @@ def test_what_is_missing_gets_a_notice(page):
     assert "The problem is empty." in read(page.score(ENTERED | {"problem": ""}, asked())["result"]).text
     with pytest.raises(UserError, match="Reload the page"):
         page.score({"steps": 7}, asked())
+
+
+def test_a_list_of_something_else_is_a_notice_and_no_error(page):
+    for answer in (
+        page.split('["a", 3]')["steps"],
+        page.score(ENTERED | {"solution": '["a", 3]'}, asked())["result"],
+    ):
+        assert "step 2 of the JSON list is 3" in read(answer).one("div", role="alert").text
 
 
 def test_an_address_brings_the_page_back(page):
@@ -145,7 +153,7 @@ def test_a_link_that_makes_no_sense_says_so_and_what_is_typed_stays(page, query,
 
 
 def test_a_link_with_an_evaluator_that_is_gone_brings_the_text_and_says_so(page):
-    gone = ScoreForm(PROBLEM, SOLUTION, ("gone",))
+    gone = typed(PROBLEM, SOLUTION, ("gone",))
     opened = page.open(f"s={gone.token()}", None, asked())
     assert (opened["problem"], opened["text"], opened["evaluators"]) == (PROBLEM, SOLUTION, [])
     assert "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal." in read(opened["result"]).text
@@ -199,8 +207,8 @@ def test_the_first_response_holds_the_form_and_the_examples(page):
     examples = first.one("ul").all("a")
     assert [link.text for link in examples] == [trace.meta["title"] for trace in gallery[: len(examples)]]
     assert 8 <= len(examples) < len(gallery)
-    form = ScoreForm.from_token(examples[0]["href"].removeprefix("/?s="))
-    assert (form.trace().substeps, form.evaluators) == (gallery[0].substeps, ("tiny",))
+    form = Entered.from_token(examples[0]["href"].removeprefix("/?s="))
+    assert (form.trace.substeps, form.evaluators) == (gallery[0].substeps, ("tiny",))
     assert f"All {len(gallery)} traces" in first.text
 
 

@@ -1,16 +1,18 @@
 import json
+from dataclasses import replace
 
 import pytest
 
-from stepsight.app.score.form import ScoreForm
+from stepsight.app.score.entered import Entered
 from stepsight.app.score.result import result_html
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.elements import INJECTIONS, read
+from tests.app.entries import typed
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
-FORM = ScoreForm(PROBLEM, SOLUTION, ("tiny",))
-LONGER = ScoreForm(PROBLEM, SOLUTION + "\n3. Check: 5 - 3 = 2.", ("tiny", "tiny-causal"))
+FORM = typed(PROBLEM, SOLUTION, ("tiny",))
+LONGER = typed(PROBLEM, SOLUTION + "\n3. Check: 5 - 3 = 2.", ("tiny", "tiny-causal"))
 
 
 def notices(html):
@@ -19,7 +21,7 @@ def notices(html):
 
 @pytest.mark.parametrize("names", [("tiny",), ("tiny-causal", "tiny")])
 def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
-    page = read(result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, names)))
+    page = read(result_html(evaluators, typed(PROBLEM, SOLUTION, names)))
     trace = Trace.of(PROBLEM, ["2 + 3 = 5.", "So the answer is 5."])
     for i, item in enumerate(page.one("ol", cls="steps").all("li")):
         expected = []
@@ -31,17 +33,17 @@ def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
 
 
 def test_the_link_holds_the_form(evaluators):
-    form = ScoreForm(PROBLEM, SOLUTION, ("tiny-causal", "tiny"), 0.25, 0.75)
+    form = typed(PROBLEM, SOLUTION, ("tiny-causal", "tiny"), 0.25, 0.75)
     page = read(result_html(evaluators, form))
-    assert ScoreForm.from_token(page.one("a", cls="link")["href"].removeprefix("/?s=")) == form
+    assert Entered.from_token(page.one("a", cls="link")["href"].removeprefix("/?s=")) == form
     assert page.one("section")["data-token"] == form.token()
 
 
 def test_an_edit_is_compared_with_what_stood_before(evaluators):
-    page = read(result_html(evaluators, LONGER, FORM.token()))
+    page = read(result_html(evaluators, replace(LONGER, before=(FORM.token(),))))
     assert page.one("section")["data-before"] == FORM.token()
-    before = evaluators.judge("tiny", FORM.trace()).hindsight
-    now = evaluators.judge("tiny", LONGER.trace()).hindsight
+    before = evaluators.judge("tiny", FORM.trace).hindsight
+    now = evaluators.judge("tiny", LONGER.trace).hindsight
     # The causal one cannot change its mind, and the other reads the new third step.
     for i, item in enumerate(page.one("ol", cls="steps").all("li")[:2]):
         old, new = before.offline.validity[i], now.offline.validity[i]
@@ -50,18 +52,19 @@ def test_an_edit_is_compared_with_what_stood_before(evaluators):
 
 
 def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
-    other = ScoreForm(PROBLEM, "1. Nothing\n2. in common.", ("tiny",))
-    assert read(result_html(evaluators, other, FORM.token())).all("div", cls="earlier") == []
-    page = read(result_html(evaluators, other, FORM.token(), kept=True))
+    other = replace(typed(PROBLEM, "1. Nothing\n2. in common.", ("tiny",)), before=(FORM.token(),))
+    assert read(result_html(evaluators, other)).all("div", cls="earlier") == []
+    page = read(result_html(evaluators, replace(other, kept=True)))
     assert page.one("section")["data-kept"] == FORM.token()
     # The same solution has nothing to tell of itself.
-    assert read(result_html(evaluators, FORM, FORM.token(), kept=True)).all("div", cls="earlier") == []
-    assert read(result_html(evaluators, FORM, "cut off", kept=True)).all("div", cls="earlier") == []
+    for token in (FORM.token(), "cut off"):
+        same = replace(FORM, before=(token,), kept=True)
+        assert read(result_html(evaluators, same)).all("div", cls="earlier") == []
 
 
 def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
     trace = read_gallery()[0]
-    page = read(result_html(evaluators, ScoreForm.of(trace, ["tiny"])))
+    page = read(result_html(evaluators, Entered.of(trace, ["tiny"])))
     assert page.one("p", cls="reveals").text == f"About this solution: {trace.meta['note']}"
     assert read(result_html(evaluators, FORM)).all("p", cls="reveals") == []
 
@@ -69,17 +72,16 @@ def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        (ScoreForm("", SOLUTION, ("tiny",)), "The problem is empty. Enter the problem, then score again."),
-        (ScoreForm(PROBLEM, "", ("tiny",)), "There are no steps. Paste a solution, then score again."),
-        (ScoreForm(PROBLEM, '["a", 3]', ("tiny",)), "step 2 of the JSON list is 3"),
-        (ScoreForm(PROBLEM, "a\ud800", ("tiny",)), "step 1 holds half of a surrogate pair."),
-        (ScoreForm(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, tiny reads at most 1,024."),
-        (ScoreForm(PROBLEM, SOLUTION, ()), "No evaluator is chosen. Choose one or more, then score again."),
+        (typed("", SOLUTION, ("tiny",)), "The problem is empty. Enter the problem, then score again."),
+        (typed(PROBLEM, "", ("tiny",)), "There are no steps. Paste a solution, then score again."),
+        (typed(PROBLEM, "a\ud800", ("tiny",)), "step 1 holds half of a surrogate pair."),
+        (typed(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, tiny reads at most 1,024."),
+        (typed(PROBLEM, SOLUTION, ()), "No evaluator is chosen. Choose one or more, then score again."),
         (
-            ScoreForm(PROBLEM, SOLUTION, ("gone",)),
+            typed(PROBLEM, SOLUTION, ("gone",)),
             "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal.",
         ),
-        (ScoreForm(PROBLEM, SOLUTION, ("<b>",)), "There is no evaluator '<b>'."),
+        (typed(PROBLEM, SOLUTION, ("<b>",)), "There is no evaluator '<b>'."),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
@@ -91,17 +93,17 @@ def test_what_cannot_be_scored_gets_a_notice(evaluators, form, message):
 
 
 def test_one_that_cannot_judge_does_not_keep_the_others_from_it(evaluators):
-    html = result_html(evaluators, ScoreForm(PROBLEM, SOLUTION, ("gone", "tiny")))
+    html = result_html(evaluators, typed(PROBLEM, SOLUTION, ("gone", "tiny")))
     assert notices(html) == ["There is no evaluator 'gone'. Choose one of: tiny, tiny-causal."]
     page = read(html)
     assert [who.one("strong").text for who in page.all("span", cls="who")] == ["tiny"]
-    assert ScoreForm.from_token(page.one("section")["data-token"]).evaluators == ("tiny",)
+    assert Entered.from_token(page.one("section")["data-token"]).evaluators == ("tiny",)
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_problem_and_steps_are_escaped(evaluators, text):
-    page = read(result_html(evaluators, ScoreForm(text, json.dumps([text, [text, "5."]]), ("tiny",))))
-    clean = read(result_html(evaluators, ScoreForm("q", '["x", ["y", "5."]]', ("tiny",))))
+    page = read(result_html(evaluators, typed(text, json.dumps([text, [text, "5."]]), ("tiny",))))
+    clean = read(result_html(evaluators, typed("q", '["x", ["y", "5."]]', ("tiny",))))
 
     def structure(page):
         return [element.tag for element in page.all() if element.attributes.get("class") != "math"]

@@ -2,8 +2,13 @@ import json
 
 import pytest
 
-from stepsight.app.score.steps import EMPTY, split_html
+from stepsight.app.score.entered import SolutionText
+from stepsight.app.score.page import EMPTY, steps_html
 from tests.app.elements import INJECTIONS, read
+
+
+def split_html(text):
+    return steps_html(SolutionText.typed(text))
 
 
 def test_the_split_counts_and_shows_the_steps():
@@ -57,7 +62,3 @@ def test_steps_are_escaped(text):
 def test_the_split_of_nothing_is_a_hint(solution):
     assert split_html(solution) == EMPTY
     assert read(EMPTY).one("p", cls="hint").text.startswith("Steps appear here as you type")
-
-
-def test_the_split_of_a_bad_list_is_a_notice():
-    assert "step 2 of the JSON list is 3" in read(split_html('["a", 3]')).one("div", role="alert").text

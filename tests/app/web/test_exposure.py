@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import delete, select
 
 from stepsight.app.access.rights import COOKIE, note_shown
-from stepsight.app.score.form import ScoreForm
 from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import open_store
@@ -16,6 +15,7 @@ from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user, local_user
 from tests.app.client import asking
+from tests.app.entries import typed
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -112,7 +112,7 @@ OTHER = ENTERED | {"steps": ["It is a sum. So 1 + 1 = 2.", "Done."]}
 
 
 def token(entered, *evaluators):
-    return ScoreForm(entered["problem"], json.dumps(entered["steps"]), evaluators).token()
+    return typed(entered["problem"], json.dumps(entered["steps"]), evaluators).token()
 
 
 @pytest.mark.parametrize(("entered", "noted"), [(ENTERED, {1: {"scores"}}), (OTHER, {})])

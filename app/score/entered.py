@@ -1,0 +1,256 @@
+"""A solution as it was entered on the Score page, parsed once; permalinks."""
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from stepsight.app.score.comparison import StepMatches
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
+from stepsight.core.scores import Thresholds
+from stepsight.core.text.split import Split, split_solution
+from stepsight.core.trace import Trace
+from stepsight.storage.traces.writer import SAVED
+
+# Servers and browsers refuse much longer addresses.
+_LONGEST = 16_000
+_LONGEST_TEXT = 1_000_000
+_LONGEST_ENTRY = 100_000
+_MOST_STEPS = 200
+_VERSION = 1
+_CUT = UserError("This link was cut or changed.", "Ask for it again, or paste the solution.")
+
+Steps = tuple[tuple[str, ...], ...]
+"""The sub-steps of each step."""
+
+# The version, the problem, the steps, the text of the solution, the evaluators and the thresholds.
+_LINK = TypeAdapter(
+    tuple[Literal[1], str, tuple[str | tuple[str, ...], ...], str | None, tuple[str, ...], float, float]
+)
+
+
+@dataclass(frozen=True)
+class SolutionText:
+    """The text of a solution as its box holds it, the steps that it is split into, and what is set aside."""
+
+    text: str
+    steps: Steps
+    set_aside: tuple[str, ...] = ()
+
+    @classmethod
+    def typed(cls, text: str) -> "SolutionText":
+        """A text that somebody typed. Raises `UserError` where it is a JSON list of something else than texts."""
+        split = split_solution(text)
+        return cls(text, as_steps(split.steps), split.set_aside)
+
+    @classmethod
+    def written(cls, steps: Steps) -> "SolutionText":
+        """Steps as a text that is split into these: a numbered list, paragraphs, or a JSON list where neither
+        would do."""
+        texts = tuple(parts[0] for parts in steps if len(parts) == 1)
+        if len(texts) == len(steps):
+            numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+            for text in (numbered, "\n\n".join(texts)):
+                if split_solution(text) == Split(texts):
+                    return cls(text, steps)
+        return cls(json.dumps(plain_steps(steps), ensure_ascii=False, indent=1), steps)
+
+
+@dataclass(frozen=True)
+class EarlierSolution:
+    """The solution that one is compared with, its permalink, and whether a person `kept` it for that."""
+
+    trace: Trace
+    matches: StepMatches
+    token: str
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A solution to be scored: its steps, those who judge it, and the solution that it is compared with.
+
+    `text` is what its steps were split from, None where they came as steps. `before` are permalinks of results to
+    compare with; if a person has `kept` one for that, it counts though this is no edit of it.
+    """
+
+    problem: str = ""
+    steps: Steps = ()
+    text: str | None = None
+    evaluators: tuple[str, ...] = ()
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    before: tuple[str, ...] = ()
+    kept: bool = False
+
+    @classmethod
+    def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
+        """A trace as if it were entered, without its gold."""
+        return cls(trace.problem, steps_of(trace), None, tuple(evaluators), thresholds or Thresholds())
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The trace to be scored. Raises `UserError` where a part is missing or too long."""
+        if not self.problem.strip():
+            raise UserError("The problem is empty.", "Enter the problem, then score again.")
+        if not self.steps:
+            raise UserError("There are no steps.", "Paste a solution, then score again.")
+        substeps = [part for step in self.steps for part in step]
+        if len(self.problem) + max(len(self.text or ""), sum(map(len, substeps))) > _LONGEST_ENTRY:
+            raise UserError(f"The text is longer than {_LONGEST_ENTRY:,} characters.", "Score a shorter solution.")
+        trace = Trace.of(self.problem.strip(), self.steps)
+        if len(substeps) > _MOST_STEPS:
+            raise UserError(
+                f"The solution has {len(substeps):,} steps; this page scores at most {_MOST_STEPS}.",
+                "Score a longer one with stepsight score.",
+            )
+        return trace
+
+    @cached_property
+    def earlier(self) -> EarlierSolution | None:
+        """The first of the results `before` that is of another solution; None where this is no edit of it, nor was
+        it `kept`. Raises `UserError` where what is entered cannot be scored."""
+        for token in self.before:
+            try:
+                trace = Entered.from_token(token).trace
+            except UserError:
+                return None
+            if (trace.problem, trace.substeps) != (self.trace.problem, self.trace.substeps):
+                matches = StepMatches.of(trace.substeps, self.trace.substeps)
+                is_shown = self.kept or matches.is_edit
+                return EarlierSolution(trace, matches, token, self.kept) if is_shown else None
+        return None
+
+    def solution_text(self) -> SolutionText:
+        """The text that its box is to hold: what was typed, where that is still split into the same steps."""
+        with suppress(UserError):
+            if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
+                return typed
+        return SolutionText.written(self.steps)
+
+    def token(self, evaluators: Sequence[str] | None = None) -> str | None:
+        """The permalink as text for an address, with other `evaluators` where they are given; None where it would
+        be too long for one."""
+        names = self.evaluators if evaluators is None else evaluators
+        at = self.thresholds
+        values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
+        packed = zlib.compress(json.dumps(values, ensure_ascii=False).encode(), 9)
+        token = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        return token if len(token) <= _LONGEST else None
+
+    @classmethod
+    def from_token(cls, token: str) -> "Entered":
+        """The inverse of `token`. Raises `UserError` where it was cut or changed, or is of another version."""
+        try:
+            packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+            values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
+            if not isinstance(values, list):
+                raise _CUT
+            if values[0] != _VERSION:
+                raise UserError("This link is of another version of StepSight.", "Paste the solution instead.")
+            _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
+            # JSON can spell half of a surrogate pair, which no page can show.
+            json.dumps(values, ensure_ascii=False).encode()
+        except (binascii.Error, zlib.error, ValueError, LookupError, OverflowError):
+            raise _CUT from None
+        if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
+            raise UserError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")
+        return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy))
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> "Entered":
+        """The solution of a permalink `s`, with the thresholds `valid` and `redundant` where the address has them,
+        compared with that of the permalink `kept` or `before`.
+
+        Raises `UserError` where one of the first three makes no sense.
+        """
+        entered = cls.from_token(query.get("s", ""))
+        at = entered.thresholds
+        validity = _fraction(query, "valid", at.validity)
+        at = Thresholds(validity, _fraction(query, "redundant", at.redundancy))
+        before = query.get("kept") or query.get("before")
+        return replace(entered, thresholds=at, before=(before,) if before else (), kept="kept" in query)
+
+
+class PageState(BaseModel):
+    """What the script of the page sends: what is entered, and which result is in view.
+
+    `steps` stand for the text where a step was edited and the text is not written yet. `before` is the permalink of
+    the result to compare with, `kept` whether a person chose it, and `earlier` the one that it was itself compared
+    with; `token` is that of the result in view, and `dataset` where it is to be saved.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    problem: str = ""
+    solution: str = ""
+    steps: Steps | None = None
+    evaluators: tuple[str, ...] = ()
+    validity: float = Field(Thresholds.validity, ge=0, le=1)
+    redundancy: float = Field(Thresholds.redundancy, ge=0, le=1)
+    before: str = ""
+    kept: bool = False
+    earlier: str = ""
+    token: str = ""
+    dataset: str = SAVED
+
+    @classmethod
+    def read(cls, values: object) -> "PageState":
+        """The state that the script sent. Raises `UserError` where it is none."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError:
+            raise UserError("The page sent something that it should not.", "Reload the page.") from None
+
+    def solution_text(self) -> SolutionText:
+        """The solution as its text box holds it, or will. Raises `UserError` where a text is a JSON list of
+        something else than texts."""
+        return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
+
+    def entered(self, solution: SolutionText) -> Entered:
+        """The solution with all else that counts for its result. Scored once more, it is compared as it was."""
+        before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
+        return Entered(
+            self.problem,
+            solution.steps,
+            solution.text,
+            self.evaluators,
+            Thresholds(self.validity, self.redundancy),
+            before if self.before else (),
+            self.kept,
+        )
+
+
+def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
+    """Steps as a split and files have them: a text each, or a list of texts where there are sub-steps."""
+    return tuple((step,) if isinstance(step, str) else tuple(step) for step in steps)
+
+
+def steps_of(trace: Trace) -> Steps:
+    """The sub-steps of each step of a trace."""
+    return tuple(step.substeps for step in trace.steps)
+
+
+def plain_steps(steps: Steps) -> list[str | list[str]]:
+    """The inverse of `as_steps`."""
+    return [parts[0] if len(parts) == 1 else list(parts) for parts in steps]
+
+
+def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
+    text = query.get(key)
+    if text is None:
+        return otherwise
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UserError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
+    return value
