@@ -6,9 +6,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -23,8 +22,6 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import PREFIX, build_api, invalid_request
 from stepsight.app.browse import page as browse
-from stepsight.app.browse.address import Address
-from stepsight.app.browse.deep_links import Check, DeepLinks, check_query
 from stepsight.app.browse.export import router as selection_files
 from stepsight.app.browse.trace_file import router as trace_files
 from stepsight.app.browse.views import router as view_routes
@@ -32,7 +29,6 @@ from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.evaluators import page as shelf
 from stepsight.app.evidence import page as evidence
-from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.invitation import router as invitation_routes
@@ -44,11 +40,10 @@ from stepsight.app.relabel.disputes import router as dispute_routes
 from stepsight.app.relabel.export import router as label_files
 from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
-from stepsight.app.results.address import check_results
 from stepsight.app.results.files import result_files
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.score.files import score_files
-from stepsight.app.score.page import ScorePage, check_address
+from stepsight.app.score.page import ScorePage
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
@@ -97,7 +92,7 @@ def build_app(
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
     # Innermost, for who may see the page.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
-    _guard(application, store, evaluators, hosts, public=public or read_only, loopback=loopback)
+    _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     application.mount(PREFIX, build_api(store, evaluators, read_only=read_only, seconds=seconds))
     application.add_exception_handler(UserError, _failed)
     application.add_exception_handler(RequestValidationError, invalid_request)
@@ -136,14 +131,12 @@ def build_app(
 def _guard(
     application: FastAPI,
     store: Store,
-    evaluators: Evaluators,
     hosts: Sequence[str],
     *,
     public: bool,
     loopback: bool,
 ) -> None:
     """Add the middleware that decides about access; the one added last comes first."""
-    application.add_middleware(DeepLinks, checks=_checks(store, evaluators))
     application.add_middleware(Access, store=store, public=public, loopback=loopback)
     # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
     application.add_middleware(CORSMiddleware, allow_origins=[])
@@ -153,26 +146,6 @@ def _guard(
     application.add_middleware(Failures)
     application.add_middleware(PrivateHeaders)
     application.add_middleware(Requests)
-
-
-def _checks(store: Store, evaluators: Evaluators) -> dict[str, Check]:
-    """What raises where the address of a page cannot be shown."""
-    browsed = partial(check_query, store, evaluators, lambda query: Address.read(query)[1])
-    shown = partial(check_query, store, evaluators, lambda query: EvidenceAddress.read(query)[1])
-
-    def linked(query: Mapping[str, str]) -> None:
-        shown(query)
-        check_address(query)
-
-    return {
-        "/": check_address,
-        "/evidence": linked,
-        "/browse": browsed,
-        "/results": partial(check_results, store),
-        "/data": lambda query: store.check(),
-        "/evaluators": lambda query: store.check(),
-        "/jobs": lambda query: store.check(),
-    }
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -80,7 +80,7 @@ def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
     selection, problems = Selection.of(context.store, context.evaluators, dataset.id, address)
     if problems:
-        raise UserError(problems[0])
+        raise UserError(str(problems[0]))
     return selection
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stepsight.app.browse.address import Address
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.errors import UserError
+from stepsight.app.web.page_address import AddressError
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
@@ -54,10 +54,10 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """The one of that key. Raises `UserError` naming those that there are."""
+    """The one of that key. Raises `AddressError` naming those that there are."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
-        raise UserError(
+        raise AddressError(
             f"No evaluator {key!r:.60} has judged this dataset or can score here.",
             f"Choose one of: {', '.join(keys)}.",
         )
@@ -72,7 +72,7 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
 
 def shown_choices(choices: Sequence[EvaluatorChoice], address: Address) -> list[EvaluatorChoice]:
     """Those that the page of a trace shows, `MOST_BESIDE` at most: the ones that the address puts side by side,
-    else whom its list is about. Raises `UserError` on one that is not offered."""
+    else whom its list is about. Raises `AddressError` on one that is not offered."""
     keys = address.beside or (address.evaluator or default_choice(choices).key, address.against or address.other)
     return [find_choice(choices, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
 

@@ -72,7 +72,7 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     selection, problems = Selection.of(store, evaluators, dataset.id, address)
     if problems:
         # A file of more than was asked for would not be noticed.
-        raise UserError("; ".join(problems))
+        raise UserError("; ".join(map(str, problems)))
     if address.content in OF_PEOPLE:
         require(request, Right.MANAGE)
     ids = list_matching(store, dataset.id, selection.where, address.order)

@@ -26,7 +26,7 @@ from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.browse.views import views_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.judged import EMPTY_STORE, notice_html
@@ -34,11 +34,13 @@ from stepsight.app.web.page_address import Query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.browse.fields import list_fields
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
 
 _PER_PAGE = 25
+# Of the datasets, where there is none of a name.
+_MOST_NAMES = 10
 _LONGEST_VALUE = 160
 # Seconds for which a trace's text waits for its scores; those that take longer come by themselves.
 _PATIENCE = 0.4
@@ -49,13 +51,13 @@ def router(
 ) -> APIRouter:
     """The route of the page; with `read_only` it has no control that writes to the store."""
 
-    def content(query: Query, request: Request) -> Markup:
-        return browse_html(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
+    def content(query: Query, request: Request) -> PageContent:
+        return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
 
     return address_page("Browse", content)
 
 
-def browse_html(
+def browse_page(
     store: Store,
     evaluators: Evaluators,
     query: Query,
@@ -63,14 +65,13 @@ def browse_html(
     checks: BaselineChecks | None = None,
     *,
     read_only: bool = False,
-) -> Markup:
+) -> PageContent:
     """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
     who sees it; with `checks` it says where evaluators do not clear the trivial baselines."""
     address, problems = Address.read(query)
-    notices = list(problems)
+    errors: list[UserError] = []
     try:
-        trace, missing = _open(store, address)
-        notices += missing
+        trace = _open(store, address, errors)
         if trace is not None:
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
@@ -79,32 +80,37 @@ def browse_html(
         else:
             datasets = list_datasets(store)
             if not datasets:
-                return notice_html(EMPTY_STORE)
-            dataset = _find_dataset(store, datasets, address.dataset)
+                return PageContent.of(notice_html(EMPTY_STORE), problems, errors)
+            dataset = _find_dataset(datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
             selection, unknown = Selection.of(store, evaluators, dataset.id, address)
             body = _list_html(selection, dataset, datasets, user, checks, read_only=read_only)
-        notices += unknown
+        errors += unknown
+    except UnavailableError:
+        raise
     except UserError as error:
-        notices.append(str(error))
+        errors.append(error)
         body = Markup('<p><a href="/browse">Back to all traces</a></p>')
-    return Markup().join([*map(notice_html, notices), body])
+    notices = [*map(notice_html, problems), *(notice_html(str(error)) for error in errors)]
+    return PageContent.of(Markup().join([*notices, body]), problems, errors)
 
 
-def _open(store: Store, address: Address) -> tuple[StoredTrace | None, list[str]]:
-    """The trace that an address names, or a message where there is no such trace."""
-    if address.trace is None:
-        return None, []
+def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
+    """The trace that an address names; None, and one more of the `errors`, where there is no such trace."""
     try:
-        return get_trace(store, address.trace), []
+        return None if address.trace is None else get_trace(store, address.trace)
     except NotFoundError as error:
-        return None, [str(error)]
+        errors.append(error)
+        return None
 
 
-def _find_dataset(store: Store, datasets: Sequence[Dataset], name: str) -> Dataset:
+def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
     """The dataset of that name, the first where none is named. Raises `NotFoundError`."""
-    matches = (dataset for dataset in datasets if not name or dataset.name == name)
-    return next(matches, None) or find_dataset(store, name)
+    matches = [dataset for dataset in datasets if not name or dataset.name == name]
+    if not matches:
+        held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
+        raise NotFoundError(f"There is no dataset {name!r:.80}.", f"The store holds {held}.")
+    return matches[0]
 
 
 def _list_html(

@@ -48,15 +48,16 @@ class Selection:
     @classmethod
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
-    ) -> tuple["Selection", list[str]]:
-        """What an address selects in its dataset, and a message for each evaluator in it that is not offered."""
+    ) -> tuple["Selection", list[UserError]]:
+        """What an address selects in its dataset, and an error for each evaluator in it that is not offered."""
         choices = list_choices(store, evaluators, dataset_id)
-        offered, problems = set(), []
+        offered: set[str] = set()
+        problems: list[UserError] = []
         for key in dict.fromkeys((address.evaluator, address.against, address.other, *address.beside)):
             try:
                 offered.add(key and find_choice(choices, key).key)
             except UserError as error:
-                problems.append(str(error))
+                problems.append(error)
         address = address.changed(
             evaluator=address.evaluator if address.evaluator in offered else "",
             against=address.against if address.against in offered else "",
@@ -66,12 +67,11 @@ class Selection:
         )
         about = find_choice(choices, address.evaluator) if address.evaluator else default_choice(choices)
         if not about.judged and address != address.without_verdicts():
-            problems.append(
-                f"{about.key} has judged no trace of this dataset: it has no verdicts to filter or sort by."
-            )
+            reason = "has judged no trace of this dataset: it has no verdicts to filter or sort by."
+            problems.append(UserError(f"{about.key} {reason}"))
             address = address.without_verdicts()
         elif not about.outputs.has_redundancy and address != address.without_redundancy():
-            problems.append(f"{about.key} gives no redundancy to filter or sort by.")
+            problems.append(UserError(f"{about.key} gives no redundancy to filter or sort by."))
             address = address.without_redundancy()
         return cls(store, address, dataset_id, choices, about), problems
 

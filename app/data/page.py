@@ -15,7 +15,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, has_right
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.html import render
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
@@ -36,17 +36,19 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)
 
-    def shown(request: Request) -> Markup:
+    def shown(request: Request) -> PageContent:
         user = find_user_of(request)
         uploads = list_uploads(store, user.id) if user and may_add(request) else []
         added = {job.request.get("upload") for job in list_requests(store, Task.IMPORT)}
-        return render(
-            "data/page.html",
-            may_add=may_add(request),
-            uploads=[upload for upload in uploads if upload.id not in added],
-            largest=LARGEST,
-            part=PART,
-            state=state_html(store, may_add=may_add(request)),
+        return PageContent(
+            render(
+                "data/page.html",
+                may_add=may_add(request),
+                uploads=[upload for upload in uploads if upload.id not in added],
+                largest=LARGEST,
+                part=PART,
+                state=state_html(store, may_add=may_add(request)),
+            )
         )
 
     routes = address_page("Data", lambda _, request: shown(request))

@@ -20,7 +20,7 @@ from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
@@ -57,9 +57,9 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
         may_fetch = not read_only and has_right(request, Right.WRITE)
         return state_html(store, evaluators, speed, may_fetch=may_fetch)
 
-    def content(request: Request) -> Markup:
+    def content(request: Request) -> PageContent:
         may_fetch = not read_only and has_right(request, Right.WRITE)
-        return render("evaluators/page.html", may_fetch=may_fetch, state=shown(request))
+        return PageContent(render("evaluators/page.html", may_fetch=may_fetch, state=shown(request)))
 
     routes = address_page("Evaluators", lambda _, request: content(request), "shelf")
 

@@ -20,13 +20,13 @@ from stepsight.app.evidence.trace import evidence_html, waiting_html
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
 from stepsight.app.web.page_address import Query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, find_dataset
@@ -41,14 +41,14 @@ def router(
 ) -> APIRouter:
     """The route of the page."""
 
-    def content(query: Query, request: Request) -> Markup:
+    def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
-        return page_html(store, evaluators, query, find_user_of(request), checks, may_judge=may_judge)
+        return evidence_page(store, evaluators, query, find_user_of(request), checks, may_judge=may_judge)
 
     return address_page("Evidence", content)
 
 
-def page_html(
+def evidence_page(
     store: Store,
     evaluators: Evaluators,
     query: Query,
@@ -56,7 +56,7 @@ def page_html(
     checks: BaselineChecks | None = None,
     *,
     may_judge: bool = False,
-) -> Markup:
+) -> PageContent:
     """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
     who sees it, and who `may_judge` is offered a job where there is nothing to show. With `checks` it says where
     the evaluator does not clear the trivial baselines on the dataset that a trace is from."""
@@ -65,17 +65,21 @@ def page_html(
         if address.opens:
             if address.trace is not None:
                 note_shown(store, user, [address.trace])
-            return _opened(store, evaluators, address, user, checks, problems)
+            opened = _opened(store, evaluators, address, user, checks, problems)
+            return PageContent.of(opened, problems)
         gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
         line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
-        return gallery_html(store, gallery, address, user, problems, line)
+        return PageContent.of(gallery_html(store, gallery, address, user, problems, line), problems)
+    except UnavailableError:
+        raise
     except JudgingError as error:
-        return waiting_html(error.trace, title(error.trace), error, problems)
+        return PageContent.of(waiting_html(error.trace, title(error.trace), error, problems), problems)
     except UserError as error:
         form = ""
         if may_judge and isinstance(error, NotJudgedError):
             form = judge_form(store, evaluators, error.dataset, leads=True)
-        return render("evidence/failure.html", problems=problems, message=error, form=form)
+        html = render("evidence/failure.html", problems=problems, message=error, form=form)
+        return PageContent.of(html, problems, [error])
 
 
 def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:

@@ -14,7 +14,7 @@ from stepsight.app.access.rights import Needs, Right, has_right
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.html import render
 from stepsight.core.sizes import sized
 from stepsight.storage.database.store import Store
@@ -33,7 +33,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
         chosen = [request.query_params.get(name, "") for name in ("dataset", "evaluator")]
         return jobs_html(store, evaluators, *chosen, read_only=offers_nothing)
 
-    routes = address_page("Jobs", lambda _, request: render("jobs/page.html", jobs=shown(request)))
+    routes = address_page("Jobs", lambda _, request: PageContent(render("jobs/page.html", jobs=shown(request))))
 
     @routes.get("/jobs/list", dependencies=[Depends(Needs(Right.READ))])
     def jobs_list(request: Request) -> HTMLResponse:

@@ -178,5 +178,5 @@ def _selection(store: Store, evaluators: Evaluators, dataset: Dataset, address: 
     """The selection of a Browse address. Raises `UserError` if it names an unknown evaluator."""
     selection, problems = Selection.of(store, evaluators, dataset.id, address)
     if problems:
-        raise UserError(problems[0], "Choose the traces in Browse again.")
+        raise UserError(str(problems[0]), "Choose the traces in Browse again.")
     return selection

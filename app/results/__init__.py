@@ -1,4 +1,4 @@
 """The Results page: what each evaluator reaches on each dataset.
 
-Begin with `results_html`; `Measurements` measures once and keeps the result.
+Begin with `results_page`; `Measurements` measures once and keeps the result.
 """

@@ -5,12 +5,10 @@ from typing import Annotated, ClassVar
 
 from stepsight.app.results.measurements import MeasuredDataset
 from stepsight.app.results.overview import FIGURES, Figure
-from stepsight.app.web.page_address import PageQuery, Query
+from stepsight.app.web.page_address import PageQuery
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.validation import choice
-from stepsight.storage.database.store import Store
-from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.evaluation import MODES
 
 
@@ -39,11 +37,3 @@ class ResultsAddress(PageQuery):
     def chosen_errors(self, measured: MeasuredDataset) -> Errors:
         """The requested kind of error, else the first in the gold."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
-
-
-def check_results(store: Store, query: Query) -> None:
-    """Raises `UserError` if the page cannot show what the query asks for."""
-    store.check()
-    address = ResultsAddress.exact(query)
-    if address.dataset:
-        find_dataset(store, address.dataset)

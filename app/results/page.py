@@ -4,11 +4,9 @@ Its content follows from the address. The page's script refreshes parts that are
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from markupsafe import Markup
 from plotly import __version__ as plotly_version
 
 from stepsight.app.access.rights import Right, has_right
@@ -19,7 +17,7 @@ from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import OverviewColumn, gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import address_page
+from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
 from stepsight.app.web.html import render
@@ -30,7 +28,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import check_row
@@ -46,20 +44,24 @@ def router(
 ) -> APIRouter:
     """The route of the page."""
 
-    def content(query: Query, request: Request) -> Markup:
+    def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
-        return results_html(store, evaluators, measurements, query, may_judge=may_judge)
+        return results_page(store, evaluators, measurements, query, may_judge=may_judge)
 
     return address_page("Results", content)
 
 
-def results_html(
+def results_page(
     store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
-) -> Markup:
+) -> PageContent:
     """The page for a query string; a mistake in it becomes a notice above the part that can be shown. A person who
     `may_judge` is offered a job if nothing was judged."""
     address, problems = ResultsAddress.read(query)
-    page = partial(render, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}")
+
+    def page(template: str, *errors: UserError, **values: object) -> PageContent:
+        html = render(template, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}", **values)
+        return PageContent.of(html, problems, errors)
+
     try:
         datasets = list_datasets(store)
         if not datasets:
@@ -69,8 +71,10 @@ def results_html(
             form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""
             return page("results/dataset.html", form=form, **values)
         return page("results/overview.html", **_overview(store, measurements, datasets, address))
+    except UnavailableError:
+        raise
     except UserError as error:
-        return page("results/failure.html", message=error, back=True)
+        return page("results/failure.html", error, message=error, back=True)
 
 
 def _overview(

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stepsight.app.score.comparison import StepMatches
+from stepsight.app.web.page_address import AddressError
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
@@ -26,7 +27,7 @@ _LONGEST_TEXT = 1_000_000
 _LONGEST_ENTRY = 100_000
 _MOST_STEPS = 200
 _VERSION = 1
-_CUT = UserError("This link was cut or changed.", "Ask for it again, or paste the solution.")
+_CUT = AddressError("This link was cut or changed.", "Ask for it again, or paste the solution.")
 
 Steps = tuple[tuple[str, ...], ...]
 """The sub-steps of each step."""
@@ -147,21 +148,21 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """The inverse of `token`. Raises `UserError` where it was cut or changed, or is of another version."""
+        """The inverse of `token`. Raises `AddressError` where it was cut or changed, or is of another version."""
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
             if not isinstance(values, list):
                 raise _CUT
             if values[0] != _VERSION:
-                raise UserError("This link is of another version of StepSight.", "Paste the solution instead.")
+                raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
             _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
             # JSON can spell half of a surrogate pair, which no page can show.
             json.dumps(values, ensure_ascii=False).encode()
         except (binascii.Error, zlib.error, ValueError, LookupError, OverflowError):
             raise _CUT from None
         if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
-            raise UserError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")
+            raise AddressError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")
         return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy))
 
     @classmethod
@@ -169,7 +170,7 @@ class Entered:
         """The solution of a permalink `s`, with the thresholds `valid` and `redundant` where the address has them,
         compared with that of the permalink `kept` or `before`.
 
-        Raises `UserError` where one of the first three makes no sense.
+        Raises `AddressError` where one of the first three makes no sense.
         """
         entered = cls.from_token(query.get("s", ""))
         at = entered.thresholds
@@ -252,5 +253,5 @@ def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise UserError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
+        raise AddressError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
     return value

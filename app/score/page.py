@@ -6,7 +6,7 @@ interface, by name: `split`, `write`, `score`, `open` and `save`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,9 +23,12 @@ from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.result import result_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import DATASET
+from stepsight.app.web.address_page import PageContent
+from stepsight.app.web.failures import status_of
 from stepsight.app.web.gradio_page import Event, has_left
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
+from stepsight.app.web.page_address import AddressError
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
@@ -41,12 +44,6 @@ _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
 # Seconds for which the first response waits for a judgment. What takes longer, the page's script asks for.
 _SOON = 0.4
-
-
-def check_address(query: Mapping[str, str]) -> None:
-    """Raises `UserError` where the address holds a permalink that cannot be opened."""
-    if query.get("s"):
-        Entered.from_query(query)
 
 
 @dataclass(frozen=True)
@@ -68,13 +65,16 @@ class ScorePage:
         }
         return events if self.read_only else events | {"save": self.save}
 
-    def content(self, request: Request) -> Markup:
+    def content(self, request: Request) -> PageContent:
         """The page as its address asks for it."""
-        query = dict(parse_qsl(request.url.query))
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
-        entered |= self._opened(query, request, patience=_SOON)
-        return render(
+        status = 200
+        try:
+            entered |= self._opened(request.url.query, request, patience=_SOON)
+        except AddressError as error:
+            entered["result"], status = notice_html(str(error)), status_of(error)
+        html = render(
             "score/page.html",
             entered=entered,
             chosen=entered["evaluators"] or names[:1],
@@ -84,6 +84,7 @@ class ScorePage:
             dataset=DATASET,
             traces=len(read_gallery()),
         )
+        return PageContent(html, status)
 
     def split(self, text: str) -> dict[str, Any]:
         """How a text is split into steps."""
@@ -110,7 +111,10 @@ class ScorePage:
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
         """What an address brings into the page, empty without a permalink; judged by other `evaluators`
         unless that is None."""
-        return self._opened(dict(parse_qsl(query.removeprefix("?"))), request, evaluators)
+        try:
+            return self._opened(query.removeprefix("?"), request, evaluators)
+        except AddressError as error:
+            return {"result": notice_html(str(error))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
         """Save the result in view with its judgments, and say where it is; where it has no permalink, what is
@@ -129,18 +133,17 @@ class ScorePage:
 
     def _opened(
         self,
-        query: Mapping[str, str],
+        spelled: str,
         request: Asked,
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """What an address brings into the page; its result is None where that takes longer than `patience`."""
+        """What an address brings into the page; its result is None where that takes longer than `patience`. Raises
+        `AddressError` where its permalink cannot be opened."""
+        query = dict(parse_qsl(spelled))
         if not query.get("s"):
             return {}
-        try:
-            entered = Entered.from_query(query)
-        except UserError as error:
-            return {"result": notice_html(str(error))}
+        entered = Entered.from_query(query)
         if evaluators is not None:
             entered = replace(entered, evaluators=tuple(evaluators))
         is_late = patience is not None and not self._is_soon(entered, patience)

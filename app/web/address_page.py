@@ -1,6 +1,7 @@
 """Pages whose content follows from their address: whole for a browser, the content alone for the page's script."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
@@ -8,13 +9,34 @@ from markupsafe import Markup
 
 from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import Needs
+from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.page_address import Query, read_query
+from stepsight.app.web.page_address import AddressError, Query, read_query
+from stepsight.core.errors import UserError
+from stepsight.storage.database.store import NotFoundError
 
 PART = "stepsight-part"
 """The request header with which a page's script asks for the content alone."""
 
-Content = Callable[[Query, Request], Markup]
+
+@dataclass(frozen=True)
+class PageContent:
+    """What a page shows, and the status of the response."""
+
+    html: Markup
+    status: int = 200
+
+    @classmethod
+    def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
+        """A page that tells of these `problems` of its address and of these `errors`. Its status is that of the
+        first of them which lies in the address; a page that has nothing to show yet is a page."""
+        if problems:
+            return cls(html, 422)
+        kinds = (AddressError, NotFoundError)
+        return cls(html, next((status_of(error) for error in errors if isinstance(error, kinds)), 200))
+
+
+Content = Callable[[Query, Request], PageContent]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
@@ -27,10 +49,11 @@ def address_page(name: str, content: Content, part: str = "") -> APIRouter:
 
     def show(request: Request) -> HTMLResponse:
         shown = content(read_query(request.url.query), request)
+        html = shown.html
         if PART not in request.headers:
-            body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), shown)
-            shown = plain_page(name, body, name)
-        return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
+            body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), html)
+            html = plain_page(name, body, name)
+        return HTMLResponse(html, shown.status, headers={"vary": PART, "cache-control": "no-cache"})
 
     for path in (page.path, f"{page.path}/"):
         routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(Needs(page.right))])

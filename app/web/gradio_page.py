@@ -21,6 +21,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from stepsight.app.web.address_page import PageContent
 from stepsight.app.web.failures import OURS, logged_under
 from stepsight.app.web.html import plain_page, render
 from stepsight.core.errors import UserError
@@ -41,7 +42,7 @@ _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.?(/assets/[^"]+)"')
 _LOG = logging.getLogger("stepsight")
 
 Event = Callable[..., dict[str, Any]]
-Content = Callable[[Request], Markup]
+Content = Callable[[Request], PageContent]
 
 
 def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
@@ -135,8 +136,8 @@ class FirstResponse:
 
         await self.app({**scope, "method": "GET"}, receive, collect)
         content = await to_thread.run_sync(self._content, Request(scope))
-        page = plain_page(self._name, content, self._name, _gradio(body.decode()))
-        await HTMLResponse(page, headers={"cache-control": "no-cache"})(scope, receive, send)
+        page = plain_page(self._name, content.html, self._name, _gradio(body.decode()))
+        await HTMLResponse(page, content.status, headers={"cache-control": "no-cache"})(scope, receive, send)
 
 
 def _gradio(page: str) -> Markup:

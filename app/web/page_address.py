@@ -21,6 +21,11 @@ from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
 
+
+class AddressError(UserError):
+    """An address, or a link, makes no sense."""
+
+
 _HINT = "Check the address."
 _MOST_DIGITS = 12
 
@@ -69,10 +74,10 @@ class PageQuery(BaseModel):
 
     @classmethod
     def exact(cls, query: Query) -> Self:
-        """The address that a query spells. Raises `UserError` at the first part that makes no sense."""
+        """The address that a query spells. Raises `AddressError` at the first part that makes no sense."""
         address, problems = cls.read(query)
         if problems:
-            raise UserError(problems[0])
+            raise AddressError(problems[0])
         return address
 
     def changed(self, **changes: object) -> Self:

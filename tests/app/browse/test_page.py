@@ -4,7 +4,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from stepsight.app.browse.page import browse_html
+from stepsight.app.browse.page import browse_page
 from stepsight.app.markup.text import text_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -12,7 +12,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import get_trace
 from tests.app.elements import read
@@ -39,7 +39,7 @@ def browse(kept, evaluators):
     """The page that a query string asks for, read."""
 
     def browse(**query):
-        return read(browse_html(kept, evaluators, query))
+        return read(browse_page(kept, evaluators, query).html)
 
     return browse
 
@@ -247,7 +247,7 @@ def test_a_trace_is_there_before_its_scores_are(kept, tiny):
     evaluators = Evaluators([tiny], shipped=False)
 
     def browse(**query):
-        return read(browse_html(kept, evaluators, query))
+        return read(browse_page(kept, evaluators, query).html)
 
     number = trace_id(browse(dataset="sums"), "error")
     with evaluators._places.short, evaluators._places.short:
@@ -290,7 +290,7 @@ def test_stored_judgments_fill_the_list_and_the_trace(sqlite_store, evaluators):
     save_judgments(sqlite_store, row.id, [judged(wrong, 0.625), judged(clean, 0.25)])
 
     def browse(**query):
-        return read(browse_html(sqlite_store, evaluators, query))
+        return read(browse_page(sqlite_store, evaluators, query).html)
 
     page = browse(sort="validity")
     assert ids(page) == ["clean", "error"]
@@ -350,17 +350,17 @@ def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
 
 def test_an_empty_store_says_what_to_do(sqlite_store, evaluators):
     for query in ({}, {"dataset": "sums"}, {"trace": "1"}):
-        page = read(browse_html(sqlite_store, evaluators, query))
+        page = read(browse_page(sqlite_store, evaluators, query).html)
         assert notices(page) == ["The store is empty. Add data"]
 
 
-def test_a_store_that_fails_gets_a_notice(tmp_path, sqlite_template, evaluators):
+def test_a_store_that_fails_is_left_to_the_application(tmp_path, sqlite_template, evaluators):
     path = tmp_path / "store.db"
     shutil.copy(sqlite_template, path)
     with open_store(str(path)) as store:
         path.write_bytes(b"no database any more" * 1000)
-        (notice,) = notices(read(browse_html(store, evaluators, {})))
-    assert notice.startswith(str(path))
+        with pytest.raises(UnavailableError, match=str(path)):
+            browse_page(store, evaluators, {})
 
 
 def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
@@ -369,13 +369,13 @@ def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
         for i, text in enumerate(PAYLOADS[:30])
     ]
     for trace in add(sqlite_store, traces, '<b>"data"</b>'):
-        page = read(browse_html(sqlite_store, evaluators, {"trace": str(trace.trace_id)}))
+        page = read(browse_page(sqlite_store, evaluators, {"trace": str(trace.trace_id)}).html)
         assert page.one("h1").text == f'<b>"data"</b> · {trace.id}'
         key = trace.problem.replace("_", " ")
         if len(trace.problem) <= 160:
             # The value may be maths, the key is only text.
             assert page.one("p", cls="meta").all("span")[1].text == f"{key} {read(text_html(trace.problem)).text}"
-    listed = read(browse_html(sqlite_store, evaluators, {}))
+    listed = read(browse_page(sqlite_store, evaluators, {}).html)
     assert listed.one("h1").text == '<b>"data"</b>'
     assert len(links(listed)) == 25
 

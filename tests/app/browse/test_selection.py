@@ -77,14 +77,19 @@ def test_hits_in_steps_are_those_that_the_problem_lacks(select):
 def test_an_evaluator_that_is_not_offered_is_told_and_passed_over(select):
     selection, problems = select(evaluator="nobody", against="mini", beside=("mini", "who"))
     assert len(problems) == 2
-    assert "No evaluator 'nobody'" in problems[0]
+    assert "No evaluator 'nobody'" in str(problems[0])
     assert selection.address == Address(dataset="sums", against="mini", beside=("mini",))
     assert selection.about.key == "mini"
 
 
+UNJUDGED = "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
+
+
 def test_one_that_never_judged_has_nothing_to_filter_by(select):
     selection, problems = select(evaluator="tiny", mistake="missed", gold="error", sort="-change")
-    assert problems == ["tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."]
+    assert [str(one) for one in problems] == [
+        "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
+    ]
     assert selection.address == Address(dataset="sums", evaluator="tiny", gold="error")
     assert ids(selection) == ["error", "first"]
 
@@ -95,10 +100,12 @@ def test_one_that_gives_validity_only_has_no_redundancy_to_filter_by(sqlite_stor
     save_judgments(sqlite_store, row.id, [mixed.judge("two", trace) for trace in traces])
     asked = Address(dataset="sums", evaluator="two", verdict="redundant", sort="-redundancy", gold="error")
     selection, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, asked)
-    assert problems == ["two gives no redundancy to filter or sort by."]
+    assert [str(one) for one in problems] == ["two gives no redundancy to filter or sort by."]
     assert selection.address == Address(dataset="sums", evaluator="two", gold="error")
     assert ids(selection) == ["error", "first"]
     _, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, asked.changed(evaluator="tiny"))
-    assert problems == ["tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."]
+    assert [str(one) for one in problems] == [
+        "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
+    ]
     kept = Address(dataset="sums", evaluator="two", verdict="invalid", sort="-validity")
     assert Selection.of(sqlite_store, mixed, traces[0].dataset_id, kept)[1] == []

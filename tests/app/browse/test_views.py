@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import delete
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.app.browse.page import browse_html
+from stepsight.app.browse.page import browse_page
 from stepsight.storage.database.people_schema import ViewRow
 from stepsight.storage.database.schema import DatasetRow
 from stepsight.storage.database.store import open_store
@@ -135,7 +135,7 @@ def test_everybody_has_their_own(sqlite_store, evaluators):
 def test_a_server_that_is_read_only_keeps_nothing(sqlite_store, evaluators):
     add(sqlite_store)
     save_view(sqlite_store, local_user(sqlite_store), "mine", "sums", "dataset=sums")
-    page = read(browse_html(sqlite_store, evaluators, {}, local_user(sqlite_store), read_only=True))
+    page = read(browse_page(sqlite_store, evaluators, {}, local_user(sqlite_store), read_only=True).html)
     (nav,) = page.all("nav", cls="views")
     assert [one.text for one in nav.all("a")] == ["mine"]
     assert nav.all("form") == []

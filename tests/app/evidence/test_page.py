@@ -9,7 +9,7 @@ import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import open_evidence
-from stepsight.app.evidence.page import page_html
+from stepsight.app.evidence.page import evidence_page
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.web.page_address import read_query
@@ -82,7 +82,7 @@ def kept(tmp_path_factory, sqlite_template, evaluators):
 @pytest.fixture
 def show(kept, evaluators):
     """The page that a query string asks for, read."""
-    return lambda query="": read(page_html(kept, evaluators, read_query(query)))
+    return lambda query="": read(evidence_page(kept, evaluators, read_query(query)).html)
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_a_trace_too_long_says_so(show, ids):
 
 
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
-    (found,) = notices(read(page_html(sqlite_store, evaluators, {})))
+    (found,) = notices(read(evidence_page(sqlite_store, evaluators, {}).html))
     assert found.startswith("No dataset has been judged in hindsight mode.")
 
 
@@ -293,16 +293,16 @@ def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, mon
     entered = Entered.of(Trace.of("What is 5?", ["So 3.", "No."]), ["tiny"]).token()
     queries = [read_query(f"trace={stored.trace_id}"), read_query(f"s={entered}")]
     for query in queries:
-        page = read(page_html(sqlite_store, evaluators, query))
+        page = read(evidence_page(sqlite_store, evaluators, query).html)
         assert "data-again" in page.one(cls="notice").attributes
         assert "tiny is judging this solution. This page goes on by itself" in page.one(cls="notice").text
         assert "So 3." in page.one("ol", cls="steps").text
         assert not page.all("section", cls="moves")
-    assert "gold: first error" in read(page_html(sqlite_store, evaluators, queries[0])).text
+    assert "gold: first error" in read(evidence_page(sqlite_store, evaluators, queries[0]).html).text
     scorer.go.set()
     monkeypatch.undo()
     for query in queries:
-        page = read(page_html(sqlite_store, evaluators, query))
+        page = read(evidence_page(sqlite_store, evaluators, query).html)
         assert not page.all(cls="notice")
         assert len(page.one("section", cls="moves").all("button", cls="pick")) == len(page.all("div", cls="told"))
 
@@ -348,7 +348,7 @@ def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
 @pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
 def test_a_matrix_names_as_many_steps_as_there_is_room_for(kept, evaluators, n, size, named):
     form = typed("q", "\n".join(f"{i}" for i in range(10, 10 + n)), ("tiny",))
-    table = read(page_html(kept, evaluators, {"s": form.token() or ""})).one("table")
+    table = read(evidence_page(kept, evaluators, {"s": form.token() or ""}).html).one("table")
     assert table["class"] == size
     assert len(table.all("th", scope="col", cls="named")) == named
     assert len(table.all("th", scope="col")) == n
@@ -409,7 +409,7 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     token = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."]), ["two"]).token()
 
     def shown(more=""):
-        return read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=two{more}")))
+        return read(evidence_page(sqlite_store, mixed, read_query(f"s={token}&evaluator=two{more}")).html)
 
     page = shown()
     assert len(page.one("table").all("td")) == 1 + 3
@@ -421,7 +421,7 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     asked = shown("&value=neu")
     assert notices(asked) == ["two gives validity only, not redundancy. There is no neu to show."]
     assert section(asked)["data-value"] == "validity"
-    three = read(page_html(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")))
+    three = read(evidence_page(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")).html)
     assert len(three.one("fieldset", cls="values").all("input")) == 4
     assert section(three)["data-value"] == "neu"
 

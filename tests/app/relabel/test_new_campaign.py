@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.app.browse.page import browse_html
+from stepsight.app.browse.page import browse_page
 from stepsight.app.relabel.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
@@ -120,7 +120,7 @@ def test_browse_leads_here_with_its_conditions(sqlite_store, evaluators):
     query = {"dataset": "sums", "gold": "error", "page": "2", "q": "1 + 1"}
 
     def ways(user: User, query: dict[str, str]) -> list[str]:
-        page = read(browse_html(sqlite_store, evaluators, query, user))
+        page = read(browse_page(sqlite_store, evaluators, query, user).html)
         return [link["href"] for link in page.all("a") if link.text == "Label these traces"]
 
     assert ways(boss, query) == ["/relabel/new?dataset=sums&gold=error&q=1+%2B+1"]

@@ -1,10 +1,8 @@
 import pytest
 
-from stepsight.app.results.address import ResultsAddress, check_results
+from stepsight.app.results.address import ResultsAddress
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.store import NotFoundError
-from tests.storage.samples import SAMPLES, add
 
 
 def test_it_is_read_and_written():
@@ -42,13 +40,3 @@ def test_what_makes_sense_beside_nonsense_is_kept():
     address, problems = ResultsAddress.read({"dataset": "sums", "mode": "x", "figure": ["y", "sol_f1"]})
     assert address == ResultsAddress(dataset="sums", figure="sol_f1")
     assert len(problems) == 1
-
-
-def test_what_a_page_cannot_show_has_an_error_of_its_own(sqlite_store):
-    add(sqlite_store, SAMPLES)
-    for query in ({}, {"dataset": "sums", "mode": "online", "evaluator": "whoever"}, {"unknown": "x"}):
-        check_results(sqlite_store, query)
-    with pytest.raises(NotFoundError):
-        check_results(sqlite_store, {"dataset": "nowhere"})
-    with pytest.raises(UserError, match="mode is 'x'"):
-        check_results(sqlite_store, {"mode": "x"})

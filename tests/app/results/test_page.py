@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import results_html
+from stepsight.app.results.page import results_page
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
 from stepsight.core.judgment import Mode
@@ -28,7 +28,7 @@ def show(sqlite_store, evaluators):
             for mode in found.modes:
                 for errors in found.kinds:
                     results.excerpt(found, mode, errors, patience=60)
-        return read(results_html(sqlite_store, evaluators, results, query))
+        return read(results_page(sqlite_store, evaluators, results, query).html)
 
     return show
 
@@ -49,9 +49,8 @@ def test_an_empty_store_says_how_to_go_on(show):
 
 def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, evaluators):
     fill(sqlite_store)
-    page = read(
-        results_html(sqlite_store, evaluators, Measurements(sqlite_store), {"figure": "sol_f1", "mode": "online"})
-    )
+    query = {"figure": "sol_f1", "mode": "online"}
+    page = read(results_page(sqlite_store, evaluators, Measurements(sqlite_store), query).html)
     assert (selected(page, "figure"), selected(page, "mode"), selected(page, "against")) == ("sol_f1", "online", "")
     options = [option["value"] for option in page.one("select", name="against").all("option")]
     assert options[:3] == ["", "one_mind", "words"]
@@ -108,7 +107,7 @@ def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, 
             return super().measure(dataset, group, 0.0)
 
     results = Slow(sqlite_store)
-    page = read(results_html(sqlite_store, evaluators, results, {"dataset": NAME}))
+    page = read(results_page(sqlite_store, evaluators, results, {"dataset": NAME}).html)
     (told,) = page.all("p", role="status", data_again=None)
     assert told.text.startswith("Measuring 2 evaluators and 4 baselines on 4 traces, each on 1,000 resamples.")
 
@@ -127,7 +126,7 @@ def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monke
         save_judgments(sqlite_store, one_mind.id, [judge(trace, "offline")])
 
     def lines(query):
-        page = read(results_html(sqlite_store, evaluators, results, query))
+        page = read(results_page(sqlite_store, evaluators, results, query).html)
         assert page.all("table")
         return [line for line in page.all("p", cls="hint") if "data-again" in line.attributes]
 
@@ -182,7 +181,7 @@ def test_what_makes_no_sense_gets_a_notice_and_a_way_on(sqlite_store, evaluators
     if query.get("group"):
         with pytest.raises(Exception, match="no group"):
             measured(sqlite_store, NAME, results, query["group"])
-    page = read(results_html(sqlite_store, evaluators, results, query))
+    page = read(results_page(sqlite_store, evaluators, results, query).html)
     assert any(message in notice for notice in notices(page))
     assert page.all("a") or page.all("form")
 
@@ -202,9 +201,9 @@ def test_markup_in_names_is_text(sqlite_store, evaluators, text):
     found = measured(sqlite_store, name, results)
     results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
     for query in ({"dataset": name}, {"against": name}, {"dataset": text, "group": text, "evaluator": text}):
-        results_html(sqlite_store, evaluators, results, query)
-    page = read(results_html(sqlite_store, evaluators, results, {"dataset": name}))
+        results_page(sqlite_store, evaluators, results, query)
+    page = read(results_page(sqlite_store, evaluators, results, {"dataset": name}).html)
     assert page.one("h1").text == name
     assert name in [row.one("th").text for row in page.all("tr") if row.all("th", scope="row")]
     # `read` has refused every element and attribute that is not ours.
-    read(results_html(sqlite_store, evaluators, results, {}))
+    read(results_page(sqlite_store, evaluators, results, {}).html)

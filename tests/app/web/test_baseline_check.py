@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.browse.page import browse_html
-from stepsight.app.evidence.page import page_html
+from stepsight.app.browse.page import browse_page
+from stepsight.app.evidence.page import evidence_page
 from stepsight.app.web import background_cache
 from stepsight.app.web.background_cache import LARGEST, Pending
 from stepsight.app.web.baseline_check import BaselineChecks, card_id
@@ -61,13 +61,14 @@ def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, gue
     (trace, *_) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id)
     queries = ({"dataset": "many", "evaluator": "many"}, {"trace": str(trace.trace_id), "evaluator": "many"})
     for query in queries:
-        line = read(browse_html(sqlite_store, evaluators, query, None, measured)).one("p", cls="baseline-check")
+        page = read(browse_page(sqlite_store, evaluators, query, None, measured).html)
+        line = page.one("p", cls="baseline-check")
         assert "many does not clear the trivial baselines" in line.text
         assert "95 %" in line.text
         assert [link["href"] for link in line.all("a")] == [
             f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators",
         ]  # fmt: skip
-    assert "baseline" not in browse_html(sqlite_store, evaluators, queries[0])
+    assert "baseline" not in browse_page(sqlite_store, evaluators, queries[0]).html
 
 
 def test_nothing_is_said_of_one_that_clears_them(sqlite_store, evaluators):
@@ -86,7 +87,7 @@ def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evalu
     checks = BaselineChecks(sqlite_store)
     checks.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
     for query in ({"dataset": "many"}, {"trace": str(stored[0].trace_id), "evaluator": "many"}):
-        page = read(page_html(sqlite_store, evaluators, query, None, checks))
+        page = read(evidence_page(sqlite_store, evaluators, query, None, checks).html)
         assert "On many, many does not clear" in page.one("p", cls="baseline-check").text
 
 
