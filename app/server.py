@@ -22,16 +22,11 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import PREFIX, build_api, invalid_request
 from stepsight.app.browse import page as browse
-from stepsight.app.browse.export import router as selection_files
-from stepsight.app.browse.trace_file import router as trace_files
-from stepsight.app.browse.views import router as view_routes
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.evaluators import page as shelf
 from stepsight.app.evidence import page as evidence
-from stepsight.app.evidence.routes import router as evidence_routes
 from stepsight.app.jobs import page as jobs
-from stepsight.app.people.invitation import router as invitation_routes
 from stepsight.app.people.page import router as people_routes
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page
@@ -40,8 +35,6 @@ from stepsight.app.relabel.disputes import router as dispute_routes
 from stepsight.app.relabel.export import router as label_files
 from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
-from stepsight.app.results.files import result_files
-from stepsight.app.results.measurements import Measurements
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.scoring.evaluators import Evaluators
@@ -97,23 +90,16 @@ def build_app(
     application.add_exception_handler(UserError, _failed)
     application.add_exception_handler(RequestValidationError, invalid_request)
     application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))
-    measured, checks = Measurements(store), BaselineChecks(store)
+    checks = BaselineChecks(store)
     application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
     application.include_router(browse.router(store, evaluators, checks, read_only=read_only))
-    application.include_router(results.router(store, evaluators, measured, read_only=read_only))
+    application.include_router(results.router(store, evaluators, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
     application.include_router(shelf.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
-    application.include_router(evidence_routes(store, evaluators))
-    application.include_router(trace_files(store, evaluators))
-    application.include_router(selection_files(store, evaluators))
-    if not read_only:
-        application.include_router(view_routes(store))
-    application.include_router(result_files(store, measured))
     application.include_router(score_files(store, evaluators))
     application.include_router(login_routes(store))
-    application.include_router(invitation_routes(store))
     application.include_router(people_routes(store))
     application.include_router(relabel_pages(store, evaluators))
     application.include_router(adjudication_routes(store))

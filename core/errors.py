@@ -31,6 +31,10 @@ class UserError(Exception):
         return UserError(f"{where}: {self.message}", self.hint)
 
 
+class AddressError(UserError):
+    """An address of a page, or a link to one, makes no sense."""
+
+
 def _bounded(text: str) -> str:
     if len(text) <= _LONG_VALUE:
         return text

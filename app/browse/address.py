@@ -68,6 +68,11 @@ class Address(ListQuery, _Place):
 
     beside: tuple[str, ...] = ()
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The keys of the evaluators on the page of a trace; first "" stands for the default one."""
+        return self.beside or (self.evaluator, self.against or self.other)
+
     def narrowed(self, **changes: object) -> Markup:
         """The address of the first page of a list with other conditions."""
         return self.url(**({"page": 1, "trace": None} | changes))

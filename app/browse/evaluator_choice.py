@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stepsight.app.browse.address import Address
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.page_address import AddressError
+from stepsight.core.errors import AddressError
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
@@ -70,11 +69,12 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 
-def shown_choices(choices: Sequence[EvaluatorChoice], address: Address) -> list[EvaluatorChoice]:
-    """Those that the page of a trace shows, `MOST_BESIDE` at most: the ones that the address puts side by side,
-    else whom its list is about. Raises `AddressError` on one that is not offered."""
-    keys = address.beside or (address.evaluator or default_choice(choices).key, address.against or address.other)
-    return [find_choice(choices, key) for key in dict.fromkeys(keys) if key][:MOST_BESIDE]
+def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
+    """The evaluators of these keys, without any the default one, `MOST_BESIDE` at most. Raises `AddressError` for a
+    key that is not offered."""
+    first, *others = keys
+    wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
+    return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
 def keys_of(row: StoredEvaluator) -> tuple[str, str]:

@@ -10,20 +10,18 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup
 
 from stepsight.app.access.rights import Right, find_user_of, may, note_shown
+from stepsight.app.browse import export, trace_file, views
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import MOST_BESIDE, EvaluatorChoice, shown_choices
-from stepsight.app.browse.export import CONTENTS, OF_PEOPLE
 from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
 from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
-from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
-from stepsight.app.browse.views import views_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PageContent, address_page
@@ -49,12 +47,17 @@ _PATIENCE = 0.4
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """The route of the page; with `read_only` it has no control that writes to the store."""
+    """The routes of the page, of its files and of views; with `read_only` nothing that writes to the store."""
 
     def content(query: Query, request: Request) -> PageContent:
         return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
 
-    return address_page("Browse", content)
+    routes = address_page("Browse", content)
+    routes.include_router(trace_file.router(store, evaluators))
+    routes.include_router(export.router(store, evaluators))
+    if not read_only:
+        routes.include_router(views.router(store))
+    return routes
 
 
 def browse_page(
@@ -137,7 +140,7 @@ def _list_html(
     keeps = not read_only and user is not None and may(user, Right.KEEP, selection.store)
     return render(
         "browse/list.html",
-        views=views_html(selection.store, address, user, keeps),
+        views=views.views_html(selection.store, address, user, keeps),
         dataset=dataset,
         address=address,
         about=about,
@@ -186,7 +189,9 @@ def _download(selection: Selection, manages: bool) -> dict[str, object]:
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
         "query": query,
-        "contents": [(name, title) for name, title in CONTENTS.items() if manages or name not in OF_PEOPLE],
+        "contents": [
+            (name, title) for name, title in export.CONTENTS.items() if manages or name not in export.OF_PEOPLE
+        ],
         "evaluators": [("", "all evaluators"), *judged],
     }
 
@@ -200,7 +205,7 @@ def _trace_html(
 ) -> Markup:
     store, address = selection.store, selection.address
     people = PeopleLabels(store, trace.trace_id, user)
-    chosen = shown_choices(selection.choices, address)
+    chosen = shown_choices(selection.choices, address.shown)
     judgments = judge_trace(store, evaluators, chosen, trace, _PATIENCE)
     place = selection.place(trace.trace_id)
     token = Entered.of(trace, [one.name for one in judgments if one.runs]).token()
@@ -218,8 +223,8 @@ def _trace_html(
         full=len(chosen) >= MOST_BESIDE,
         query={name: value for name, value in address.query().items() if name != "beside"},
         score_url=f"/?{urlencode({'s': token})}" if token else "",
-        json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
-        csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
+        json_url=trace_file.file_address(trace_file.JSON_PATH, address.changed(trace=trace.trace_id)),
+        csv_url=trace_file.file_address(trace_file.CSV_PATH, address.changed(trace=trace.trace_id)),
         judged=trace_html(trace, judgments, address.text, people.labels, dispute_links(store, trace, user)),
         people=people,
         notes=[

@@ -36,7 +36,7 @@ def _read(
     if problems or address.trace is None:
         raise UserError("; ".join(problems) or "No trace is named.", "Follow the link on the page of a trace.")
     trace = get_trace(store, address.trace)
-    shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address)
+    shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
     answers = judge_trace(store, evaluators, shown, trace)
     records = []
     for choice, answer in zip(shown, answers, strict=True):

@@ -9,9 +9,8 @@ from stepsight.app.browse.hits import marked_html, marked_markdown
 from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.markup.text import text_html
-from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import bar_html, change_html, gold_html, legend_html, step_name
+from stepsight.app.web.judged import bar_html, change_html, checked_html, gold_html, legend_html, step_name
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step
 from stepsight.storage.traces.queries import StoredTrace

@@ -4,7 +4,10 @@ that fetches.
 The page's script refreshes its changing part while something is being fetched.
 """
 
+import re
+from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from math import ceil
 from typing import Annotated
 
@@ -15,28 +18,33 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import Needs, Right, has_right
-from stepsight.app.evaluators.card import card_html
 from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
+from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
-from stepsight.app.web.html import render
+from stepsight.app.web.html import macro, render
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
 from stepsight.core.hubs.hub_download import check_disk
 from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import Part, find_public
+from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.placement import STORED, expected_dtype
+from stepsight.core.places import asset
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch
 from stepsight.storage.jobs.jobs import Job, State
 
 PATH = "/evaluators"
+_CARD = "evaluators/card.html"
+_CODE = " " * 4
+_RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
 # For how long the page says that a fetch has failed.
 _SHOWN_FAILURES = timedelta(hours=1)
 
@@ -149,3 +157,38 @@ def _size_of(parameters: int) -> str:
     if parameters < 1e6:
         return f"{parameters / 1e3:.0f}k"
     return f"{parameters / 1e6:.2g}M" if parameters < 1e8 else f"{parameters / 1e9:.2g}B"
+
+
+@cache
+def card_html(name: str) -> Markup:
+    """The card of a shipped evaluator; "" for any other."""
+    if name not in shipped_evaluators():
+        return Markup()
+    path = asset("evaluators", name) / "README.md"
+    return Markup().join(_blocks(path.read_text(encoding="utf-8"))) if path.is_file() else Markup()
+
+
+def _blocks(text: str) -> Iterator[Markup]:
+    """Headings, tables, code and paragraphs, separated by empty lines. The first heading is the name."""
+    for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
+        if block.startswith("# "):
+            continue
+        if block.startswith("## "):
+            yield macro(_CARD, "heading", block.removeprefix("## "))
+        elif block.startswith("|"):
+            yield _table(block.splitlines())
+        elif block.startswith(_CODE):
+            yield macro(_CARD, "code", "\n".join(line.removeprefix(_CODE) for line in block.splitlines()))
+        else:
+            yield macro(_CARD, "paragraph", markdown_html(" ".join(block.split())))
+
+
+def _table(lines: list[str]) -> Markup:
+    """A table whose first line is its head, omitted if it has no words."""
+    rows = [
+        [markdown_html(cell.strip()) for cell in line.strip().strip("|").split("|")]
+        for line in lines
+        if not _RULE.fullmatch(line.strip())
+    ]
+    head = rows[0] if any(rows[0]) else []
+    return macro(_CARD, "table", head, rows[1:])

@@ -95,3 +95,10 @@ def _katex_style(text: str) -> str:
 
 def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def file_name(trace: Trace) -> str:
+    """A name that every system can write: of a trace's id, its plain letters and digits."""
+    id = trace.id if isinstance(trace, StoredTrace) else ""
+    plain = re.sub("[^A-Za-z0-9]+", "-", id)[:60].strip("-")
+    return f"stepsight-evidence-{plain}.html" if plain else "stepsight-evidence.html"

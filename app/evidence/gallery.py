@@ -10,7 +10,6 @@ from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, 
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import change_html, step_name
 from stepsight.core.errors import UserError
@@ -25,6 +24,7 @@ from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
+from stepsight.training.evaluate.gallery import DATASET
 
 _PER_PAGE = 20
 _PREVIEW = 180

@@ -16,6 +16,7 @@ from stepsight.app.evidence.file import title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.routes import FILE, LEFT_OUT
+from stepsight.app.evidence.routes import router as file_routes
 from stepsight.app.evidence.trace import evidence_html, waiting_html
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.entered import Entered
@@ -39,13 +40,15 @@ _NOWHERE = ListPlace(Neighbours(None, None))
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """The route of the page."""
+    """The routes of the page, and of its files."""
 
     def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
         return evidence_page(store, evaluators, query, find_user_of(request), checks, may_judge=may_judge)
 
-    return address_page("Evidence", content)
+    routes = address_page("Evidence", content)
+    routes.include_router(file_routes(store, evaluators))
+    return routes
 
 
 def evidence_page(

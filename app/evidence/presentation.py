@@ -11,7 +11,6 @@ from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.evidence.trace import judged_step
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import note_html
-from stepsight.core.errors import UserError
 
 _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 
@@ -48,7 +47,7 @@ def presentation_html(
 
 def _unknown(name: str, places: Sequence[str]) -> list[str]:
     # Its hint may not tell how many steps there are.
-    return [str(UserError(f"The presentation has no place {name!r:.20}.", f"It begins at {places[0]!r}."))]
+    return [f"The presentation has no place {name!r:.20}. It begins at {places[0]!r}."]
 
 
 def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:

@@ -1,6 +1,5 @@
 """Routes of the Evidence page: leave-one-out scores, and the file to send to someone."""
 
-import re
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Depends, Request
@@ -9,13 +8,12 @@ from fastapi.responses import JSONResponse, Response
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored, note_shown
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, open_evidence
-from stepsight.app.evidence.file import evidence_file
+from stepsight.app.evidence.file import evidence_file, file_name
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import left_out_record
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.queries import StoredTrace
 
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"
@@ -41,7 +39,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
         evidence, address = _asked(store, evaluators, request)
         left_out = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
         page = evidence_file(evidence, address, left_out, datetime.now(UTC))
-        name = f'attachment; filename="{_file_name(evidence)}"'
+        name = f'attachment; filename="{file_name(evidence.trace)}"'
         # Not as HTML: it is not one of our pages, into which the server writes its own policy.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
 
@@ -57,10 +55,3 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, find_user_of(request), evidence.trace)
     return evidence, address
-
-
-def _file_name(evidence: Evidence) -> str:
-    """A name that every system can write: of a trace's id, its plain letters and digits."""
-    id = evidence.trace.id if isinstance(evidence.trace, StoredTrace) else ""
-    plain = re.sub("[^A-Za-z0-9]+", "-", id)[:60].strip("-")
-    return f"stepsight-evidence-{plain}.html" if plain else "stepsight-evidence.html"

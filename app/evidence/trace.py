@@ -10,12 +10,12 @@ from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
-from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,
     bar_html,
     change_html,
+    checked_html,
     gold_html,
     note_html,
     signed,

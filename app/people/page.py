@@ -1,5 +1,5 @@
-"""The People page: accounts with their roles, and invitations by link. For admins; everything works without a
-script.
+"""The People page: accounts with their roles, and invitations by link, with the page of one. For admins; everything
+works without a script.
 
 The first admin is created on the command line: doing so ends the time in which this machine's user may do
 everything, and should be up to somebody who controls the machine, not to whoever reaches one of its ports.
@@ -8,20 +8,30 @@ everything, and should be up to somebody who controls the machine, not to whoeve
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import Manager
-from stepsight.app.people.invitation import INVITATION
+from stepsight.app.access.rights import Manager, Needs
+from stepsight.app.access.rules import LOGIN
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.login import enter
 from stepsight.app.web.page_address import read_number
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import list_campaigns
-from stepsight.storage.people.invitations import LASTS, invite, invite_to_reset, list_invitations, revoke
+from stepsight.storage.people.invitations import (
+    LASTS,
+    accept,
+    find_invitation,
+    invite,
+    invite_to_reset,
+    list_invitations,
+    revoke,
+)
 from stepsight.storage.people.overview import list_people
+from stepsight.storage.people.passwords import SHORTEST
 from stepsight.storage.people.users import (
     LOCAL,
     Role,
@@ -34,6 +44,7 @@ from stepsight.storage.people.users import (
 )
 
 PATH = "/people"
+INVITATION = f"{LOGIN}/invitation"
 
 Text = Annotated[str, Form()]
 
@@ -75,6 +86,25 @@ def router(store: Store) -> APIRouter:
     @routes.post(f"{PATH}/users/{{person:number}}/reset")
     def reset(request: Request, person: int, user: Manager) -> Response:
         return _with_link(store, request, user, lambda: invite_to_reset(store, _name(store, person), user))
+
+    everybody = [Depends(Needs())]
+
+    @routes.get(INVITATION, dependencies=everybody)
+    def invited(token: str = "") -> HTMLResponse:
+        return _invitation_page(store, token)
+
+    @routes.post(INVITATION, dependencies=everybody)
+    def take(
+        request: Request, token: Text = "", name: Text = "", password: Text = "", again: Text = ""
+    ) -> Response:
+        try:
+            find_invitation(store, token)
+            if password != again:
+                raise UserError("The two passwords differ.", "Type both again.")
+            user = accept(store, token, name, password)
+        except UserError as error:
+            return _invitation_page(store, token, name, error)
+        return enter(request, store, user)
 
     return routes
 
@@ -131,3 +161,13 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
         error=error or "",
     )
     return HTMLResponse(plain_page("People", body, "People"), 200 if error is None else status_of(error))
+
+
+def _invitation_page(store: Store, token: str, name: str = "", error: UserError | None = None) -> HTMLResponse:
+    try:
+        invitation = find_invitation(store, token)
+    except UserError as unusable:
+        error, invitation = unusable, None
+    values = {"invitation": invitation, "token": token, "name": name, "shortest": SHORTEST}
+    page = render("people/invitation.html", error=error or "", **values)
+    return HTMLResponse(page, 200 if error is None else status_of(error))

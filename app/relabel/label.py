@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from stepsight.app.relabel.campaigns import sees_everybody
 from stepsight.app.relabel.label_keys import LABEL_KEYS, script_keys
-from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
+from stepsight.app.web.judged import checked_html
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation

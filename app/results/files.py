@@ -12,7 +12,6 @@ from stepsight.app.access.rights import Needs, Right
 from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import gather, overview_table
-from stepsight.app.results.page import PLOTLY
 from stepsight.app.web.background_cache import Pending
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
@@ -21,6 +20,7 @@ from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.results import measured_on, slug
 from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
 
+PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
 # A file is asked for by a page that has shown its numbers: they are there, or soon made again.
 _PATIENCE = 60.0

@@ -14,6 +14,7 @@ from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.dataset import Links, file_links, sections_html
+from stepsight.app.results.files import PLOTLY, result_files
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import OverviewColumn, gather, overview_html
 from stepsight.app.scoring.evaluators import Evaluators
@@ -36,19 +37,18 @@ from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
 from stepsight.training.report.results import PROTOCOL
 
-PLOTLY = "/stepsight/plotly/plotly.min.js"
 
-
-def router(
-    store: Store, evaluators: Evaluators, measurements: Measurements, *, read_only: bool = False
-) -> APIRouter:
-    """The route of the page."""
+def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
+    """The routes of the page, and of its files."""
+    measurements = Measurements(store)
 
     def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
         return results_page(store, evaluators, measurements, query, may_judge=may_judge)
 
-    return address_page("Results", content)
+    routes = address_page("Results", content)
+    routes.include_router(result_files(store, measurements))
+    return routes
 
 
 def results_page(

@@ -13,8 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stepsight.app.score.comparison import StepMatches
-from stepsight.app.web.page_address import AddressError
-from stepsight.core.errors import UserError
+from stepsight.core.errors import AddressError, UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
 from stepsight.core.text.split import Split, split_solution
@@ -128,6 +127,13 @@ class Entered:
                 is_shown = self.kept or matches.is_edit
                 return EarlierSolution(trace, matches, token, self.kept) if is_shown else None
         return None
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The trace to be scored and the one that it is compared with; none where it cannot be scored."""
+        with suppress(UserError):
+            return [self.trace, *([self.earlier.trace] if self.earlier else [])]
+        return []
 
     def solution_text(self) -> SolutionText:
         """The text that its box is to hold: what was typed, where that is still split into the same steps."""

@@ -8,7 +8,6 @@ interface, by name: `split`, `write`, `score`, `open` and `save`.
 import json
 from collections.abc import Sequence
 from concurrent.futures import wait
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -22,19 +21,15 @@ from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, n
 from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.result import result_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.gallery_seed import DATASET
 from stepsight.app.web.address_page import PageContent
-from stepsight.app.web.failures import status_of
 from stepsight.app.web.gradio_page import Event, has_left
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import notice_html
-from stepsight.app.web.page_address import AddressError
-from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
+from stepsight.core.errors import AddressError, UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import save_trace
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.gallery import DATASET, read_gallery
 
 # Of the gallery, whose first traces show most; the others are a link away.
 _EXAMPLES = 12
@@ -69,11 +64,12 @@ class ScorePage:
         """The page as its address asks for it."""
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
-        status = 200
+        errors = []
         try:
             entered |= self._opened(request.url.query, request, patience=_SOON)
         except AddressError as error:
-            entered["result"], status = notice_html(str(error)), status_of(error)
+            entered["result"] = notice_html(str(error))
+            errors.append(error)
         html = render(
             "score/page.html",
             entered=entered,
@@ -84,7 +80,7 @@ class ScorePage:
             dataset=DATASET,
             traces=len(read_gallery()),
         )
-        return PageContent(html, status)
+        return PageContent.of(html, errors=errors)
 
     def split(self, text: str) -> dict[str, Any]:
         """How a text is split into steps."""
@@ -164,17 +160,10 @@ class ScorePage:
 
     def _result(self, entered: Entered, request: Asked) -> Markup:
         """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
-        note_scored(self.store, find_user_of(request), *_traces(entered))
+        note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
             self.evaluators, entered, read_only=self._only_looks(request), has_left=partial(has_left, request)
         )
-
-
-def _traces(entered: Entered) -> list[Trace]:
-    """What is entered, and what it is compared with; nothing where that cannot be scored."""
-    with suppress(UserError):
-        return [entered.trace, *([entered.earlier.trace] if entered.earlier else [])]
-    return []
 
 
 def steps_html(solution: SolutionText) -> Markup:

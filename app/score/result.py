@@ -14,12 +14,12 @@ from stepsight.app.score.entered import EarlierSolution, Entered, steps_of
 from stepsight.app.score.exports import exports_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.line import wait_for
-from stepsight.app.web.equations import checked_html
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,
     bar_html,
     change_html,
+    checked_html,
     legend_html,
     notable,
     note_html,

@@ -10,9 +10,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-from stepsight.training.evaluate.gallery import GALLERY
-
-DATASET = GALLERY.stem
+from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:

@@ -9,11 +9,10 @@ from markupsafe import Markup
 
 from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import Needs
-from stepsight.app.web.failures import status_of
+from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.page_address import AddressError, Query, read_query
+from stepsight.app.web.page_address import Query, read_query
 from stepsight.core.errors import UserError
-from stepsight.storage.database.store import NotFoundError
 
 PART = "stepsight-part"
 """The request header with which a page's script asks for the content alone."""
@@ -30,10 +29,7 @@ class PageContent:
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
         """A page that tells of these `problems` of its address and of these `errors`. Its status is that of the
         first of them which lies in the address; a page that has nothing to show yet is a page."""
-        if problems:
-            return cls(html, 422)
-        kinds = (AddressError, NotFoundError)
-        return cls(html, next((status_of(error) for error in errors if isinstance(error, kinds)), 200))
+        return cls(html, 422 if problems else page_status(errors))
 
 
 Content = Callable[[Query, Request], PageContent]

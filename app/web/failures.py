@@ -1,5 +1,6 @@
 """Failures as responses: a status, and a page for people or JSON for programs."""
 
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
@@ -11,7 +12,7 @@ from stepsight.app.access.pages import PAGES
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
-from stepsight.core.errors import UserError
+from stepsight.core.errors import AddressError, UserError
 from stepsight.core.inference_servers.server import ServerError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from stepsight.storage.database.stored_json import DamagedError
@@ -56,6 +57,13 @@ def status_of(error: UserError) -> int:
     where too much is waiting or an evaluator is being loaded, 502 where the server behind an evaluator fails, else
     422."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
+
+
+def page_status(errors: Iterable[UserError]) -> int:
+    """The status of a page that tells of these errors: that of the first which lies in its address. A page that has
+    nothing to show yet is a page."""
+    found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
+    return next(found, 200)
 
 
 def error_response(scope: Scope, error: UserError) -> Response:

@@ -16,14 +16,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticKnownError
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import AddressError, UserError
 from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
-
-
-class AddressError(UserError):
-    """An address, or a link, makes no sense."""
 
 
 _HINT = "Check the address."

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlalchemy import func, select
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.gallery_seed import DATASET, seed
+from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
@@ -31,6 +31,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.writer import save_trace
+from stepsight.training.evaluate.gallery import DATASET
 from tests.browser import launch, until
 from tests.serving import served
 

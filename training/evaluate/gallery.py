@@ -27,6 +27,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
 GALLERY = asset("traces", "gallery.jsonl")
+DATASET = GALLERY.stem
 EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
 KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
 

@@ -59,19 +59,19 @@ def test_a_page_that_names_nobody_is_about_one_that_has_judged(sqlite_store, eva
 
 def test_those_side_by_side(sqlite_store, evaluators, dataset):
     offers = list_choices(sqlite_store, evaluators, dataset.id)
-    assert keys(shown_choices(offers, Address())) == ["old"]
-    assert keys(shown_choices(offers, Address(evaluator="tiny", against="old"))) == ["tiny", "old"]
+    assert keys(shown_choices(offers, Address().shown)) == ["old"]
+    assert keys(shown_choices(offers, Address(evaluator="tiny", against="old").shown)) == ["tiny", "old"]
     beside = ("tiny 01234567", "tiny-causal")
-    assert keys(shown_choices(offers, Address(evaluator="tiny", beside=beside))) == list(beside)
+    assert keys(shown_choices(offers, Address(evaluator="tiny", beside=beside).shown)) == list(beside)
     many = [EvaluatorChoice(f"e{i}", None, None, judged=True) for i in range(8)]
-    assert keys(shown_choices(many, Address(beside=tuple(keys(many))))) == ["e0", "e1", "e2", "e3", "e4"]
+    assert keys(shown_choices(many, Address(beside=tuple(keys(many))).shown)) == ["e0", "e1", "e2", "e3", "e4"]
 
 
 def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
     offers = list_choices(sqlite_store, evaluators, dataset.id)
     assert find_choice(offers, "old") == offers[2]
     with pytest.raises(UserError, match=r"No evaluator 'nobody' .*Choose one of: tiny, tiny-causal, old"):
-        shown_choices(offers, Address(beside=("nobody",)))
+        shown_choices(offers, Address(beside=("nobody",)).shown)
 
 
 def test_one_that_never_judged_is_known_by_what_it_gives(sqlite_store, mixed, dataset):

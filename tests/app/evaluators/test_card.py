@@ -2,8 +2,7 @@
 
 import pytest
 
-from stepsight.app.evaluators.card import card_html
-from stepsight.app.evaluators.page import state_html
+from stepsight.app.evaluators.page import card_html, state_html
 from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_address

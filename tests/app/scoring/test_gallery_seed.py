@@ -3,13 +3,13 @@ import json
 import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.gallery_seed import DATASET, seed
+from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.judgment import Mode
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from stepsight.training.evaluate.gallery import GALLERY, read_gallery
+from stepsight.training.evaluate.gallery import DATASET, GALLERY, read_gallery
 from tests.checkpoints import write_evaluator
 from tests.storage.samples import plain_row, write_lines
 
