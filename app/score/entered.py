@@ -18,7 +18,6 @@ from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
 from stepsight.core.text.split import Split, split_solution
 from stepsight.core.trace import Trace
-from stepsight.storage.traces.writer import SAVED
 
 # Servers and browsers refuse much longer addresses.
 _LONGEST = 16_000
@@ -191,7 +190,7 @@ class PageState(BaseModel):
 
     `steps` stand for the text where a step was edited and the text is not written yet. `before` is the permalink of
     the result to compare with, `kept` whether a person chose it, and `earlier` the one that it was itself compared
-    with; `token` is that of the result in view, and `dataset` where it is to be saved.
+    with; `token` is that of the result in view, and `dataset` where it is to be saved, None for `SAVED`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -206,7 +205,7 @@ class PageState(BaseModel):
     kept: bool = False
     earlier: str = ""
     token: str = ""
-    dataset: str = SAVED
+    dataset: str | None = None
 
     @classmethod
     def read(cls, values: object) -> "PageState":

@@ -28,7 +28,7 @@ from stepsight.app.web.judged import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.writer import save_trace
+from stepsight.storage.traces.writer import SAVED, save_trace
 from stepsight.training.evaluate.gallery import DATASET, read_gallery
 
 # Of the gallery, whose first traces show most; the others are a link away.
@@ -118,7 +118,7 @@ class ScorePage:
         require(request, Right.WRITE)
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
-        saved = save_trace(self.store, entered.trace, state.dataset)
+        saved = save_trace(self.store, entered.trace, SAVED if state.dataset is None else state.dataset)
         for name in (name for name in entered.evaluators if name in self.evaluators.names):
             judgment = self.evaluators.judge(name, saved.trace)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
