@@ -1,7 +1,7 @@
-"""The hub's own client, `huggingface_hub`, of which nothing else here knows: what a repository holds at one commit,
-and the content of its files.
+"""The hub's own client, `huggingface_hub`, which no other module here imports: the files of a repository at one
+commit, and their content.
 
-Only what it exports to everybody is used. Needs no PyTorch.
+Only its public names are used. Needs no PyTorch.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class UnreachableError(UserError):
 @dataclass(frozen=True)
 class RemoteFile:
     """A file of a repository at a commit, the `revision`. `digest` is the SHA-256 of its content if the hub stores
-    it apart, else what Git calls that."""
+    it separately, else its Git hash."""
 
     repo: str
     revision: str
@@ -58,12 +58,12 @@ class RemoteFile:
 
     @property
     def blob(self) -> Path:
-        """Where its content belongs in the hub's cache."""
+        """The place of its content in the hub's cache."""
         return storage_folder(self.repo, self.kind) / "blobs" / self.digest
 
     @property
     def partial(self) -> Path:
-        """Where its content is until it is whole."""
+        """The place of its content while it is incomplete."""
         return partial_of(self.blob)
 
     @property
@@ -72,12 +72,12 @@ class RemoteFile:
 
     @property
     def here(self) -> int:
-        """The bytes that came before."""
+        """The number of bytes that have arrived before."""
         return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
 def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
-    """The commit that a revision is, and its files by name. Raises as `explained` has it."""
+    """The commit of a revision, and its files by name. Raises as `explained` does."""
     ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = _digest(info.sha)
@@ -89,13 +89,13 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
 
 
 def check_access(file: RemoteFile) -> None:
-    """Ask whether the hub gives a file: the list of a gated model it shows to everybody. Raises as `explained` has
-    it."""
+    """Check that the hub provides a file; the file list of a gated model is visible to everybody. Raises as
+    `explained` does."""
     get_hf_file_metadata(_url(file), timeout=_SECONDS)
 
 
 def read_small(file: RemoteFile, most: int) -> bytes | None:
-    """The content of a file, None if it has more than `most` bytes. Raises as `explained` has it."""
+    """The content of a file, None if it exceeds `most` bytes. Raises as `explained` does."""
     if file.size > most:
         return None
     headers = {"accept-encoding": "identity", **_authorization()}
@@ -105,7 +105,7 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
 
 
 def hub_downloader() -> Downloader:
-    """What downloads `content_of` a file. Raises as `explained` has it."""
+    """The downloader for a file's content. Raises as `explained` does."""
     return Downloader(get_session(), _refusal, _SECONDS)
 
 
@@ -116,15 +116,15 @@ def content_of(file: RemoteFile) -> RemoteContent:
 
 
 def link_file(file: RemoteFile) -> Path:
-    """Where the hub's client has a file whose content is in its cache, which is linked there if it is not yet.
-    Raises as `explained` has it."""
+    """The path at which the hub's client has a file, linked to its content in the cache if it is not yet. Raises as
+    `explained` does."""
     return Path(
         hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
     )
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
-    """The folder of what the hub's client itself has of a model; None if it has nothing."""
+    """The folder of a model that the hub's client itself has fetched; None if it has nothing."""
     try:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True))
     except (OSError, ValueError):
@@ -133,7 +133,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 
 @contextmanager
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
-    """Turn what the client raises into a `UserError`."""
+    """Turn the client's errors into `UserError`."""
     given = "with --evaluator" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
@@ -179,7 +179,7 @@ def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
 
 
 def _digest(text: object) -> str:
-    """What the hub calls a file or a commit by, which becomes a part of a path here."""
+    """The hub's hash of a file or commit, checked, since it becomes part of a path here."""
     if not is_hash(str(text)):
         raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
     return str(text)

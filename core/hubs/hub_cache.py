@@ -1,8 +1,8 @@
-"""Evaluators that were fetched whole from a model hub: which revision is here, and what is known of it.
+"""Evaluators fetched whole from a model hub: their revisions and descriptions.
 
 They lie in the hub's own cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` there names the
-revision; it is written once everything of that is here, so that a folder without one is not taken for an evaluator.
-Needs no PyTorch.
+revision; it is written once everything is here, so that a folder without one does not count as an evaluator. Needs
+no PyTorch.
 """
 
 import re
@@ -30,7 +30,7 @@ _RECORD = "stepsight.json"
 _PARTS = "stepsight-parts.json"
 _WEIGHTS = (".safetensors", ".bin")
 NEWEST = "main"
-"""The revision that is meant where none is named."""
+"""The default revision."""
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST_NAME = 500
@@ -38,13 +38,13 @@ _LONGEST_NAME = 500
 _RESERVE = 200_000_000
 
 Kind = Literal["model", "dataset"]
-"""What a repository of a hub holds."""
+"""The kind of a hub's repository."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A model of a hub at a commit, the `revision`: the `files` by name with their sizes in bytes, and what it was
-    when it was loaded, by the type of weights that was asked for. `parts` are the other models that it is read
+    """A model of a hub at a commit, the `revision`: its `files` by name with their sizes in bytes, and its
+    description from when it was loaded, by the requested type of weights. `parts` are the other models it is read
     with, such as the base of an adapter, by `part_key`."""
 
     repo: str
@@ -55,7 +55,7 @@ class Fetched:
 
     @property
     def name(self) -> str:
-        """The model's own, without its owner's."""
+        """The model's name without its owner's."""
         return self.repo.partition("/")[2]
 
     @property
@@ -64,12 +64,12 @@ class Fetched:
 
     @property
     def own_size(self) -> int:
-        """The bytes of its own weights."""
+        """The size of its own weights in bytes."""
         return sum(size for name, size in self.files.items() if name.endswith(_WEIGHTS))
 
     @property
     def size(self) -> int:
-        """The bytes of all weights that it is read with."""
+        """The size of all weights that it is read with, in bytes."""
         return self.own_size + sum(part.own_size for part in self.parts.values())
 
     @property
@@ -79,22 +79,22 @@ class Fetched:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each of its files, and of its parts', is there as long as it should be."""
+        """True if each of its files, and of its parts', is present in full length."""
         own = all(_size(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: Description) -> "Fetched":
-        """With what it is in that type of weights."""
+        """The same with its description for that type of weights."""
         return replace(self, descriptions={**self.descriptions, dtype: description})
 
 
 def cache_of_hub() -> Path:
-    """The folder that the hub's client keeps models in."""
+    """The folder in which the hub's client keeps models."""
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
 def free_disk(folder: Path | None = None) -> int | None:
-    """The bytes that are free in a folder, which need not exist, else there; None where that cannot be told."""
+    """The free bytes on the disk of a folder, which need not exist; None if unknown."""
     folder = folder or cache_of_hub()
     for one in (folder, *folder.parents):
         with suppress(OSError):
@@ -103,7 +103,7 @@ def free_disk(folder: Path | None = None) -> int | None:
 
 
 def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
-    """Raises `UserError` if a folder's disk has no room for `needed` bytes; `variable` names another folder."""
+    """Raises `UserError` if a folder's disk has no room for `needed` bytes; `variable` can name another folder."""
     free = free_disk(folder)
     if free is not None and free < needed + _RESERVE:
         raise UserError(
@@ -113,34 +113,34 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 
 
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
-    """Where everything of a repository is, as the hub's client documents its cache. Raises `ValueError` if that is
-    no id of one."""
+    """The folder of a repository, as the hub's client documents its cache. Raises `ValueError` if the id is
+    invalid."""
     if not is_hub_id(repo) or "--" in repo:
         raise ValueError(f"{repo!r} is no id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 
 
 def part_key(repo: str, revision: str) -> str:
-    """What another model is known by to the one that needs it, at the `revision` that it is asked for."""
+    """The key of another model for the one that needs it, at the requested `revision`."""
     return f"{repo}@{revision}"
 
 
 def save_fetched(fetched: Fetched) -> None:
-    """Note that a revision is here. Raises `UserError` where that cannot be written."""
+    """Record that a revision is here. Raises `UserError` if that cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
     write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
 
 
 def save_part(asked: str, fetched: Fetched) -> None:
-    """Note that a model that is no evaluator by itself is here, as the revision that was asked for. Raises
-    `UserError` where that cannot be written."""
+    """Record that a model which is not an evaluator by itself is here, as the requested revision. Raises
+    `UserError` if that cannot be written."""
     path = storage_folder(fetched.repo) / _PARTS
     write_json(path, _read_object(path) | {asked: _as_json(fetched)})
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """What is here of a model as the revision that was asked for, by itself or as an evaluator; None where it is
-    not, or not whole, or without the `weights` that are wanted."""
+    """A model at the requested revision, by itself or as an evaluator; None if it is missing or incomplete, or
+    lacks the `weights` wanted."""
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:
@@ -152,7 +152,7 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
 
 
 def find_fetched(repo: str) -> Fetched | None:
-    """What is here of that model; None where it is not, or not whole, or where that is no id."""
+    """The fetched model with that id; None if it is missing or incomplete, or the id is invalid."""
     try:
         fetched = _read(storage_folder(repo) / _RECORD)
     except ValueError:
@@ -161,14 +161,13 @@ def find_fetched(repo: str) -> Fetched | None:
 
 
 def list_fetched() -> list[Fetched]:
-    """All that are here whole, by their ids."""
+    """All complete models by id."""
     found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
 
 
 def check_files(fetched: Fetched) -> None:
-    """Raises `UserError` where a file of it or of its parts is no longer what was fetched, by the hash that it lies
-    under."""
+    """Raises `UserError` if a file of it or of its parts no longer has the hash under which it is stored."""
     for part in fetched.parts.values():
         check_files(part)
     for name in fetched.files:
@@ -182,7 +181,7 @@ def check_files(fetched: Fetched) -> None:
 
 
 def is_hash(text: str) -> bool:
-    """Whether it can be what a hub calls a file or a commit by."""
+    """True if it can be a hub's hash of a file or commit."""
     return _HASH.fullmatch(text) is not None
 
 
@@ -210,7 +209,7 @@ def _as_json(fetched: Fetched) -> dict[str, Any]:
 
 
 class _Description(Model):
-    """A `Description` as it is written."""
+    """A `Description` in its stored form."""
 
     name: str
     fingerprint: str
@@ -225,7 +224,7 @@ class _Description(Model):
 
 
 class _Record(Model):
-    """What `_as_json` writes; the repository of a model and of its parts names folders."""
+    """The stored form that `_as_json` writes; the repository of a model and of its parts determine folders."""
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
 
@@ -242,7 +241,7 @@ class _Record(Model):
 
 
 def _from_json(values: Any) -> Fetched | None:
-    """What `_as_json` wrote; None where that makes no sense, which is mended by fetching again."""
+    """The inverse of `_as_json`; None if the content makes no sense, which fetching again corrects."""
     try:
         return validate(_Record, values).fetched()
     except UserError:
@@ -254,7 +253,7 @@ def _read(path: Path) -> Fetched | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, empty where there is none."""
+    """The JSON object in a file, empty if there is none."""
     try:
         return read_json(path)
     except UserError:

@@ -1,7 +1,7 @@
-"""Fetching an evaluator from a hub: at pinned commits, with every repository that it needs, as one transfer.
+"""Fetching an evaluator from a hub at pinned commits, with every repository it needs, as one transfer.
 
-The hub's own client begins a broken file anew, so our downloader brings the content to the place that the client's
-cache has for it. Needs no PyTorch.
+The hub's own client restarts an interrupted file from its beginning, so our downloader brings the content to its
+place in the client's cache. Needs no PyTorch.
 """
 
 import errno
@@ -34,17 +34,17 @@ from stepsight.core.places import CACHE_VARIABLE, cache_folder
 from stepsight.core.sizes import sized
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes that are here and those that there are; what it raises ends the transfer."""
+"""Called with the number of bytes here and their total; an exception it raises ends the transfer."""
 
 _CACHE_OF_HUB = "HF_HUB_CACHE"
 
 
 def _ignore(there: int, whole: int | None) -> None:
-    """Tell nobody how far it is."""
+    """Report no progress."""
 
 
 def check_disk(remote: Remote) -> None:
-    """Raises `UserError` where the disk has no room for what is missing of all that it needs."""
+    """Raises `UserError` if the disk has no room for the missing files."""
     missing = remote.size - remote.here
     if not missing:
         return
@@ -56,10 +56,10 @@ def check_disk(remote: Remote) -> None:
 
 
 def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
-    """Bring what is missing of an evaluator here, and of all that it needs, and note that it is whole.
+    """Bring the missing files of an evaluator, and of all it needs, and record that it is complete.
 
-    Where another process fetches some of it, that is waited for or refused. Raises `UserError` where it cannot be
-    brought; what came before a transfer broke stays, and the next call goes on from there.
+    If another process is fetching some of it, wait for that or refuse. Raises `UserError` if it cannot be brought;
+    bytes that arrived before an interruption stay, and the next call continues from there.
     """
     there = find_fetched(remote.repo)
     if there is not None and (there.revision, there.pins) == (remote.revision, remote.pins):
@@ -71,8 +71,8 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
 
 
 def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
-    """An evaluator that was fetched, else fetched now under a bar in the terminal; `check` may refuse what the hub
-    has. Raises `UserError`."""
+    """A fetched evaluator, or else fetch it now with a progress bar in the terminal; `check` may refuse it
+    beforehand. Raises `UserError`."""
     there = find_fetched(repo)
     if there is not None:
         return there
@@ -84,7 +84,7 @@ def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -
 
 
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
-    """As `fetch_if_missing`, a model that is no evaluator by itself, or only what describes it."""
+    """As `fetch_if_missing`, for a model that is not an evaluator by itself, or only its description."""
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:
@@ -100,8 +100,8 @@ def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bo
 def fetch_dataset(
     repo: str, revision: str, choose: Callable[[Iterable[str]], Iterable[str]]
 ) -> tuple[str, dict[str, Path]]:
-    """The commit that a revision of a hub's dataset is, "" the newest, and the paths of the files that `choose`
-    picks from all names. What is in the cache is not fetched again. Raises `UserError`."""
+    """The commit of a revision of a hub's dataset, "" being the newest, and the paths of the files that `choose`
+    picks from all names. Files in the cache are not fetched again. Raises `UserError`."""
     revision = revision or NEWEST
     with explained(repo, revision, "dataset"):
         commit, listed = list_files(repo, revision, "dataset")
@@ -117,7 +117,7 @@ def fetch_dataset(
 
 @contextmanager
 def terminal_bar(remote: Remote) -> Iterator[Progress]:
-    """What there is to bring, said on stderr, and in a terminal a bar of how far it is."""
+    """Announce the transfer on stderr and, in a terminal, show its progress."""
     # Few processes fetch something.
     from tqdm import tqdm
 
@@ -134,7 +134,7 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
 
 
 def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
-    """Transfer what is missing of a model and of its parts. Raises `UserError`."""
+    """Transfer the missing files of a model and of its parts. Raises `UserError`."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
     try:
@@ -167,7 +167,7 @@ def _fetched(remote: Remote) -> Fetched:
 
 
 def _transfer(remote: Remote, progress: Progress) -> None:
-    """Bring the files of a model and of its parts, one after the other."""
+    """Bring the files of a model and of its parts in sequence."""
     downloader, before, size = hub_downloader(), 0, remote.size
     for file in remote.all_files:
         _fetch_file(file, downloader, partial(_tell, progress, size, before))
@@ -190,7 +190,7 @@ def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress
 
 
 def _disk_of(folder: Path) -> int | None:
-    """What tells the disk of a folder, which need not exist, from others."""
+    """An identifier of the disk of a folder, which need not exist."""
     for one in (folder, *folder.parents):
         with suppress(OSError):
             return one.stat().st_dev

@@ -1,8 +1,7 @@
-"""What a model hub has of an evaluator, asked by the hub's own client: its files at one commit, and those of every
-repository that it needs beside its own.
+"""Looking an evaluator up on a model hub: its files at one commit, and those of every other repository it needs.
 
-An adapter needs its base, a log-ratio its reference, weights that came alone a config or a tokenizer. Only what an
-evaluator is read from is named: weights, config, tokenizer and card, never code. Needs no PyTorch.
+An adapter needs its base, a log-ratio its reference, weights without a config or tokenizer need theirs. Only the
+files that an evaluator is read from are named: weights, config, tokenizer and card, never code. Needs no PyTorch.
 """
 
 import re
@@ -40,8 +39,8 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 @dataclass(frozen=True)
 class Remote:
-    """A model on the hub at a commit, the `revision`, and those of its `files` that are fetched; `parts` are the
-    other models that it needs, by `part_key`."""
+    """A model on the hub at a commit, the `revision`, with the `files` to be fetched; `parts` are the other models
+    it needs, by `part_key`."""
 
     repo: str
     revision: str
@@ -50,33 +49,34 @@ class Remote:
 
     @property
     def all_files(self) -> list[RemoteFile]:
-        """Those of its parts too, the small ones first: what is wrong with a model is seen before its weights."""
+        """Its files and those of its parts, small ones first, so that a faulty model shows before its weights are
+        fetched."""
         files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
         return sorted(files, key=lambda file: (file.size, file.repo, file.name))
 
     @property
     def size(self) -> int:
-        """All bytes."""
+        """The total size in bytes."""
         return sum(file.size for file in self.all_files)
 
     @property
     def weights(self) -> int:
-        """The bytes of all weights."""
+        """The size of all weights in bytes."""
         return sum(file.size for file in self.all_files if not _is_beside(file))
 
     @property
     def parameters(self) -> int:
-        """About how many weights it has: most are stored in two bytes each."""
+        """The approximate number of weights, since most are stored in two bytes each."""
         return self.weights // 2
 
     @property
     def pickled(self) -> int:
-        """The bytes of weights that are written once more, as safetensors."""
+        """The size of the weights that will be rewritten as safetensors, in bytes."""
         return sum(file.size for file in self.all_files if file.name.endswith(".bin"))
 
     @property
     def here(self) -> int:
-        """The bytes that came before."""
+        """The number of bytes that have arrived before."""
         return sum(file.here for file in self.all_files)
 
     @property
@@ -87,7 +87,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class _Need:
-    """Another model that one needs, at what revision, and whether its weights or only what describes it."""
+    """Another model that one needs, its revision, and True if its weights are needed rather than only its
+    description."""
 
     repo: str
     revision: str
@@ -95,11 +96,11 @@ class _Need:
 
 
 def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
-    """What the hub has of an evaluator and of all that it needs, asked now; `pins` are the commits of its parts
-    where they were looked up before.
+    """Look up an evaluator and all it needs on the hub; `pins` are the commits of its parts if they were looked up
+    before.
 
-    Raises `UserError` where the hub has no such model or revision, does not give it to us, or cannot be reached,
-    and where the model has no weights that we read.
+    Raises `UserError` if the hub has no such model or revision, refuses access, or cannot be reached, and if the
+    model has no weights in a supported format.
     """
     remote, needs = _look_up(repo, revision, weights=True)
     parts: dict[str, Remote] = {}
@@ -120,12 +121,12 @@ def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = 
 
 
 def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
-    """What the hub has of a model that an evaluator needs, or only of what describes it. Raises `UserError`."""
+    """Look up a model that an evaluator needs, or only its description. Raises `UserError`."""
     return _look_up(repo, revision, weights=weights)[0]
 
 
 def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
-    """One model by itself, and what it needs beside it."""
+    """A model without its parts, and the other models it needs."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
 
@@ -146,7 +147,7 @@ def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_
 
 
 def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
-    """The folder that has the weights, with a slash behind it; "" where they are at the top."""
+    """The folder with the weights, with a trailing slash; "" for the top."""
     folder = card.get("subfolder")
     if folder is None or not any(name.startswith(f"{folder}/") for name in listed):
         return ""
@@ -156,7 +157,7 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
 
 
 def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
-    """The names of the files that are read."""
+    """The names of the files to be read."""
 
     def at(pattern: re.Pattern[str], place: str) -> list[str]:
         return [name for name in listed if name.startswith(place) and pattern.fullmatch(name.removeprefix(place))]
@@ -173,7 +174,7 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
 def _needs(
     repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
 ) -> Iterator[_Need]:
-    """As `core.models.checkpoint_resolver` reads them."""
+    """The other models that a checkpoint needs, as `core.models.checkpoint_resolver` determines them."""
 
     def named(key: str, *, weights: bool) -> _Need:
         return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)
@@ -200,7 +201,7 @@ def _id(repo: str, value: object, what: str) -> str:
 
 
 def _read(file: RemoteFile) -> dict[str, Any]:
-    """A JSON object of the hub, which is small. Raises `UserError`, and as `explained` has it."""
+    """A small JSON object from the hub. Raises `UserError`, and as `explained` does."""
     try:
         value = parse_json(read_small(file, _MOST_BYTES) or b"")
     except ValueError:

@@ -1,8 +1,9 @@
-"""What public repositories of step evaluators do not say of themselves: the values of a stepsight.json, by name.
+"""Facts that public repositories of step evaluators do not state themselves: the values of a stepsight.json, by
+name.
 
-Most of them are language models like any other: their config tells neither that they judge steps, nor the
-prompt, nor the tokens that stand for right and wrong. What is here comes from their authors' code;
-`docs/evaluators.md` says what stays open. A folder's own stepsight.json wins, key by key. Needs no PyTorch.
+Most are ordinary language models: their config says neither that they judge steps, nor the prompt, nor the tokens
+for right and wrong. The values come from their authors' code; `docs/evaluators.md` names open questions. A folder's
+own stepsight.json overrides them, key by key. Needs no PyTorch.
 """
 
 from collections.abc import Mapping
@@ -97,14 +98,15 @@ _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
 
 
 def known_card(name: str) -> Card:
-    """The values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name; empty where it has
+    """The values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name; empty if there are
     none."""
     name = name.casefold()
     return _FOLDED.get(name) or _FOLDED.get(name.rpartition("/")[2]) or {}
 
 
 def with_known(name: str, own: Card) -> dict[str, Any]:
-    """A folder's own stepsight.json over what is known by its name. One that names another format stands alone."""
+    """A folder's own stepsight.json merged over the values known by its name. One that names another format stands
+    alone."""
     known = known_card(name)
     if "format" in own and own["format"] != known.get("format", own["format"]):
         return dict(own)

@@ -1,6 +1,6 @@
-"""The public evaluators: what their authors say of each, and where that is printed.
+"""The public evaluators: their authors' statements on each, with sources.
 
-`assets/evaluators.json` has them by their id on the model hub. What we found in no source is left out there, and
+`assets/evaluators.json` lists them by their id on the model hub. A fact that no source states is missing there, and
 None or empty here. Needs no PyTorch.
 """
 
@@ -45,7 +45,7 @@ _TITLES = {Part.GSM8K: "GSM8K", Part.MATH: "MATH", Part.OLYMPIADBENCH: "Olympiad
 
 @record(frozen=True, config=STRICT)
 class ProcessBenchFigures(Record):
-    """F1 on each part and the plain mean of the four, in percent, and where they are printed."""
+    """F1 on each part and the plain mean of the four, in percent, with their source."""
 
     gsm8k: Percent
     math: Percent
@@ -62,7 +62,7 @@ class ProcessBenchFigures(Record):
 
 @record(frozen=True, config=STRICT)
 class PrmBenchFigure(Record):
-    """The PRMScore in percent, and where it is printed."""
+    """The PRMScore in percent, with its source."""
 
     score: Percent
     source: str
@@ -72,11 +72,11 @@ class PrmBenchFigure(Record):
 class PublicEvaluator(Record):
     """An evaluator by its hub `id`.
 
-    `parameters` are those that its authors round to, `bytes` those of its weights where we know them; these are
-    `safetensors`, or a `pickle` where there is nothing else. `format` is the checkpoint format that reads it.
-    `threshold` is its authors' own. `brings` names what is fetched with it, and `beside` has the parameters of a
-    second model that it is compared with. `calls` says how often it is asked about each step by itself, 0 where one
-    pass judges all; `note` is what a reader of its figures should know.
+    `parameters` is the authors' rounded number, `bytes` the size of its weights if known; these are `safetensors`,
+    or a `pickle` if there is nothing else. `format` is the checkpoint format that reads it. `threshold` is its
+    authors' own. `brings` names the models fetched with it, and `beside` is the number of parameters of a second
+    model that it is compared with. `calls` is the number of separate requests per step, 0 if one pass judges all;
+    `note` is a remark for readers of its figures.
     """
 
     id: str
@@ -98,31 +98,31 @@ class PublicEvaluator(Record):
 
     @property
     def name(self) -> str:
-        """The model's own name, without its owner's."""
+        """The model's name without its owner's."""
         return self.id.partition("/")[2]
 
     @property
     def size(self) -> int:
-        """The bytes of all weights: those that are known, else two for each parameter, as most are stored."""
+        """The size of all weights in bytes: as known, else two per parameter, as most are stored."""
         return (self.bytes or 2 * self.parameters) + 2 * self.beside
 
     @property
     def all_parameters(self) -> int:
-        """Those of a second model too."""
+        """The number of parameters, including those of a second model."""
         return self.parameters + self.beside
 
     def tokens_read(self, tokens: int) -> int:
-        """How many tokens it reads for a trace of so many."""
+        """The number of tokens it reads for a trace of this many."""
         return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def stored(self) -> str:
-        """The type that its weights are stored in, by their bytes; 16 bits are taken for bfloat16, as most are."""
+        """The type of its stored weights, judging by their size; 16 bits are taken to be bfloat16, as most are."""
         return "float32" if self.size >= 3 * self.parameters else "bfloat16"
 
     @property
     def redundancy(self) -> bool:
-        """Whether it judges redundancy beside validity."""
+        """True if it judges redundancy as well as validity."""
         return self.judges == "both"
 
 
@@ -133,17 +133,16 @@ class _Catalogue(Record):
 
 @cache
 def public_evaluators() -> tuple[PublicEvaluator, ...]:
-    """All of them, in the order in which they are shown: the small ones first. Raises `UserError` where the file
-    holds something else."""
+    """All of them in display order, small ones first. Raises `UserError` if the file has other content."""
     evaluators = validate(_Catalogue, read_json(asset("evaluators.json")), "evaluators.json").evaluators
     return tuple(sorted(evaluators, key=lambda one: one.parameters))
 
 
 def find_public(repo: str) -> PublicEvaluator | None:
-    """The one with that hub id, None where it is not among them."""
+    """The one with that hub id, None if it is not listed."""
     return next((one for one in public_evaluators() if one.id == repo), None)
 
 
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
-    """Why an evaluator cannot be read here, "" where it can: `formats` are those of this version."""
+    """The reason why an evaluator cannot be read here, "" if it can; `formats` are those of this version."""
     return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."

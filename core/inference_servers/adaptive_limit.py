@@ -1,4 +1,4 @@
-"""How many requests a server gets at once: fewer after it refused one, more while it answers."""
+"""The number of simultaneous requests to a server: fewer after a refusal, more while it answers."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from types import TracebackType
 
 
 class ConcurrencyLimit:
-    """At most `most` requests at a time, in the order in which they are made, and none before the server wants the
-    next.
+    """Limits simultaneous requests to `most`, in the order in which they are made, with none before the server
+    wants the next.
 
-    A refusal halves how many there may be, and each answer raises it by a part of one, so that as many answers as
-    requests at once bring one more: what networks do against congestion. A burst of refusals counts as one. Of one
-    event loop.
+    A refusal halves the limit, and each answer raises it by a fraction, so that as many answers as there are
+    simultaneous requests raise it by one: additive increase, multiplicative decrease, as against network
+    congestion. A burst of refusals counts as one. For use in a single event loop.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class ConcurrencyLimit:
 
     @property
     def at_once(self) -> int:
-        """How many requests there may be now."""
+        """The current limit."""
         return max(1, int(self._limit))
 
     async def __aenter__(self) -> None:
@@ -49,14 +49,14 @@ class ConcurrencyLimit:
         self._limit = min(float(self.most), self._limit + 1 / self._limit)
 
     def refused(self, seconds: float) -> None:
-        """The server refused a request and wants none for so many seconds."""
+        """The server refused a request and wants none for this many seconds."""
         now = time.monotonic()
         if now >= self._not_before:
             self._limit = max(1.0, self._limit / 2)
         self._not_before = max(self._not_before, now + seconds)
 
     async def _turn(self) -> None:
-        """Wait for a place, which counts as taken then."""
+        """Wait for a free place, and take it."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:

@@ -1,4 +1,4 @@
-"""The address of an evaluator behind a server: what serves it, where, and the model's name there.
+"""The address of an evaluator behind a server: the kind of server, its URL, and the model's name there.
 
     vllm:http://HOST:8000/v1#MODEL
     critic:https://HOST/v1#MODEL,samples=8
@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 VLLM, CRITIC = "vllm", "critic"
 
 KEY = "STEPSIGHT_API_KEY"
-"""The variable of the environment that the key for a server is read from."""
+"""The environment variable with the key for a server."""
 
 _KINDS = (VLLM, CRITIC)
 _EXAMPLE = {
@@ -29,8 +29,8 @@ _OPTION = re.compile(r",(?=[a-z_]+=)")
 
 @dataclass(frozen=True)
 class Address:
-    """`url` is where the routes of OpenAI's interface are, without a slash at its end; `options` are what stands
-    behind the name of the `model`, in their order."""
+    """`url` is the base of the OpenAI-style routes, without a trailing slash; `options` follow the name of the
+    `model`, in order."""
 
     kind: str
     url: str
@@ -39,7 +39,7 @@ class Address:
 
     @property
     def root(self) -> str:
-        """Where the routes of the server's own are: `url` without its version."""
+        """The base of the server's own routes: `url` without its version."""
         return re.sub(r"/v\d+$", "", self.url)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Address:
         return hash(str(self))
 
     def check_options(self, allowed: Collection[str]) -> None:
-        """Raises `UserError` where there is an option other than those."""
+        """Raises `UserError` on any other option."""
         for name in self.options:
             if name not in allowed:
                 names = ", ".join(sorted(allowed)) or "none"
@@ -58,13 +58,13 @@ class Address:
 
 
 def is_address(spec: object) -> bool:
-    """Whether it names an evaluator behind a server; whether it does so correctly is not looked at."""
+    """True if it has the form of an evaluator behind a server, correct or not."""
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
 def parse_address(spec: str) -> Address:
-    """The address that a text spells. Raises `UserError` where it is none; the text may hold a password, which is
-    never repeated."""
+    """The address in a text. Raises `UserError` if it is invalid; the text may hold a password, which is never
+    repeated."""
     kind, _, rest = spec.partition(":")
     if kind not in _KINDS:
         raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")

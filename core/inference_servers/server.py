@@ -1,13 +1,13 @@
-"""Requests to the server of an evaluator: many at once but not too many, repeated where that helps.
+"""Requests to the server of an evaluator, in parallel within limits, and repeated if that helps.
 
     with Server("http://localhost:8000/v1") as server:
         async def ask(trace): return await server.post("chat/completions", {...})
         for trace, answer in server.ordered(traces, ask): ...
 
-A key is read from the environment, `STEPSIGHT_API_KEY`, when a server is made. It is sent to that server alone,
-never along a redirection, and is in no message.
+A key is read from the environment, `STEPSIGHT_API_KEY`, when a server is made. It is sent only to that server,
+never along a redirection, and appears in no message.
 
-What a server answers is read as a stranger's: bounded in size and depth, and cut in messages.
+A server's answers are untrusted: limited in size and depth, and shortened in messages.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from stepsight.core.net.http import (
 )
 
 AT_ONCE = 32
-"""Requests that a server gets at once where nothing else is asked for."""
+"""The default number of simultaneous requests."""
 
 SECONDS = 300.0
-"""For how long a server may say nothing to a request: a long generation takes minutes."""
+"""The time for which a server may stay silent; a long generation takes minutes."""
 
 LARGEST = 1 << 24
-"""Bytes of an answer."""
+"""The largest answer in bytes."""
 
 # Items begun for each request at once: those after one that is repeated go on meanwhile.
 _WINDOW = 4
@@ -65,8 +65,8 @@ Answer = TypeVar("Answer")
 
 
 class ServerError(UserError):
-    """A server that is not there, or does not answer as it should. `status` is its HTTP status, None where there
-    was none."""
+    """A server that cannot be reached, or answers unexpectedly. `status` is its HTTP status, None if there was
+    none."""
 
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)
@@ -78,7 +78,7 @@ def go_on() -> None:
 
 
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """What several functions that ask the server come to, at the same time. Where one raises, the others are
+    """The results of several functions that ask the server at the same time. If one raises, the others are
     cancelled."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
@@ -98,8 +98,8 @@ class Server:
     def __init__(
         self, url: str, *, at_once: int = AT_ONCE, seconds: float = SECONDS, attempts: int = _ATTEMPTS
     ) -> None:
-        """At most `at_once` requests at a time; each may be answered with an error `attempts` times, and may fail
-        less often otherwise. Raises `UserError` where the key in the environment cannot be one."""
+        """At most `at_once` requests run at a time; each may be answered with an error `attempts` times, and may
+        fail less often otherwise. Raises `UserError` if the key in the environment is invalid."""
         self.url = url.rstrip("/")
         self.at_once = at_once
         self._root = re.sub(r"/v\d+$", "", self.url)
@@ -119,12 +119,12 @@ class Server:
         ask: Callable[[Item], Coroutine[Any, Any, Answer]],
         check: Callable[[], None] = go_on,
     ) -> Iterator[tuple[Item, Answer]]:
-        """Each item with its answer, in the order of the items, of which a few times as many are held as there are
-        requests at once. `ask` makes the requests for one.
+        """Yield each item with its answer, in order, holding a few times as many items as there are simultaneous
+        requests. `ask` makes the requests for one.
 
-        What `ask` raises for an item is raised in its turn, after all answers before it; so is a `UserError` that
-        is raised in place of an item. What `check` raises ends the work: it is called while answers are waited for.
-        When it ends, by that, an error or the caller's leaving, the requests that are under way are cancelled,
+        An error that `ask` raises for an item is raised in its turn, after all answers before it; so is a
+        `UserError` raised in place of an item. `check` is called while waiting, and an error it raises ends the
+        work. When the work ends by that, an error, or the caller's leaving, the requests in flight are cancelled,
         which servers notice.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
@@ -150,22 +150,22 @@ class Server:
                 future.cancel()
 
     def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """What one function that asks the server comes to."""
+        """The result of one function that asks the server."""
         return _waited(None, self._begin(work), go_on)[1]
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
-        """The JSON that a route gives: one below the server's `url`, or with a slash before it, one of the server's
-        own; asked for so often at most. Raises `ServerError`."""
+        """The JSON at a route: one below the server's `url` or, with a leading slash, one of the server's own;
+        tried at most `attempts` times. Raises `ServerError`."""
         return await self._repeated("GET", path, None, attempts or self._attempts)
 
     async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
-        """The JSON that a route answers to `body`, which is sent as JSON; `path` and `attempts` as `get` has them.
-        Raises `ServerError`."""
+        """The JSON that a route answers to `body`, sent as JSON; `path` and `attempts` as in `get`. Raises
+        `ServerError`."""
         content = json.dumps(body, separators=(",", ":")).encode()
         return await self._repeated("POST", path, content, attempts or self._attempts)
 
     def close(self) -> None:
-        """Cancel what is under way, and close the connections."""
+        """Cancel the requests in flight, and close the connections."""
         with self._lock:
             if self._end is not None:
                 self._end()
@@ -197,8 +197,8 @@ class Server:
         self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
 
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
-        """The answer to a request that is repeated where that may help: when the server is busy until it is not,
-        otherwise so often."""
+        """The answer to a request, which is repeated while the server is busy, and otherwise a limited number of
+        times."""
         limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
         assert limit is not None
         while True:
@@ -266,11 +266,11 @@ class Server:
         raise failed_attempt(response, refusal)
 
     def _said(self, body: bytes) -> str:
-        """What a server says of an error, cut short."""
+        """A server's error message, shortened."""
         return self._quoted(error_text(body)) or "nothing."
 
     def _quoted(self, text: str) -> str:
-        """A text of a stranger's on one line, without our key, which servers like to repeat."""
+        """A server's text on one line, without our key, which servers like to repeat."""
         text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
         if self._key:
             text = text.replace(self._key, "…")
@@ -301,7 +301,7 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
 
 
 def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
-    """The item with its answer. A future that is left is cancelled."""
+    """The item with its answer. If the caller leaves, the future is cancelled."""
     try:
         while not future.done():
             check()

@@ -31,8 +31,8 @@ _HINT = "Check that a vLLM server runs there, and which version."
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model as a server lists it: its name there, what it was loaded from, and the longest input in tokens, None
-    where the server does not say."""
+    """A model as a server lists it: its name there, the path it was loaded from, and the longest input in tokens,
+    None if the server does not say."""
 
     name: str
     root: str
@@ -40,7 +40,7 @@ class ServedModel:
 
 
 async def find_model(server: Server, name: str) -> ServedModel:
-    """The model of that name. Raises `ServerError` where the server has others, or lists none."""
+    """The model of that name. Raises `ServerError` if the server has others, or lists none."""
     listed = (await server.get("models", attempts=1)).get
     try:
         models = [(str(one["id"]), one) for one in _list(listed("data"))]
@@ -60,7 +60,7 @@ async def find_model(server: Server, name: str) -> ServedModel:
 
 
 async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int, str]] | None:
-    """The tokens of a text by the server's own tokenizer, ids with names; None where it does not tell them."""
+    """The tokens of a text by the server's own tokenizer, ids with names; None if it does not provide them."""
     body = {"model": model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
     try:
         answer = await server.post("/tokenize", body, attempts=1)
@@ -78,10 +78,10 @@ async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int
 async def classify_tokens(
     server: Server, model: str, ids: Sequence[int], columns: int | None = None, *, activated: bool = False
 ) -> Floats32:
-    """What the classes come to at tokens, shape (tokens, columns): logits, or where they are `activated`, what the
-    server makes of them. `columns` is their number, where it is known.
+    """The classes of tokens, shape (tokens, columns): logits, or with `activated` the server's activations.
+    `columns` is their number, if known.
 
-    Raises `ServerError`, one of status 404 where the server does not classify tokens.
+    Raises `ServerError`, with status 404 if the server does not classify tokens.
     """
     body: dict[str, Any] = {
         "model": model,
@@ -103,9 +103,9 @@ async def classify_tokens(
 
 
 async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """How likely each of some tokens comes after others, among the whole vocabulary, as logarithms.
+    """The log-probabilities of some tokens after others, among the whole vocabulary.
 
-    Raises `ServerError`, also where the server does not tell the probabilities of tokens that it is asked for.
+    Raises `ServerError`, also if the server does not return the probabilities of requested tokens.
     """
     body = {
         "model": model,
@@ -130,7 +130,7 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
-    """The numbers of an answer, as lists or in base64. Raises `ValueError` where they are no table."""
+    """The numbers of an answer, as lists or in base64. Raises `ValueError` if they do not form a table."""
     if isinstance(value, str):
         numbers = np.frombuffer(base64.b64decode(value, validate=True), "<f4")
         return numbers.astype(np.float32).reshape(-1, columns or 1)
