@@ -1,4 +1,7 @@
-"""Write the folder of this version: `python -m tests.compatibility`."""
+"""Write the folder of this version: `python -m tests.compatibility`.
+
+Until the version is released its folder may be removed and written again; from then on it stays as it is.
+"""
 
 import json
 import shutil
@@ -7,6 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from stepsight.app.score.entered import Entered
+from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import open_store
 from tests.checkpoints import write_evaluator
 from tests.compatibility.interfaces import interfaces
@@ -16,6 +21,7 @@ from tests.compatibility.reading import (
     EVALUATOR,
     EVENTS,
     LABELS,
+    LINKS,
     PATCH,
     READERS,
     SCORES,
@@ -26,6 +32,12 @@ from tests.compatibility.reading import (
 from tests.compatibility.stores import SQLITE, write_stores
 from tests.conftest import ROOT
 
+# A text that was split, steps with sub-steps, and other thresholds.
+ENTERED: list[dict[str, Any]] = [
+    {"problem": "What is 2 + 3?", "text": "1. 2 + 3 = 6.\n2. So 6.", "steps": (("2 + 3 = 6.",), ("So 6.",))},
+    {"problem": "Was ist ∑ 1 + 1?", "steps": (("1 + 1 = 2.", "Ja."), ("So 2.",))},
+    {"problem": "What is 2?", "steps": (("2.",),), "thresholds": Thresholds(0.25, 0.75)},
+]
 INTERFACES, EXPECTED = "interfaces.json", "expected.json"
 
 
@@ -43,6 +55,8 @@ def write_folder(folder: Path) -> None:
         write_evaluator(folder / EVALUATOR)
         scored = ("--evaluator", folder / EVALUATOR, "--mode", "hindsight", "--output", folder / SCORES)
         run("score", "--input", folder / traces_of("sums"), *scored)
+        links = [Entered(**one, evaluators=(EVALUATOR,)).token() for one in ENTERED]
+        write_json(folder / LINKS, links)
         with open_store(str(address)) as store:
             write_json(folder / INTERFACES, interfaces(store))
     expected = {}

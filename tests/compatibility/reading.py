@@ -29,6 +29,7 @@ BACKUP, EVENTS, LABELS, PATCH, SCORES = (
     "scores.jsonl",
 )
 EVALUATOR = "evaluator"
+LINKS = "permalinks.json"
 DATASETS = ("sums", "control")
 CAMPAIGNS = ("blind", "shown")
 # Conditions of Browse, as they stand in its addresses, in saved views and in the API.
@@ -87,13 +88,21 @@ def read_scores(folder: Path, scratch: Path) -> Any:
     address = _copy(folder, scratch)
     run("import-scores", "sums", folder / SCORES, "--evaluator", "released", "--db", address)
     with _client(address) as client:
-        return [
-            [one for one in trace["judgments"] if one["evaluator"] == "released"]
-            for trace in _traces(client, "sums")
-        ]
+        said = [one for trace in _traces(client, "sums") for one in trace["judgments"]]
+    # They were stored just now.
+    return [one | {"created": ""} for one in said if one["evaluator"] == "released"]
+
+
+def read_permalinks(folder: Path, scratch: Path) -> Any:
+    """What the links to results show."""
+    with _client(_copy(folder, scratch), folder / EVALUATOR) as client:
+        answers = [client.get(f"/score/result.json?s={link}") for link in json.loads((folder / LINKS).read_text())]
+        assert {answer.status_code for answer in answers} == {200}, [answer.text for answer in answers]
+        return [answer.json() for answer in answers]
 
 
 READERS: dict[str, Reader] = {
+    "permalinks": read_permalinks,
     "evaluator": read_evaluator,
     "events": read_events,
     "labels": read_labels,
