@@ -130,3 +130,6 @@ INJECTIONS = [
     "<a href='javascript:alert(1)'>x</a>",
 ]
 """Texts that would be markup, a script or a template if they were not escaped."""
+
+INJECTION = """'"><img src=x onerror=alert(1)></textarea></li> &lt;b&gt; ${x} {{x}} $x" onload="x$"""
+"""One text that would be all of these, short enough for a name."""

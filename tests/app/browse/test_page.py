@@ -15,7 +15,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import get_trace
-from tests.app.elements import read
+from tests.app.elements import INJECTION, read
 from tests.app.injection import PAYLOADS
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
 
@@ -366,7 +366,7 @@ def test_a_store_that_fails_is_left_to_the_application(tmp_path, sqlite_template
 def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
     traces = [
         Trace(f"{i} {text}", text, (Step((text, text), Label.NEG),), {text: text})
-        for i, text in enumerate(PAYLOADS[:30])
+        for i, text in enumerate(PAYLOADS[:30:3])
     ]
     for trace in add(sqlite_store, traces, '<b>"data"</b>'):
         page = read(browse_page(sqlite_store, evaluators, {"trace": str(trace.trace_id)}).html)
@@ -377,13 +377,12 @@ def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
             assert page.one("p", cls="meta").all("span")[1].text == f"{key} {read(text_html(trace.problem)).text}"
     listed = read(browse_page(sqlite_store, evaluators, {}).html)
     assert listed.one("h1").text == '<b>"data"</b>'
-    assert len(links(listed)) == 25
+    assert len(links(listed)) == 10
 
 
-@pytest.mark.parametrize("text", PAYLOADS)
-def test_what_a_query_says_is_escaped(browse, text):
-    if "\x00" not in text and len(text) <= 1000:
-        assert browse(q=text, dataset="sums").one("input", name="q")["value"] == text
+def test_what_a_query_says_is_escaped(browse):
+    text = INJECTION
+    assert browse(q=text, dataset="sums").one("input", name="q")["value"] == text
     for key in ("dataset", "trace", "gold", "group", "page", "evaluator", "against", "beside", "cell", "sort"):
         assert browse(**{key: text}).all()
     assert len(notices(browse(dataset=text))) == 1

@@ -13,8 +13,7 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, local_user
 from stepsight.storage.people.views import list_views, save_view
 from tests.app.client import PAGE, asking
-from tests.app.elements import read
-from tests.app.injection import PAYLOADS
+from tests.app.elements import INJECTION, read
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -143,15 +142,12 @@ def test_a_server_that_is_read_only_keeps_nothing(sqlite_store, evaluators):
         assert post(client, name="x", query="").status_code == 404
 
 
-@pytest.mark.parametrize("text", PAYLOADS[:40])
-def test_names_are_escaped(lasting, text):
+def test_names_are_escaped(lasting):
+    text = INJECTION
     store, client = lasting
     with store.write() as session:
         session.execute(delete(ViewRow))
-    answer = post(client, name=text, query="dataset=sums&q=x")
-    if answer.status_code != 303:
-        assert answer.status_code == 422
-        return
+    assert post(client, name=text, query="dataset=sums&q=x").status_code == 303
     (nav,) = line(client)
     assert nav.one("a").text == text.strip()
     assert nav.one("button", cls="button", aria_label=f"Delete {text.strip()}").text == "Delete"

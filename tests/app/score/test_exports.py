@@ -1,13 +1,11 @@
 import random
 from dataclasses import replace
 
-import pytest
-
 from stepsight.app.score.exports import ADDRESS, curl_lines, exports_html, python_snippet
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
-from tests.app.elements import INJECTIONS, read
+from tests.app.elements import INJECTION, read
 from tests.app.entries import typed
 
 FORM = typed("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
@@ -76,8 +74,8 @@ def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):
     assert "Too long for a link: save it, or score it with stepsight score." in page.text
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_every_text_is_escaped(evaluators, text):
+def test_every_text_is_escaped(evaluators):
+    text = INJECTION
     form = typed(text, text, ("tiny",))
     specs = {"tiny": evaluators.spec("tiny")}
     assert exports(evaluators, form).all("code")[0].text == python_snippet(form.trace, specs, form.thresholds)

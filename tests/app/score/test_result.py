@@ -7,7 +7,7 @@ from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.result import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
-from tests.app.elements import INJECTIONS, read
+from tests.app.elements import INJECTION, read
 
 
 def row(*probs):
@@ -206,8 +206,8 @@ def test_problems_stand_above_the_result_and_the_note_within():
     assert page.one("p", cls="reveals").text == "About this solution: Step 3 exposes step 2."
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_every_text_is_escaped(text):
+def test_every_text_is_escaped():
+    text = INJECTION
     trace = Trace.of(text, [text, [text, text]])
     before = Trace.of("q", ["a", text, text + "2"])
     earlier = EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), text)
