@@ -1,8 +1,7 @@
 """Browsing a dataset: its traces filtered, counted by every filter's values, sorted, a page at a time.
 
-What is filtered and sorted by is read once into columns (`storage.traces.columns`,
-`storage.browse.verdict_columns`) and kept in memory for as long as the store says the same
-(`Store.cache`); the rows of the page are read at every request.
+The columns for filtering and sorting are read once (`storage.traces.columns`, `storage.browse.verdict_columns`) and
+kept in memory until the store changes (`Store.cache`); the rows of the page are read on every request.
 """
 
 from collections.abc import Mapping
@@ -29,8 +28,8 @@ Counts = Mapping[str, Mapping[str, int]]
 @dataclass(frozen=True)
 class BrowseRow(TraceSummary):
     """A trace of a list. `group` is its class, "" for none; `validity`, in the filter's mode, and the others are
-    what its evaluator says, None where it says nothing; `first_wrong` is the first step called wrong, 0-based, and
-    `mistake` one of `MISTAKES` or ""."""
+    its evaluator's, None if missing; `first_wrong` is the first step called wrong, 0-based, and `mistake` one of
+    `MISTAKES` or ""."""
 
     group: str = ""
     validity: float | None = None
@@ -43,10 +42,9 @@ class BrowseRow(TraceSummary):
 
 @dataclass(frozen=True)
 class BrowsePage:
-    """Some rows of a list and how many there are in all. `counts` has, by the field of the filter and its value,
-    how many traces there would be with that value and the other conditions as they are; those of the evaluator's
-    fields are there where the filter names one. `loosened` has, by the field of each condition that is set, how
-    many there would be without it."""
+    """Some rows of a list, with the total number. `counts` has, by field of the filter and its value, the number of
+    traces with that value and the other conditions unchanged; those of the evaluator's fields exist if the filter
+    names one. `loosened` has, by the field of each condition that is set, the number without it."""
 
     rows: list[BrowseRow]
     total: int
@@ -64,8 +62,8 @@ def browse(
 ) -> BrowsePage:
     """The traces of a dataset from the `offset`-th of those in `where`, at most `limit`.
 
-    An offset beyond the end, or an unknown dataset, gives no rows. Raises `UserError` where a condition or the
-    order needs an evaluator and the filter names none, and `ValueError` on a negative number.
+    An offset beyond the end, or an unknown dataset, gives no rows. Raises `UserError` if a condition or the order
+    needs an evaluator and the filter names none, and `ValueError` on a negative number.
     """
     if limit < 0 or offset < 0:
         raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
@@ -86,7 +84,7 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
-    """The traces before and after this one in its dataset, of those in `where` and in that order.
+    """The traces before and after this one in its dataset, among those in `where` and in that order.
 
     The trace itself need not be in `where`: its neighbours are those of the place where it would be. Raises
     `NotFoundError`, and `UserError` as `browse` does.
@@ -107,7 +105,7 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
-    """The rows of some traces, in their order; without those that were deleted meanwhile."""
+    """The rows of some traces, in order, except those deleted meanwhile."""
     ids = columns.traces.trace_ids[places].tolist()
     rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [

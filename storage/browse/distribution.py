@@ -1,4 +1,4 @@
-"""Distribution of an evaluator's validities over the steps of some traces, by what the gold says of each step."""
+"""The distribution of an evaluator's validities over the steps of some traces, by the gold of each step."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from stepsight.storage.judgments.evaluators import thresholds_in_force
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """How many steps have a validity in each of `BINS` bins of the same width, by the place in `STEP_GOLD` of their
-    gold, shape (3, BINS); steps of which gold or evaluator say nothing are in none. From `threshold` on a step is
-    valid."""
+    """The number of steps with a validity in each of `BINS` bins of equal width, by the index of their gold in
+    `STEP_GOLD`, shape (3, BINS); steps without gold or validity are in none. A step is valid from `threshold` on.
+    """
 
     counts: Ints
     threshold: float
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """The validities that the filter's evaluator, which it has to name, gives in its mode to the steps of the
-    traces that meet its conditions, but for that on a bin."""
+    """The validities that the filter's evaluator, which must be named, gives in its mode to the steps of the traces
+    that meet its conditions, except the one on a bin."""
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

@@ -1,5 +1,5 @@
-"""Facets: the filters with few values. All of them are counted at once, in a time that hardly depends on how many
-traces there are: traces with the same values of all facets share a bucket, and buckets are few."""
+"""Facets: the filters with few values. All are counted at once, in a time that hardly depends on the number of
+traces: traces with the same values of all facets share a bucket, and buckets are few."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ _LAST = np.uint32(2**32 - 1)
 
 
 def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
-    """The places of values, shape (n,) with n below 2^32, in ascending or descending order; equal ones are in the
-    order of their places, and NaN comes last in either."""
+    """The indices of values, shape (n,) with n below 2^32, in ascending or descending order, stable for equal ones;
+    NaN comes last in either."""
     # Adding zero makes a negative zero a positive one, so that the two are equal in their bits as well.
     numbers = (-values if descending else values).astype(np.float32) + np.float32(0)
     bits = numbers.view(np.uint32)
@@ -32,7 +32,7 @@ def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
 
 
 def places_in_order(keys: NDArray[np.uint32]) -> Ints:
-    """The places of keys, shape (n,) with n below 2^32, in ascending order, equal ones in the order of places."""
+    """The indices of keys, shape (n,) with n below 2^32, in ascending order, stable for equal ones."""
     packed = (keys.astype(np.uint64) << _PLACE) | np.arange(len(keys), dtype=np.uint64)
     packed.sort()
     # The lower half is the place.
@@ -40,20 +40,20 @@ def places_in_order(keys: NDArray[np.uint32]) -> Ints:
 
 
 CHANGES = (0.1, 0.3, 0.5)
-"""Retroactive changes that are counted."""
+"""The retroactive changes that are counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Facet:
-    """`codes`, shape (n,): the place in `names` of the value of each of `n` traces or buckets, `SILENT` for none.
-    `also`: those, shape (n,), that have a further value beside it."""
+    """`codes`, shape (n,): the index in `names` of the value of each of `n` traces or buckets, `SILENT` for none.
+    `also`: those, shape (n,), with a second value."""
 
     names: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
     also: Mapping[str, Bools] = field(default_factory=dict)
 
     def has(self, value: str) -> Bools:
-        """Those of a value, shape (n,); none for a value that there is not."""
+        """True for each with the value, shape (n,); for none if the value does not exist."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:
@@ -62,7 +62,7 @@ class Facet:
         return met
 
     def count(self, numbers: Ints) -> dict[str, int]:
-        """How many traces have each value, where there are so many in each bucket, shape (n,)."""
+        """The number of traces with each value, given the number in each bucket, shape (n,)."""
         sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
         counts = dict(zip(self.names, sums, strict=True))
         return counts | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
@@ -81,7 +81,7 @@ class Buckets:
         return self.bucket.nbytes
 
     def tally(self, chosen: Bools | None) -> Ints:
-        """How many of the chosen traces each bucket has, shape (b,); of all where None is given."""
+        """The number of chosen traces in each bucket, shape (b,); by default of all."""
         if chosen is None:
             return self.everything
         return np.bincount(self.bucket[chosen], minlength=len(self.everything))
@@ -108,7 +108,7 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 
 
 def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
-    """The facets of traces in which no evaluator comes in, by the field of the filter."""
+    """The facets of traces that involve no evaluator, by field of the filter."""
     return {
         "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
         "group": Facet(traces.groups, traces.group),

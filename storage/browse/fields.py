@@ -1,4 +1,4 @@
-"""Fields of a dataset's metadata as Browse offers them: which there are, and the values of one with counts."""
+"""Fields of a dataset's metadata as Browse offers them, and the values of one with counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from stepsight.storage.browse.metadata import MetaField, read_fields
 from stepsight.storage.database.store import Store
 
 MOST_SHOWN = 50
-"""Values of a field that are offered."""
+"""The number of values of a field that are offered."""
 
 
 @dataclass(frozen=True)
 class FieldCounts:
-    """A field's values, at most `MOST_SHOWN` and the commonest first, each with how many traces have it and
-    meet the conditions on everything else. `is_whole` tells that there are no other values; `least` and `most` are
-    of the field's numbers in the whole dataset, None where it has none."""
+    """A field's values, at most `MOST_SHOWN` and the commonest first, each with the number of traces that have it
+    and meet the other conditions. `is_whole` is True if there are no further values; `least` and `most` are of the
+    field's numbers in the whole dataset, None if it has none."""
 
     field: str
     values: Sequence[tuple[str, int]]
@@ -28,7 +28,7 @@ class FieldCounts:
 
 
 def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
-    """The fields of a dataset's metadata, those first that most traces have."""
+    """The fields of a dataset's metadata, the commonest first."""
     with store.read() as session:
         version = read_versions(session, dataset_id, [])[None]
         fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
@@ -36,7 +36,7 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
 
 
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
-    """The values of a field. Those that no trace has under the filter's other conditions are among them."""
+    """The values of a field, including those that no trace has under the filter's other conditions."""
     others = tuple(str(one) for one in where.on_metadata if one.field != field)
     where = where.model_copy(update={"meta": others})
     with store.read() as session:

@@ -1,4 +1,4 @@
-"""Columns of a dataset as a filter and an order read them, kept in memory between requests."""
+"""The columns of a dataset for a filter and an order, kept in memory between requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,9 +46,9 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 class BrowseColumns:
     """The columns of a dataset that a filter and an order need, read within a session.
 
-    `traces` are those of its traces; of the filter's evaluator `verdicts` has those in both modes, and `in_mode`
-    is the one of the filter's mode, both None where it names none; `other` is that of its other evaluator. Raises
-    `UserError` where a condition or the order needs an evaluator and the filter names none.
+    `traces` are those of its traces; `verdicts` are the filter's evaluator's in both modes, and `in_mode` those in
+    the filter's mode, both None if it names none; `other` are its other evaluator's. Raises `UserError` if a
+    condition or the order needs an evaluator and the filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -65,7 +65,7 @@ class BrowseColumns:
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
     def _read_relabelled(self) -> Ints:
-        """The ids of the traces that people labelled: read again after whatever anybody did while labelling."""
+        """The ids of the traces that people labelled, read again after every event of labelling."""
         # The count of the latest too: of events at once the one with the later number may be there first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
@@ -99,7 +99,7 @@ class BrowseColumns:
         return Matches(buckets, by_bucket, self._by_trace())
 
     def order(self, chosen: Bools) -> Ints:
-        """The places of the chosen traces, shape (n,), in the order asked for."""
+        """The indices of the chosen traces, shape (n,), in the requested order."""
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
@@ -112,7 +112,7 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """By the field of each condition that is no facet, and by each condition on metadata, the traces that meet
+        """For each condition that is not a facet, by field, and each condition on metadata, the traces that meet
         it, each of shape (n,)."""
         where, meets = self._where, {}
         if where.text.strip():
@@ -164,8 +164,8 @@ class BrowseColumns:
         )
 
     def step_cells(self) -> NDArray[np.int8]:
-        """By step, of all traces one after the other: `BINS` times the place in `STEP_GOLD` of its gold, plus the
-        bin of its validity; `SILENT` where gold or evaluator say nothing."""
+        """For each step, one trace after the other: `BINS` times the index of its gold in `STEP_GOLD`, plus the bin
+        of its validity; `SILENT` if either is missing."""
         assert self.in_mode is not None
         gold: StepGold = self._cache.get(
             ("step gold", self._dataset_id),
@@ -208,8 +208,8 @@ class BrowseColumns:
 
 
 class Matches:
-    """The traces that meet every condition, and by field those that meet every other one: of facets among the
-    buckets, shape (b,), of the rest among the traces, shape (n,)."""
+    """The traces that meet every condition, and by field those that meet every other one: for facets as buckets,
+    shape (b,), for the rest as traces, shape (n,)."""
 
     def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
         self._buckets, self._by_bucket, self._by_trace = buckets, by_bucket, by_trace
@@ -219,18 +219,18 @@ class Matches:
 
     @property
     def chosen(self) -> Bools:
-        """Shape (n,)."""
+        """True for each trace that meets every condition, shape (n,)."""
         return self._within(self._met_traces)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """By facet and value, how many traces have that value and meet the conditions on everything else."""
+        """By facet and value, the number of traces with that value that meet the other conditions."""
         return {
             name: facet.count(_masked(self._tally_but_for(name), _every(self._by_bucket, name)))
             for name, facet in self._buckets.facets.items()
         }
 
     def loosened(self) -> dict[str, int]:
-        """By the field of each condition, how many traces there would be without it."""
+        """By the field of each condition, the number of traces without it."""
         totals = {name: int(_masked(self._tally, _every(self._by_bucket, name)).sum()) for name in self._by_bucket}
         for name in self._by_trace:
             totals[name] = int(np.count_nonzero(self._within(_every(self._by_trace, name))))
@@ -250,7 +250,7 @@ class Matches:
 
 
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
-    """The columns of a dataset's traces in a version that `read_versions` gives."""
+    """The columns of a dataset's traces in a version given by `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
@@ -275,7 +275,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
 
 
 def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """Where all conditions are met but for one; None where there is no other."""
+    """True where all conditions but one are met; None if there is no other."""
     every: Bools | None = None
     for name, met in meets.items():
         if name != but_for:

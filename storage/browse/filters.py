@@ -1,7 +1,7 @@
-"""The filter of a dataset's traces: by gold, text, class, and what evaluators say.
+"""The filter of a dataset's traces: by gold, text, class, and evaluators' verdicts.
 
-It is declared here and nowhere else. The address of the Browse page, the query of the API, the options of
-`stepsight campaign create` and the conditions that are stored with a campaign are all read by these models.
+It is declared only here. The address of the Browse page, the query of the API, the options of `stepsight campaign
+create` and the conditions stored with a campaign are all read by these models.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 
 LONGEST_TEXT = 1000
 MOST_META = 8
-"""Conditions on metadata at once."""
+"""The largest number of conditions on metadata."""
 # A name and a value as they are offered, each of whose characters may take six in quotes.
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
@@ -68,25 +68,24 @@ _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right
 
 
 class Conditions(BaseModel):
-    """The conditions on a trace, all of which it meets; each default stands for any.
+    """The conditions on a trace, all of which it must meet; each default matches anything.
 
-    `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls
-    a step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
-    or a sub-step contains it, whatever the case and the spaces around it. `group`: the class that the benchmark
-    puts the trace in. `meta`: conditions on fields of the trace's metadata, each as
-    `storage.browse.metadata.MetaCondition` spells it. `error_at`: the third of the solution in which the gold's
-    first error stands (`core.metrics.table.Third`); no trace without an error is in one.
+    `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls a
+    step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
+    or a sub-step contains it, regardless of case and surrounding spaces. `group`: the benchmark's class of the
+    trace. `meta`: conditions on fields of the trace's metadata, spelled as in
+    `storage.browse.metadata.MetaCondition`. `error_at`: the third of the solution with the gold's first error
+    (`core.metrics.table.Third`); a trace without an error is in none.
 
-    The others are about the judgments of `evaluator`, read in `mode`; a hindsight judgment answers for either mode,
-    a stale one counts as none. `verdict` on the solution: `valid` or `invalid`; `redundant`, whichever of the two
-    it is; `unjudged`, nothing was said of the solution. `mistake`, of the first step called wrong against the
-    gold's first error: as in `core.metrics.first_error.Outcome`; no trace of which gold or evaluator say too little
-    makes any, and `wrong` stands for every other than `right`. `other_mistake`: the same of the evaluator `other`.
-    `modes`: whether the verdicts valid or invalid of both modes agree; both are needed. `against`:
-    another evaluator whose verdict valid or invalid differs. `change`: the largest absolute retroactive change is
-    at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step whose gold label is the
-    first is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold (`STEP_GOLD`)
-    has a validity in the bin that begins there. `relabelled`: a person gave labels.
+    The others are on the judgments of `evaluator` that stand in `mode`. `verdict` on the solution: `valid` or
+    `invalid`; `redundant`, whichever of the two it is; `unjudged`, there is none. `mistake`, the first step called
+    wrong against the gold's first error: as in `core.metrics.first_error.Outcome`; a trace with too little gold or
+    verdict makes none, and `wrong` stands for every one but `right`. `other_mistake`: the same for the evaluator
+    `other`. `modes`: agreement of the verdicts valid or invalid in both modes, both of which are needed. `against`:
+    another evaluator with a different verdict valid or invalid. `change`: the largest absolute retroactive change
+    is at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step with the first gold label
+    is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold (`STEP_GOLD`) has a validity in
+    the bin that begins there. `relabelled`: a person gave labels.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
@@ -139,7 +138,7 @@ class Conditions(BaseModel):
     relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
-        """Whether a field has a value other than its default."""
+        """True if a field has a value other than its default."""
         return bool(getattr(self, name) != type(self).model_fields[name].default)
 
     @property
@@ -148,7 +147,7 @@ class Conditions(BaseModel):
         return tuple(name for name in Conditions.model_fields if name not in _READING and self.is_set(name))
 
     def without(self, *names: str) -> Self:
-        """The same with the defaults of these fields."""
+        """The same with the defaults for these fields."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
 
     @property
@@ -160,7 +159,7 @@ class Conditions(BaseModel):
         return self.without(*_ABOUT_EVALUATOR, "other")
 
     def needing_evaluator(self) -> str | None:
-        """The first condition on judgments, None where there is none."""
+        """The first condition on judgments, None if there is none."""
         return next((name for name in _ABOUT_EVALUATOR if self.is_set(name)), None)
 
     @property
@@ -177,29 +176,29 @@ class Conditions(BaseModel):
 
     @property
     def bin_place(self) -> tuple[str, int]:
-        """The gold of a step, and the place of the bin of its validity, that `bin` names."""
+        """The gold of a step, and the index of the bin of its validity, that `bin` names."""
         kind, _, least = self.bin.partition("-")
         return kind, _BINS.index(least)
 
 
 class TraceFilter(Conditions):
-    """Conditions that name evaluators by their database ids, as the store reads them."""
+    """Conditions that name evaluators by their database ids, as the store needs them."""
 
     evaluator: int | None = None
     against: int | None = None
     other: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """What is set, as JSON: what campaigns keep, and `model_validate` reads again."""
+        """The conditions that are set, as JSON: stored with campaigns, and read by `model_validate`."""
         return self.model_dump(exclude_defaults=True)
 
     def pruned(self) -> "TraceFilter":
-        """The same without an evaluator where no condition is about its judgments."""
+        """The same without an evaluator, if no condition is on its judgments."""
         return self if self.needing_evaluator() else self.without(*_READING)
 
 
 class NamedFilter(Conditions):
-    """Conditions that name evaluators by what people call them, "" for none."""
+    """Conditions that name evaluators as people do, "" for none."""
 
     evaluator: str = Field(
         default="", description="Whose judgments the following are about; else the first that judged."
@@ -208,14 +207,14 @@ class NamedFilter(Conditions):
     other: str = Field(default="", description="Another evaluator, to compare with.")
 
     def with_ids(self, evaluator: int | None, against: int | None = None, other: int | None = None) -> TraceFilter:
-        """The same conditions, about the evaluators with these database ids."""
+        """The same conditions on the evaluators with these database ids."""
         values = {name: getattr(self, name) for name in Conditions.model_fields}
         return TraceFilter(**values | {"evaluator": evaluator, "against": against, "other": other})
 
 
 @dataclass(frozen=True)
 class Sort:
-    """An order of traces; equal ones are in file order, and those without a value last, whichever way it goes.
+    """An order of traces, stable in file order, with those without a value last in either direction.
 
     `validity`, `redundancy` and `change` are those of the filter's evaluator in its mode, `error` is the step of
     the gold's first error. Raises `UserError` on another word.

@@ -1,4 +1,4 @@
-"""Verdict flips of a dataset's traces: what the gallery of evidence lists."""
+"""Flipped verdicts of a dataset's traces, as the gallery of evidence lists them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ _BATCH = 500
 class Flips:
     """The traces of a dataset that an evaluator has judged in hindsight mode, as database ids, shape (traces,).
 
-    `by_kind` has those in which the verdict on a step flipped, by what gold says of it, and a trace may be in
-    several; `none` has the others. Each comes with the largest retroactive change of such a step first; equal ones
-    are in file order.
+    `by_kind` has the traces with a flipped verdict on a step, by the gold of the step; a trace may be in several.
+    `none` has the others. Each is ordered by the largest retroactive change of such a step, descending, then by
+    file order.
     """
 
     by_kind: Mapping[Flip, Ints]
@@ -38,11 +38,11 @@ class Flips:
         return self.none.nbytes + sum(ids.nbytes for ids in self.by_kind.values())
 
     def of(self, kind: Flip | None) -> Ints:
-        """The traces of a kind of flip, or those in which no verdict flipped."""
+        """The traces of a kind of flip, or for None those without a flip."""
         return self.none if kind is None else self.by_kind[kind]
 
     def neighbours(self, kind: Flip | None, trace_id: int) -> Neighbours:
-        """The traces before and after one in the order of its kind; none where it is not of that kind."""
+        """The traces before and after one in the order of its kind; none if it is not of that kind."""
         ids = self.of(kind)
         places = np.flatnonzero(ids == trace_id)
         if not len(places):
@@ -53,7 +53,7 @@ class Flips:
 
 
 def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
-    """The datasets that were judged in hindsight mode, and the evaluators that did, both as database ids."""
+    """The datasets with hindsight judgments, and their evaluators, both as database ids."""
     judged = exists().where(
         ProfileRow.evaluator_id == JudgedRow.evaluator_id,
         ProfileRow.dataset_id == JudgedRow.dataset_id,
@@ -70,8 +70,8 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    """Every trace of which there is a hindsight judgment that is not stale; valid is what has at least the validity
-    `threshold`. Read once, and kept in memory for as long as the store says the same."""
+    """The flips among a dataset's fresh hindsight judgments, with validities from `threshold` on being valid. Read
+    once, and kept in memory until the store changes."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
@@ -116,8 +116,8 @@ def _find(
 
 
 def _read_gold(session: Session, ids: Ints, trace: Ints, position: Ints) -> Ints:
-    """What gold says of the validity of some steps, given by the place of the trace in `ids` and in the trace: 0, 1
-    or `SILENT`."""
+    """The gold of the validity of some steps, given by the index of the trace in `ids` and of the step in the
+    trace: 0, 1 or `SILENT`."""
     wanted = ids[np.unique(trace)].tolist()
     valid = {
         (row.trace_id, row.position): int(row.valid)

@@ -1,7 +1,7 @@
-"""Metadata: what traces come with besides problem and steps, field by field, and conditions on it.
+"""Metadata: a trace's fields besides problem and steps, and conditions on them.
 
-Fields and values are whatever a file had. So a field is never put into a path or a statement: the databases take
-the metadata of a trace apart, and the name is compared with a parameter. A list counts as each of its items; an
+Fields and values are arbitrary. So a field's name is never put into a path or a statement: the databases take the
+metadata of a trace apart, and the name is compared as a parameter. A list counts as each of its elements; an
 object, and a list within a list, as its JSON.
 """
 
@@ -28,7 +28,7 @@ from stepsight.storage.traces.columns import TraceColumns
 
 LONGEST_NAME = 200
 MOST_FIELDS = 200
-"""Fields that are offered: those that most traces have, with names of at most `LONGEST_NAME` characters."""
+"""The number of fields that are offered: the commonest, with names of at most `LONGEST_NAME` characters."""
 
 # Of a field: texts that are kept in memory, and how long each may be. Others are read again when asked for.
 _MOST_VALUES = 1000
@@ -62,8 +62,8 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class MetaCondition:
-    """A condition on a field: `=`, a value of it is this one; `~`, one contains it, whatever the case; `>=` and
-    `<=`, one is a number at least or at most this one."""
+    """A condition on a field: `=`, a value of it equals this one; `~`, one contains it, regardless of case; `>=`
+    and `<=`, one is a number at least or at most this one."""
 
     field: str
     operator: Operator
@@ -71,8 +71,8 @@ class MetaCondition:
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """The condition that `field=value` spells; the field in quotes, as JSON has them, where it has signs of its
-        own. Raises `UserError`."""
+        """The condition spelled `field=value`; a field with special characters is in quotes, as in JSON. Raises
+        `UserError`."""
         check_text(written, "the condition")
         match = _CONDITION.fullmatch(written)
         if match is None:
@@ -91,7 +91,7 @@ class MetaCondition:
 
     @property
     def number(self) -> float:
-        """The value as a number, NaN where it is none."""
+        """The value as a number, NaN if it is not one."""
         try:
             number = float(self.value)
         except ValueError:
@@ -99,7 +99,7 @@ class MetaCondition:
         return number if math.isfinite(number) else math.nan
 
     def is_met(self, value: str, number: float) -> bool:
-        """Whether a value meets it, given as text and as a number, NaN where it is none."""
+        """True if a value meets it, given as text and as a number, NaN if it is not one."""
         if self.operator == "=":
             return value == self.value or number == self.number
         if self.operator == "~":
@@ -108,7 +108,7 @@ class MetaCondition:
 
 
 def quoted(field: str) -> str:
-    """A field as conditions name it."""
+    """A field's name as conditions spell it."""
     return field if _PLAIN.fullmatch(field) else json.dumps(field, ensure_ascii=False)
 
 
@@ -123,7 +123,8 @@ def _unquoted(field: str) -> str:
 
 @dataclass(frozen=True)
 class MetaField:
-    """A field of a dataset's metadata: how many of its `traces` have a value in it, and whether all are numbers."""
+    """A field of a dataset's metadata: the number of `traces` with a value in it, and True if all values are
+    numbers."""
 
     name: str
     traces: int
@@ -132,7 +133,7 @@ class MetaField:
 
 @dataclass(frozen=True, eq=False)
 class MetaFields:
-    """The fields of a dataset that are offered, those first that most traces have."""
+    """The fields of a dataset that are offered, the commonest first."""
 
     fields: Sequence[MetaField]
 
@@ -144,8 +145,8 @@ class MetaFields:
 @dataclass(frozen=True, eq=False)
 class MetaColumn:
     """The `m` values of a field on `n` traces, each of shape (m,): the `places` of their traces, which have none,
-    one or several; `codes`, the places in `names` of the values, `SILENT` for those not kept; `numbers`, NaN for
-    what is none."""
+    one or several; `codes`, the indices in `names` of the values, `SILENT` for those not kept; `numbers`, NaN for a
+    value that is not one."""
 
     traces: int
     places: Ints
@@ -160,15 +161,15 @@ class MetaColumn:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every value is kept."""
+        """True if every value is kept."""
         return not bool((self.codes == SILENT).any())
 
     def can_tell(self, condition: MetaCondition) -> bool:
-        """Whether it is known here which traces meet a condition."""
+        """True if the column suffices to decide a condition."""
         return condition.operator in (">=", "<=") or self.is_complete
 
     def meeting(self, condition: MetaCondition) -> Bools:
-        """The traces that meet a condition of which that is known, shape (n,)."""
+        """The traces that meet a condition which the column can decide, shape (n,)."""
         if condition.operator == ">=":
             met = self.numbers >= condition.number
         elif condition.operator == "<=":
@@ -183,7 +184,7 @@ class MetaColumn:
         return found
 
     def count(self, chosen: Bools) -> dict[str, int]:
-        """How many of the chosen traces, shape (n,), have each value that is kept."""
+        """The number of chosen traces, shape (n,), with each value that is kept."""
         codes = self.codes[chosen[self.places] & (self.codes != SILENT)]
         return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
 
@@ -225,7 +226,7 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """The traces that meet a condition, shape (n,), of which no column tells."""
+    """The traces that meet a condition, shape (n,), read from the database if no column suffices."""
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
     places = traces.places(np.array(ids, np.int64))
@@ -235,7 +236,7 @@ def find_values(session: Session, dataset_id: int, traces: TraceColumns, conditi
 
 
 def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int, str, float]]:
-    """The database id of a trace with each of its values in a field: as text, and as a number or NaN."""
+    """The database id of a trace with each of its values in a field, as text and as a number or NaN."""
     statement = text(_VALUES[session.get_bind().dialect.name])
     values = {"dataset": dataset_id, "field": field}
     # Not through the session: what that does with each row would take most of the time.
@@ -251,7 +252,7 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """A value that is neither text nor list, from what a database gives of it."""
+    """A value that is neither text nor list, from its form in the database."""
     if kind in ("true", "false"):
         return kind == "true"
     return read_stored(value) if isinstance(value, str) else value

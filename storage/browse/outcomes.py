@@ -1,4 +1,4 @@
-"""Two evaluators' first errors against each other: how many traces each pair of outcomes has."""
+"""Two evaluators' first errors compared: the number of traces with each pair of outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ _CONDITIONS = ("mistake", "other_mistake", "gold")
 
 @dataclass(frozen=True)
 class OutcomePairs:
-    """How many traces have which outcomes of a first and a second evaluator: of those whose gold names an error
-    (`True`) and of those whose gold calls every step valid (`False`). Of `unknown` others, gold or one of the two
-    say too little."""
+    """The number of traces by the outcomes of a first and a second evaluator, for those whose gold names an error
+    (`True`) and those whose gold calls every step valid (`False`). `unknown` others have too little gold, or too
+    little of a verdict."""
 
     counts: Mapping[bool, Mapping[tuple[Outcome, Outcome], int]]
     unknown: int
 
     def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
-        """The traces with these outcomes; True stands for a right one, False for any other."""
+        """The number of traces with these outcomes; True stands for a right one, False for any other."""
         return sum(
             number
             for error in errors
@@ -39,8 +39,8 @@ def _fits(outcome: Outcome, wanted: bool | Outcome) -> bool:
 
 
 def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomePairs | None:
-    """The outcomes of the filter's evaluator and of its other one, in its mode, on the traces that meet its other
-    conditions; None where it does not name two."""
+    """The outcomes of the filter's two evaluators, in its mode, on the traces that meet its other conditions; None
+    unless it names two."""
     if where.evaluator is None or where.other is None:
         return None
     with store.read() as session:

@@ -1,4 +1,4 @@
-"""Columns of an evaluator's verdicts on a dataset's traces: what traces are filtered and sorted by."""
+"""Columns of an evaluator's verdicts on a dataset's traces, by which traces are filtered and sorted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -21,10 +21,10 @@ from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 _WORD_THRESHOLD = 0.5
 MISTAKES = tuple(Outcome)
 BINS = 20
-"""Bins of the same width that validities of steps are put into; 1 is in the last."""
+"""The number of bins of equal width for the validities of steps; 1 is in the last."""
 
 STEP_GOLD = ("wrong", "redundant", "right")
-"""What the gold says of a step: that it is not valid; redundant; valid, and not that it is redundant."""
+"""The gold of a step: not valid; redundant; or valid without being called redundant."""
 
 # In single precision as validities are, so that those on an edge are in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
@@ -32,15 +32,14 @@ _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 
 @dataclass(frozen=True, eq=False)
 class VerdictColumns:
-    """What an evaluator says in one mode of the `n` traces of a dataset, each of shape (n,) but for `bins`.
+    """An evaluator's verdicts in one mode on the `n` traces of a dataset, each of shape (n,) except `bins`.
 
-    Of the solution: `validity` and `redundancy`, NaN where nothing was said of it, and what the thresholds make of
-    them: `valid`, 1 or 0, `SILENT` where that is not known; `redundant`. `change` is the largest absolute
-    retroactive change, NaN without a judgment in hindsight mode. Of the steps: `first_wrong`, the first one called
-    wrong, 0-based, `SILENT` for none; `mistake`, the place in `MISTAKES` of what that is against the gold's first
-    error, `SILENT` where gold or evaluator say too little; `cells`, as in
-    `storage.judgments.packed_judgments.HEAD`. `bins`, shape (steps,), of all traces one after the other: in
-    which of `BINS` the validity of each step is, `SILENT` where nothing was said of it.
+    Of the solution: `validity` and `redundancy`, NaN if missing, and the verdicts by the thresholds: `valid`, 1 or
+    0, `SILENT` if unknown; `redundant`. `change` is the largest absolute retroactive change, NaN without a
+    hindsight judgment. Of the steps: `first_wrong`, the first one called wrong, 0-based, `SILENT` for none;
+    `mistake`, the index in `MISTAKES` of that against the gold's first error, `SILENT` if gold or verdict say too
+    little; `cells`, as in `storage.judgments.packed_judgments.HEAD`. `bins`, shape (steps,), one trace after the
+    other: the bin of each step's validity, `SILENT` if missing.
     """
 
     validity: Floats32
@@ -59,16 +58,16 @@ class VerdictColumns:
 
     @property
     def judged(self) -> Bools:
-        """Whether something was said of the solution."""
+        """True for each trace with a verdict on its solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
     @property
     def mistaken(self) -> Bools:
-        """Whether the first step called wrong is known to be another than the gold's."""
+        """True for each trace whose first step called wrong is known to differ from the gold's."""
         return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
 
     def makes(self, mistake: str) -> Bools:
-        """Whether it is one of `MISTAKES`, or any for `wrong`."""
+        """True for each trace with that one of `MISTAKES`, or with any for `wrong`."""
         if mistake == "wrong":
             return self.mistaken
         met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
@@ -77,8 +76,8 @@ class VerdictColumns:
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
-    """The place in `STEP_GOLD` of what the gold says of each step, `SILENT` where it is; the steps of all traces
-    one after the other."""
+    """The index in `STEP_GOLD` of the gold of each step, `SILENT` for none; the steps of all traces one after the
+    other."""
 
     kinds: NDArray[np.int8]
 
@@ -168,7 +167,8 @@ class _ProfileColumns:
         self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = found
 
     def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
-        """A validity in single precision is compared with a threshold in it, so that ties are ties."""
+        """The verdicts; validities in single precision are compared with thresholds in single precision, so that
+        ties are ties."""
         redundancy, least = self.redundancy, np.float32(cut.redundancy)
         gold = self._traces.first_error
         comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored, outputs)

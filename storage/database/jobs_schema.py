@@ -12,12 +12,12 @@ from stepsight.storage.database.stored_json import StoredJson
 
 
 class JobRow(Base):
-    """Work outside any request (see `storage.jobs.jobs`), by its `task`: to judge a dataset by an evaluator, to
-    import, or to fetch an evaluator. Of the latter two `request` says what (see `storage.jobs.imports` and
-    `storage.jobs.fetches`), and `subject` the same to people.
+    """Work outside any request (see `storage.jobs.jobs`), by its `task`: judging a dataset with an evaluator,
+    importing, or fetching an evaluator. For the latter two, `request` holds the details (see `storage.jobs.imports`
+    and `storage.jobs.fetches`), and `subject` describes them to people.
 
-    `attempts` counts the workers that took it up since it last got on. A job goes with its dataset, which an import
-    has once it is done.
+    `attempts` counts the workers that have taken it since it last made progress. A job is deleted with its dataset,
+    which an import has once it is done.
     """
 
     __tablename__ = "jobs"
@@ -73,9 +73,9 @@ Index(
 
 
 class UploadRow(Base):
-    """A file that a browser sends in parts. `user_id` is whose it is, `received` how many of its `size` bytes are
-    here, `modified` what the browser knows of its last change, by which the same file is met again. `sha256` is of
-    its content once that is whole. It is removed with its parts once it is imported, and a day after `touched`."""
+    """A file that the browser of `user_id` sends in parts. `received` of its `size` bytes have arrived; `modified`
+    is the time of its last change as the browser knows it, by which the same file is recognised. `sha256` is of its
+    content once that is complete. It is removed with its parts once imported, and a day after `touched`."""
 
     __tablename__ = "uploads"
 
@@ -99,7 +99,7 @@ class UploadRow(Base):
 
 
 class UploadPartRow(Base):
-    """Bytes of an upload from `start` on."""
+    """The bytes of an upload from `start` on."""
 
     __tablename__ = "upload_parts"
 

@@ -1,7 +1,7 @@
-"""The tables of campaigns, their queue, and the append-only logs of what people did.
+"""The tables of campaigns, their queue, and the append-only logs of people's work.
 
 Triggers refuse to change or delete a row of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
-foreign key here cascades: what a person did holds what it is about.
+foreign key here cascades: people's work keeps its subject from being deleted.
 """
 
 import secrets
@@ -32,23 +32,24 @@ Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:
-    """A random one, which tells nothing of when a row was made and of how many there are."""
+    """A random id, which reveals neither when a row was made nor how many there are."""
     return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
 class CampaignRow(Base):
-    """A set of traces to be labelled, frozen when it was made.
+    """A set of traces to be labelled, fixed at its creation.
 
-    `conditions` says how the traces were chosen, `overlap` how many people label each, `after_error` whether steps
-    after the first `neg` are labelled. `shows` is what the page shows beside the text before submission. The queue
-    goes by `ordering`, by chance in `random_share` of the traces. Of the traces that a person gets, `gold_rate` are
-    hidden gold items. A claim is held for `lease` seconds after the last sign of its person.
+    `conditions` is the filter by which the traces were chosen, `overlap` the number of people who label each;
+    `after_error` is true if steps after the first `neg` are labelled. `shows` is the information beside the text
+    before submission. The queue is ordered by `ordering`, at random in `random_share` of its places. Of the traces
+    that a person gets, `gold_rate` are hidden gold items. A trace is held for `lease` seconds after its person's
+    last sign of life.
 
-    Where `shows_answer`, the reference answer stands below the problem. `after_submission` is what is seen of a
-    trace once it is submitted, `error_kinds` what can be wrong with a step. Of the `population` that met the
-    conditions, `sample` were drawn by `seed`; NULL where all were taken. Where `restricted`, only its annotators
-    label in it. Where it `suggests`, a trace comes with the labels of the evaluator whose scores are shown, where
-    it `shows_equations`, with marks on those that fail.
+    With `shows_answer`, the reference answer stands below the problem. `after_submission` is the information shown
+    once a trace is submitted, `error_kinds` are the possible faults of a step. Of the `population` that met the
+    conditions, `sample` were drawn with `seed`; NULL if all were taken. If `restricted`, only its annotators can
+    label. If it `suggests`, a trace starts with the labels of the evaluator whose scores are shown; if it
+    `shows_equations`, failing ones are marked.
     """
 
     __tablename__ = "campaigns"
@@ -96,7 +97,7 @@ class CampaignRow(Base):
 
 
 class CampaignAnnotatorRow(Base):
-    """That a person may label in a campaign which is not for everybody who may label."""
+    """A person who may label in a campaign that is restricted to its annotators."""
 
     __tablename__ = "campaign_annotators"
 
@@ -107,7 +108,7 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """That whoever accepts an invitation becomes an annotator of a campaign."""
+    """A campaign whose annotator the person accepting an invitation becomes."""
 
     __tablename__ = "invitation_campaigns"
 
@@ -116,7 +117,7 @@ class InvitationCampaignRow(Base):
 
 
 class GuidelineRow(Base):
-    """What annotators of a campaign are asked to do; the newest version, from 1 on, is in force."""
+    """The instructions for a campaign's annotators; the newest version, counted from 1, is in force."""
 
     __tablename__ = "guidelines"
 
@@ -130,11 +131,11 @@ class GuidelineRow(Base):
 
 
 class ItemRow(Base):
-    """A trace of a campaign, at its `place` in the queue. `digest` is `Trace.digest` of what is labelled,
+    """A trace of a campaign, at its `place` in the queue. `digest` is `Trace.digest` of the trace to be labelled,
     `text_digest` its `Trace.text_digest`.
 
-    `chosen`: `ordered`, it stands where the ordering puts it; `random`, it stands there by chance; `gold`, it is a
-    hidden gold item, which every annotator may get beside those in the queue.
+    `chosen`: `ordered`, placed by the ordering; `random`, placed at random; `gold`, a hidden gold item, which every
+    annotator may get besides those in the queue.
     """
 
     __tablename__ = "campaign_items"
@@ -158,11 +159,12 @@ class ItemRow(Base):
 
 
 class SlotRow(Base):
-    """One person's turn at an item. An item of the queue has `overlap` slots that are not skipped.
+    """A place for one person's annotation of an item. An item of the queue has `overlap` slots that are not
+    skipped.
 
-    `free` slots belong to nobody; a `leased` one belongs to its person until `expires`, and after that until
-    somebody else takes it; `submitted` and `skipped` ones stay that person's. Who labels knows it by `public_id`
-    alone: slots of hidden gold items are made later than the others, which ids in their order would tell.
+    A `free` slot belongs to nobody; a `leased` one to its person until `expires`, and then until somebody else
+    takes it; `submitted` and `skipped` ones stay that person's. Annotators know it only by `public_id`: slots of
+    hidden gold items are made later than the others, which sequential ids would reveal.
     """
 
     __tablename__ = "slots"
@@ -196,13 +198,13 @@ class SlotRow(Base):
 
 
 class EventRow(Base):
-    """What a person did, never changed and never deleted: present labels are derived from these rows.
+    """An action of a person, never changed and never deleted: current labels are derived from these rows.
 
-    `kind` and what `old` and `new` hold: see `storage.labelling.annotation`. `step` is 0-based, NULL where the
-    event is about the whole trace. `slot_id` is NULL for what is done outside a slot, such as a decision. `cause`
-    is `undo` or `redo` where the event takes back or repeats the event `of`. `key` is the client's: a request that
-    is repeated is stored once. `seconds` is how long the person took, as the page measured it. `view`, `revealed`
-    (steps that were visible) and `visible` say what the person saw.
+    For `kind` and the content of `old` and `new` see `storage.labelling.annotation`. `step` is 0-based, NULL for an
+    event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is `undo`
+    or `redo` if the event reverses or repeats the event `of`. `key` is the client's, so that a repeated request is
+    stored once. `seconds` is the time taken, as measured by the page. `view`, `revealed` (the number of visible
+    steps) and `visible` record what the person saw.
     """
 
     __tablename__ = "label_events"
@@ -239,9 +241,9 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """That a person has seen, on another page, something of a text that a blind campaign hides: the `scores` of
-    evaluators, the `gold`, the `labels` of others, or which `equations` fail. The text is a problem with its steps,
-    in whichever dataset or in none; `text_digest` is `Trace.text_digest`."""
+    """A person's exposure, on another page, to something that a blind campaign hides of a text: the `scores` of
+    evaluators, the `gold`, others' `labels`, or which `equations` fail. The text is a problem with its steps, in
+    whichever dataset or in none; `text_digest` is `Trace.text_digest`."""
 
     __tablename__ = "exposures"
 
@@ -254,8 +256,8 @@ class ExposureRow(Base):
 
 
 class DisputeRow(Base):
-    """The claim that a benchmark's gold is wrong at a step, 0-based: it says `gold` (NULL: nothing) and should say
-    `proposed` (NULL: nothing), both as label names."""
+    """The claim that a benchmark's gold is wrong at a step, 0-based: it is `gold` (NULL: none) and should be
+    `proposed` (NULL: none), both as label names."""
 
     __tablename__ = "disputes"
 
@@ -276,7 +278,7 @@ class DisputeRow(Base):
 
 
 class DisputeEntryRow(Base):
-    """What was said of a dispute, and the state that it was put in with it, NULL where it stays as it is."""
+    """A remark on a dispute, with the state that it set, NULL if it set none."""
 
     __tablename__ = "dispute_entries"
 

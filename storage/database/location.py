@@ -1,4 +1,4 @@
-"""Where the store lies: a path, an address, `STEPSIGHT_DB`, or a file in the user's data folder."""
+"""The location of the store: a path, an address, `STEPSIGHT_DB`, or a file in the user's data folder."""
 
 import os
 from pathlib import Path
@@ -18,8 +18,8 @@ _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 def locate(address: str | None = None) -> URL:
     """The database address of `address`, else of `STEPSIGHT_DB`, else of the default file.
 
-    The default is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, whose folder is created.
-    A file is checked as far as that needs no database. Raises `UserError` where it cannot be a store.
+    The default is `stepsight/stepsight.db` in `$XDG_DATA_HOME` or `~/.local/share`, whose folder is created. A file
+    is checked as far as that is possible without opening it. Raises `UserError` if it cannot be a store.
     """
     if address is None:
         address = os.environ.get(VARIABLE) or str(_default_file())
@@ -38,13 +38,14 @@ def locate(address: str | None = None) -> URL:
 
 
 def folder_of(address: str | None = None) -> Path:
-    """The folder for files that belong to a store: its own, or the user's data folder where it is no file."""
+    """The folder for files that belong to a store: its own, or the user's data folder if the store is not a
+    file."""
     url = locate(address)
     return Path(url.database or "").parent if url.get_backend_name() == "sqlite" else _default_file().parent
 
 
 def describe(url: URL) -> str:
-    """How a store is named to people: its path, or its address without the password."""
+    """The name of a store for people: its path, or its address without the password."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
@@ -76,8 +77,8 @@ def _sqlite(database: str) -> URL:
 
 
 def _check_file(path: Path) -> None:
-    """What the file holds is for SQLite to read: whoever else opens and closes it drops the locks that this process
-    has on it."""
+    """Check a file without reading its content, which only SQLite does: another opening and closing of the file
+    would drop this process's locks on it."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")

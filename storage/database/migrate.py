@@ -1,4 +1,4 @@
-"""Which schema a database has, and bringing it to the one of this version."""
+"""The schema of a database, and upgrading it to this version's."""
 
 from functools import cache
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""The tables of users, logins and what people keep."""
+"""The tables of users, their logins, and their saved views."""
 
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 
 
 class UserRow(Base):
-    """A person. `password` is a hash with its parameters, NULL for one who cannot log in: the person of a server
-    without users. `ended` is when the person was shut out; the row stays, since what they did stays."""
+    """A person. `password` is a hash with its parameters, NULL for a person who cannot log in: the local user of a
+    server without users. `ended` is the time of deactivation; the row stays, since their work does."""
 
     __tablename__ = "users"
 
@@ -26,7 +26,7 @@ class UserRow(Base):
 
 
 class ServerSecretRow(Base):
-    """Random bytes that never leave the server but in a backup, made when they are first asked for."""
+    """Random bytes, created on first use, that leave the server only in backups."""
 
     __tablename__ = "server_secrets"
 
@@ -35,7 +35,7 @@ class ServerSecretRow(Base):
 
 
 class LoginRow(Base):
-    """A browser in which a person is logged in. Its cookie holds a secret of which only the digest is here."""
+    """A browser in which a person is logged in. Its cookie holds a secret, of which only the digest is stored."""
 
     __tablename__ = "logins"
 
@@ -48,7 +48,7 @@ class LoginRow(Base):
 
 
 class FailedLoginRow(Base):
-    """A login that failed; `key` is what failures are counted by: a name or an address of the network."""
+    """A failed login; `key` is what failures are counted by: a name or a network address."""
 
     __tablename__ = "failed_logins"
 
@@ -60,7 +60,7 @@ class FailedLoginRow(Base):
 
 
 class HomeRow(Base):
-    """Where a person has logged in; `key` is a digest of name and address."""
+    """A place from which a person has logged in; `key` is a digest of name and address."""
 
     __tablename__ = "homes"
 
@@ -69,8 +69,8 @@ class HomeRow(Base):
 
 
 class InvitationRow(Base):
-    """A link with which somebody becomes a user: of `name`, or NULL: of a name of their choice. Or, with `user_id`,
-    with which that user chooses a new password. The link holds a secret of which only the digest is here."""
+    """A link for becoming a user called `name`, or a name of one's choice if that is NULL; or, with `user_id`, for
+    that user to choose a new password. The link holds a secret, of which only the digest is stored."""
 
     __tablename__ = "invitations"
 
@@ -89,8 +89,8 @@ class InvitationRow(Base):
 
 
 class ViewRow(Base):
-    """An address of Browse that a person keeps under a name: the name of its dataset, which may be gone, and the
-    whole query string."""
+    """An address of Browse that a person saved under a name: the name of its dataset, which may no longer exist,
+    and the whole query string."""
 
     __tablename__ = "views"
 

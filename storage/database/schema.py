@@ -1,7 +1,7 @@
-"""The tables, as typed models. Migrations create them; a test holds the two together.
+"""The tables, as typed models. Migrations create them; a test keeps the two consistent.
 
-Steps and sub-steps are keyed by trace and position, so that reading a trace touches neighbouring rows and
-needs no join. `valid` and `label` are NULL where the gold says nothing, never 0.
+Steps and sub-steps are keyed by trace and position, so that reading a trace touches neighbouring rows and needs no
+join. `valid` and `label` are NULL where the gold says nothing, never 0.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC. SQLite forgets the time zone, so it is put back on reading."""
+    """A time in UTC. SQLite drops the time zone, so it is restored on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -57,17 +57,17 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def now() -> datetime:
-    """This moment, as the clock of this machine has it, which may be set back: only judgments are ordered by it."""
+    """The current time by the machine's clock, which may be set back: only judgments are ordered by it."""
     return _clock()
 
 
 def in_range(number: int) -> int:
-    """`number`, or the id of no row where the database could not compare it with one."""
+    """`number`, or an id that no row has if the database could not compare the number with one."""
     return number if 0 < number <= _LARGEST_ID else 0
 
 
 class Base(DeclarativeBase):
-    """Every constraint has a name: a later migration can only change what it can name."""
+    """Every constraint has a name, since a later migration can only change what it can name."""
 
     metadata = MetaData(
         naming_convention={
@@ -81,8 +81,8 @@ class Base(DeclarativeBase):
 
 
 class DatasetRow(Base):
-    """What was imported under one name. `source` and `sha256` are of the last file that added a trace; `revision`
-    counts how often its traces changed (a trigger counts deletions)."""
+    """The traces imported under one name. `source` and `sha256` are those of the last file that added a trace;
+    `revision` counts changes to its traces (a trigger counts deletions)."""
 
     __tablename__ = "datasets"
 
@@ -96,7 +96,7 @@ class DatasetRow(Base):
 
 
 class LeftOutRow(Base):
-    """A bad row that the person importing a file chose to leave out of a dataset.
+    """A bad row that was left out of a dataset on import.
 
     `digest` is of the row's content, so that importing the file again, or a longer one, counts it once. `place` is
     such as `line 3` of the file `source`.
@@ -112,8 +112,8 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """One problem and what is counted of its steps. `first_error` is 0-based; `digest` is `Trace.digest`,
-    `text_digest` is `Trace.text_digest`."""
+    """One problem with counts of its steps. `first_error` is 0-based; `digest` is `Trace.digest`, `text_digest` is
+    `Trace.text_digest`."""
 
     __tablename__ = "traces"
 
@@ -156,7 +156,7 @@ Index(
 
 
 class StepRow(Base):
-    """`label` is 0, 1, 2 for neg, neu, pos; NULL where unlabelled. `valid` as in `core.trace.Step`."""
+    """`label` is 0, 1, 2 for neg, neu, pos; NULL for unlabelled. `valid` as in `core.trace.Step`."""
 
     __tablename__ = "steps"
 
@@ -189,7 +189,7 @@ class SubstepRow(Base):
 
 
 class EvaluatorRow(Base):
-    """A model, or an imported score file, known by its fingerprint; the name is only for people."""
+    """A model, or an imported score file, identified by its fingerprint; the name is only for people."""
 
     __tablename__ = "evaluators"
 
@@ -203,17 +203,16 @@ class EvaluatorRow(Base):
 
 
 class JudgmentRow(Base):
-    """What one evaluator said of one trace in one mode.
+    """One evaluator's judgment of one trace in one mode.
 
     `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
-    packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline),
-    and `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The
-    dataset is repeated here so that one index finds what an evaluator says of a dataset. `solution` is what
-    the evaluator said of the whole by itself, where it did, and `rationale` the words that it gave for it. `spread`
-    is that of an ensemble, a little-endian float32 for each sub-step, and `spent` what the server was asked that
-    wrote it.
+    packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline), and
+    `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The dataset is
+    repeated here so that one index finds an evaluator's judgments of a dataset. `solution` is the evaluator's own
+    score of the whole, if it gave one, and `rationale` its reasons. `spread` is that of an ensemble, a
+    little-endian float32 per sub-step, and `spent` the cost of a server that wrote it.
 
-    An evaluator that has judged cannot be deleted, since what it said cost far more than the row.
+    An evaluator with judgments cannot be deleted, since they cost far more than the row.
     """
 
     __tablename__ = "judgments"
@@ -253,9 +252,9 @@ class JudgmentRow(Base):
 
 
 class ProfileRow(Base):
-    """What a judgment says of each step, in few bytes and next to those of the same evaluator and dataset: what
-    traces are filtered and sorted by. `online` and `offline`, as far as the mode gives them, are packed by
-    `storage.judgments.packed_judgments`; they hold nothing that depends on thresholds."""
+    """A compact form of a judgment's verdict on each step, stored next to those of the same evaluator and dataset,
+    by which traces are filtered and sorted. `online` and `offline`, as far as the mode gives them, are packed by
+    `storage.judgments.packed_judgments`; they do not depend on thresholds."""
 
     __tablename__ = "profiles"
 
@@ -278,7 +277,7 @@ class ProfileRow(Base):
 
 
 class JudgedRow(Base):
-    """An evaluator that has judged traces of a dataset; `revision` counts how often its judgments changed."""
+    """An evaluator that has judged traces of a dataset; `revision` counts changes to its judgments."""
 
     __tablename__ = "judged"
 
@@ -290,7 +289,7 @@ class JudgedRow(Base):
 class CalibrationRow(Base):
     """Thresholds chosen for an evaluator on a dataset; the newest is in force, and none is ever changed.
 
-    `dataset` keeps the name where the dataset is deleted; `info` says how they were chosen.
+    `dataset` keeps the name even if the dataset is deleted; `info` records how they were chosen.
     """
 
     __tablename__ = "calibrations"
@@ -308,9 +307,9 @@ class CalibrationRow(Base):
 
 
 class VerificationRow(Base):
-    """A published figure of a model of the hub, measured again: F1 on a `part` of ProcessBench, in percent,
-    with the ends of its interval, beside the `published` one. `whole` says whether all traces of the part were
-    scored. The newest of a revision, a type of weights and a part counts."""
+    """A published figure of a model of the hub, measured again: F1 on a `part` of ProcessBench, in percent, with
+    the ends of its interval, beside the `published` one. `whole` is true if all traces of the part were scored. The
+    newest row for a revision, a type of weights and a part counts."""
 
     __tablename__ = "verifications"
 
@@ -333,7 +332,7 @@ class VerificationRow(Base):
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name`, or raise `UserError` where it cannot name a dataset or an evaluator."""
+    """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator."""
     check_text(name, what)
     if len(name) > NAME_LENGTH:
         raise UserError(f"{what} has {len(name):,} characters.", f"Use at most {NAME_LENGTH}.")

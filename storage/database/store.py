@@ -21,7 +21,7 @@ from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
 IN_PARTS = {"yield_per": 5000}
-"""Execution options by which the rows of a large result are fetched in parts and not all at once."""
+"""Execution options that fetch the rows of a large result in parts rather than all at once."""
 
 # Bytes of what was read and is kept in memory.
 _CACHED = 160 * 2**20
@@ -46,11 +46,11 @@ _DENIED = ("42501", "3F000")
 
 
 class NotFoundError(UserError):
-    """What was asked for is not in the store."""
+    """The requested thing is not in the store."""
 
 
 class ConflictError(UserError):
-    """What is asked for does not go with what has happened meanwhile."""
+    """The request conflicts with a change made meanwhile."""
 
 
 class ForbiddenError(UserError):
@@ -58,16 +58,15 @@ class ForbiddenError(UserError):
 
 
 class UnavailableError(UserError):
-    """The database fails or is gone. Nothing is wrong with what was asked, and it may work again later: `seconds`
-    says after how long to ask again."""
+    """The database has failed or is gone. The request itself is fine, and may succeed after `seconds`."""
 
     seconds = 5
 
 
 class Store:
-    """An open store. Safe to share between threads: every `read` and `write` has a session of its own.
+    """An open store. Safe to share between threads: every `read` and `write` has its own session.
 
-    `name` is the path, or the address without the password. `cache` holds what was read of it.
+    `name` is the path, or the address without the password. `cache` holds columns read from it.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -82,20 +81,19 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for reading. Raises `UnavailableError` where the database fails."""
+        """A session for reading. Raises `UnavailableError` if the database fails."""
         self._check_file()
         with _database_errors(self.name), Session(self.engine, autoflush=False) as session:
             yield session
 
     @contextmanager
     def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
-        """A session that commits when the block ends and keeps nothing of it when the block raises.
+        """A session that commits when the block ends and rolls back when it raises.
 
-        On SQLite the write lock is taken at the start, because a reader that turns into a writer cannot wait
-        for another one; and what was committed survives a power cut only if `durable`, which takes longer and
-        waits less long for others; what is `brief` waits a second. Raises `UnavailableError` where the database
-        fails, and where its file was deleted or replaced meanwhile: what was committed into a file that nobody
-        opens any more is not stored.
+        On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
+        another one. A commit survives a power cut only if `durable`, which takes longer and yields less to others;
+        a `brief` one waits for at most a second. Raises `UnavailableError` if the database fails, and if its file
+        was deleted or replaced meanwhile: a commit into a file that nobody opens any more would be lost.
         """
         self._check_file()
         writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
@@ -111,8 +109,8 @@ class Store:
 
     @contextmanager
     def _wait_for_turn(self, seconds: float) -> Iterator[None]:
-        """Let one thread of this process write at a time on SQLite, which has those who wait look again ever more
-        rarely, so that one of many may wait for very long. Other processes are waited for by the database."""
+        """Let one thread of this process write at a time on SQLite, which polls at growing intervals, so that one
+        of many threads might wait very long. The database itself waits for other processes."""
         if self.engine.dialect.name != "sqlite":
             yield
             return
@@ -124,7 +122,7 @@ class Store:
             self._turn.release()
 
     def check(self) -> None:
-        """Raises `UnavailableError` where the database does not answer."""
+        """Raises `UnavailableError` if the database does not respond."""
         with self.read() as session:
             session.execute(select(1))
 
@@ -154,8 +152,8 @@ class Store:
 def open_store(url: str | None = None) -> Store:
     """Open a store, creating or upgrading its schema.
 
-    `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file
-    (see `storage.database.location.locate`). Raises `UserError` saying what is wrong and how to fix it.
+    `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file (see
+    `storage.database.location.locate`). Raises `UserError` with the fault and its remedy.
     """
     address = locate(url)
     name = describe(address)
@@ -219,7 +217,7 @@ def _patience(durable: bool, brief: bool) -> float:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from every other one, whatever its name; None where there is none."""
+    """An identifier of a file, whatever its name; None if it does not exist."""
     try:
         about = os.stat(path)
     except OSError:
@@ -228,7 +226,8 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Let readers and one writer work at once. The mode stays with the file; no transaction can set it."""
+    """Let readers and one writer work at once. The mode is stored in the file and cannot be set within a
+    transaction."""
     patience = time.monotonic() + _BUSY_SECONDS
     with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
         while True:
@@ -248,7 +247,7 @@ def _lower(text: str | None) -> str | None:
 
 @contextmanager
 def _database_errors(name: str) -> Iterator[None]:
-    """Turn a failing database into an `UnavailableError`; a fault of ours keeps its traceback."""
+    """Turn a failure of the database into an `UnavailableError`; a bug of ours keeps its traceback."""
     try:
         yield
     except PoolTimeout:
@@ -265,7 +264,7 @@ def _database_errors(name: str) -> Iterator[None]:
 
 
 def _failing(error: DBAPIError) -> bool:
-    """Whether the database failed, and not what was asked of it."""
+    """True if the database failed, rather than the request being wrong."""
     if isinstance(error, OperationalError):
         # SQLite reports a wrong statement in the same class as a full disk, but with another code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
@@ -290,7 +289,7 @@ def _hint(reason: str) -> str:
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[Session]:
-    """A session that sees nothing of what is written after its first statement."""
+    """A session that does not see writes made after its first statement."""
     with store.read() as session:
         # SQLite does so in every transaction.
         if store.engine.dialect.name == "postgresql":

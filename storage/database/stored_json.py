@@ -1,7 +1,7 @@
-"""JSON columns, each of one kind of value, whoever wrote them: what the rest of the program reads has that kind.
+"""JSON columns, each of one kind of value, checked on reading, whoever wrote them.
 
-A store is a file that people can change by other means, and a value of another kind would end in a traceback
-somewhere, or in a wrong figure.
+A store is a file that can be changed by other means, and a value of another kind would cause a traceback or a wrong
+figure somewhere.
 """
 
 import json
@@ -24,14 +24,14 @@ MOST_NUMBER = 2**53
 
 
 class DamagedError(UserError):
-    """The store holds what StepSight does not write."""
+    """The store holds something that StepSight does not write."""
 
     def __init__(self, message: str, hint: str = _RESTORE) -> None:
         super().__init__(message, hint)
 
 
 class _Kept(BaseModel):
-    """Keys that are read; others are kept as they are."""
+    """Keys that are read; any others are kept unchanged."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -44,7 +44,7 @@ class _OwnThresholds(BaseModel):
 
 
 class EvaluatorInfo(_Kept):
-    """What is known of an evaluator beside its row."""
+    """The facts on an evaluator beyond its row."""
 
     outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY
     dtype: str = ""
@@ -55,7 +55,7 @@ class EvaluatorInfo(_Kept):
 
 
 class CalibrationInfo(_Kept):
-    """How a threshold was chosen."""
+    """The way a threshold was chosen."""
 
     threshold: Literal["validity", "redundancy"]
 
@@ -72,8 +72,8 @@ class SpentInfo(BaseModel):
 
 
 class StoredJson(TypeDecorator[Any]):
-    """A JSON column called `where` whose values are of one `kind`, a type as pydantic takes it; the value itself is
-    what was stored. Reading another raises `DamagedError`."""
+    """A JSON column called `where` whose values are of one `kind`, a type for pydantic; the value is returned as
+    stored. Reading any other raises `DamagedError`."""
 
     impl = JSON
     cache_ok = True
@@ -83,11 +83,11 @@ class StoredJson(TypeDecorator[Any]):
         self.where, self.kind = where, kind
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """A key or a text that the column is compared with is none of its values."""
+        """A key or text that the column is compared with has its own type."""
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
-        """What reads a value: the database's text, then the kind."""
+        """Parse the database's text, then check the kind."""
         read = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
         # One of `kind`, checked; where it is NULL, None by itself.
         validate, where = _adapter(self.kind).validate_python, self.where
@@ -109,12 +109,12 @@ class StoredJson(TypeDecorator[Any]):
 
 
 def write_stored(value: Any) -> str:
-    """A value as a database keeps it. NaN is no JSON: SQLite would keep it, PostgreSQL would not."""
+    """A value in its stored form. NaN is not JSON: SQLite would accept it, PostgreSQL would not."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def read_stored(text: str | bytes) -> Any:
-    """The value of a column's text. Raises `DamagedError` where it is no JSON or nested too deep."""
+    """The value of a column's text. Raises `DamagedError` if it is not JSON or nested too deeply."""
     try:
         return parse_json(text)
     except ValueError as error:

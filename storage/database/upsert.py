@@ -1,4 +1,4 @@
-"""Inserting rows that may already be there, in the words of either database."""
+"""Insert-or-ignore and upsert for SQLite and PostgreSQL."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
-    """Insert `rows`, leaving those alone whose `key` columns are already there."""
+    """Insert `rows`, leaving existing ones with the same `key` columns alone."""
     session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
 
 
@@ -25,8 +25,8 @@ def insert_or_update(
     unless_same: Sequence[str],
     or_where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`, or where
-    the old row meets a condition."""
+    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`, or
+    unless the old row meets a condition."""
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
     changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]
@@ -37,7 +37,7 @@ def insert_or_update(
 
 
 def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
-    """Add 1 to the column `counter` of the row with that key; where there is none, it is inserted with 1."""
+    """Add 1 to the column `counter` of the row with that key, inserting it with 1 if there is none."""
     column = model.__table__.c[counter]
     statement = _insert(session, model).values(key | {counter: 1})
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))

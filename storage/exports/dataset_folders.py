@@ -23,7 +23,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset
 
 NAME = "datasets"
-"""The format, as commands call it."""
+"""The name of the format in commands."""
 
 TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list}
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
@@ -35,18 +35,18 @@ _LARGEST = "n>10M"
 
 @dataclass(frozen=True)
 class Table:
-    """The bytes of a Parquet file, and what its columns are, by their names."""
+    """The bytes of a Parquet file, and descriptions of its columns by name."""
 
     parts: Iterable[bytes]
     columns: Mapping[str, str]
 
 
 def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Table]) -> dict[str, int]:
-    """Fill a folder with tables, each a configuration of its name, the first of which is the default; gives their
+    """Write a folder with tables, each a configuration of its name, the first being the default, and return their
     numbers of rows. `about` is Markdown.
 
-    The folder appears whole or not at all. Raises `UserError` where it is there already, cannot be written, or
-    pyarrow is missing.
+    The folder appears whole or not at all. Raises `UserError` if it exists, cannot be written, or pyarrow is
+    missing.
     """
     _, parquet = load_parquet()
     if path.exists():
@@ -73,8 +73,8 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Table
 def write_judgments(
     store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> dict[str, int]:
-    """The traces of a dataset with these database ids, and what the evaluators with these say of them, None: all
-    that have judged the dataset; as `write_dataset`."""
+    """Write the traces of a dataset with these database ids, and the judgments of the evaluators with these, by
+    default of all that have judged the dataset; as `write_dataset`."""
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     frames = judgment_frames(store, dataset, trace_ids, [one.id for one in chosen])
@@ -118,7 +118,7 @@ def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def plain(text: str) -> str:
-    """A text whose signs Markdown does not take for its own."""
+    """A text with the characters escaped that Markdown would interpret."""
     return _SIGNS.sub(r"\\\1", text)
 
 

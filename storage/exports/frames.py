@@ -5,8 +5,8 @@
     steps = stepsight.frame(store, "mr-math-invalid", evaluators=["mini-bidir"])
     steps.groupby(["evaluator", "mode"]).validity.mean()
 
-Every column has the same type in each frame, and keeps it in Parquet: texts that repeat are categories, whole
-numbers may be missing (`Int32`), and numbers that were not given are NaN.
+Every column has the same type in each frame, and keeps it in Parquet: repeated texts are categories, integers may
+be missing (`Int32`), and missing numbers are NaN.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ COLUMNS = (
 
 MODES = (Mode.ONLINE, Mode.OFFLINE)
 GOLD = (*LABEL_NAMES, "valid")
-"""What the gold can say of a step: its label, or `valid` where the benchmark says that alone."""
+"""The possible gold of a step: its label, or `valid` if the benchmark says no more."""
 VERDICTS = ("valid", "redundant", "not valid")
 COLUMN_TYPES: dict[str, type[np.generic]] = {
     **dict.fromkeys(("trace", "step", "substep", "rationale"), np.int32),
@@ -72,13 +72,12 @@ _ASKED = (*MODES, Mode.HINDSIGHT)
 @dataclass(frozen=True, eq=False)
 class JudgmentColumns:
     """`n` rows of some traces. `traces` has their ids, `meta` the other fields of their sources, `rationales` the
-    words of evaluators.
+    evaluators' reasons.
 
-    `columns`, each of shape (n,) and of its type in `COLUMN_TYPES`: `trace` and `rationale`, places in these;
-    `evaluator`, the place among those asked for; `mode`, `gold` and `verdict`, places in `MODES`, `GOLD` and
-    `VERDICTS`; `step` and `substep`, from 1; all of them `SILENT` where there is none. `neg`, `neu`, `pos`,
-    `validity`, `redundancy`, `change` (offline minus online validity), `spread` and `solution` are NaN where
-    nothing was said.
+    `columns`, each of shape (n,) and of its type in `COLUMN_TYPES`: `trace` and `rationale`, indices into these;
+    `evaluator`, an index into those asked for; `mode`, `gold` and `verdict`, indices into `MODES`, `GOLD` and
+    `VERDICTS`; `step` and `substep`, from 1; all of them `SILENT` for none. `neg`, `neu`, `pos`, `validity`,
+    `redundancy`, `change` (offline minus online validity), `spread` and `solution` are NaN if missing.
     """
 
     traces: tuple[str, ...]
@@ -95,20 +94,20 @@ def frame(
     substeps: bool = False,
     metadata: bool | Sequence[str] = True,
 ) -> pd.DataFrame:
-    """What evaluators said of a dataset: a row per trace, step, evaluator and mode, in the order of the file.
+    """Evaluators' scores of a dataset: a row per trace, step, evaluator and mode, in the order of the file.
 
-    `evaluators` are names or fingerprints, None: all that have judged the dataset. The columns are
-    `storage.exports.frames.COLUMNS`: steps are counted from 1; `gold` is neg, neu, pos, or `valid` where the
-    benchmark says that alone; a step is its least valid sub-step, with the greatest redundancy of them, unless
-    `substeps` asks for a row for each; `change` is the retroactive change, offline minus online validity, where the
-    judgment is of hindsight, which has rows of both modes; `verdict` is by the thresholds in force. What an
-    evaluator does not say is missing. One that speaks of the whole solution alone has one row a trace, without a
-    step, and its number in `solution`.
+    `evaluators` are names or fingerprints, by default all that have judged the dataset. The columns are
+    `storage.exports.frames.COLUMNS`: steps are counted from 1; `gold` is neg, neu, pos, or `valid` if the benchmark
+    says no more; a step is its least valid sub-step, with the greatest redundancy among them, unless `substeps`
+    asks for a row each; `change` is the retroactive change, offline minus online validity, of a hindsight judgment,
+    which has rows of both modes; `verdict` is by the thresholds in force. Values that an evaluator does not give
+    are missing. One that judges only whole solutions has one row per trace, without a step, and its score in
+    `solution`.
 
-    `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for what is within
-    objects: all that are texts, numbers or truth values, only the ones named, or with False none.
+    `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects: by
+    default all that are texts, numbers or booleans, only the named ones, or with False none.
 
-    Raises `UserError` where there is no such dataset, evaluator or field.
+    Raises `UserError` if there is no such dataset, evaluator or field.
     """
     found = find_dataset(store, dataset)
     chosen = named_evaluators(store, found, evaluators)
@@ -128,8 +127,8 @@ def frame(
 def named_evaluators(
     store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None
 ) -> list[StoredEvaluator]:
-    """The evaluators with these names or fingerprints, each once; None: all that have judged the dataset. Raises
-    `UserError` where there is none of a name, or several."""
+    """The evaluators with these names or fingerprints, each once; by default all that have judged the dataset.
+    Raises `UserError` if a name matches none, or several."""
     if evaluators is None:
         return evaluators_of(store, dataset.id)
     names = [evaluators] if isinstance(evaluators, str) else evaluators
@@ -139,8 +138,8 @@ def named_evaluators(
 def judgment_frames(
     store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Frames with a row per sub-step of these traces of a dataset, in their order, by the evaluators with these
-    database ids, None: by all. There is one frame at least."""
+    """Yield frames with a row per sub-step of these traces of a dataset, in order, for the evaluators with these
+    database ids, by default all. There is at least one frame."""
     chosen = chosen_evaluators(store, evaluators)
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
@@ -151,11 +150,12 @@ def judgment_frames(
 def read_judgment_columns(
     store: Store, trace_ids: Sequence[int], evaluators: Sequence[StoredEvaluator], *, substeps: bool
 ) -> Iterator[JudgmentColumns]:
-    """What these evaluators said of these traces, in this order and in theirs, online before offline.
+    """Yield these evaluators' scores of these traces, in the order of traces and then evaluators, online before
+    offline.
 
-    Without `substeps` a step is its least valid sub-step, with the greatest redundancy of them, as in
+    Without `substeps` a step is its least valid sub-step, with the greatest redundancy among them, as in
     `core.metrics.table`. The rows of a mode are those of the judgment that stands in it; one of the whole solution
-    alone has a single row, without a step. No connection is held from one part to the next.
+    only has a single row, without a step. No connection is held between parts.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -172,13 +172,13 @@ def read_judgment_columns(
 
 
 def chosen_evaluators(store: Store, ids: Collection[int] | None) -> list[StoredEvaluator]:
-    """The evaluators with these database ids by name, None: all."""
+    """The evaluators with these database ids by name, by default all."""
     return [one for one in list_evaluators(store) if ids is None or one.id in ids]
 
 
 @dataclass(frozen=True, eq=False)
 class _ShownEvaluators:
-    """`places` by database id; the others of shape (evaluators,)."""
+    """`places` gives an index by database id; the others are of shape (evaluators,)."""
 
     places: dict[int, int]
     has_steps: Bools
@@ -320,8 +320,8 @@ def _whole(numbers: NDArray[np.int32]) -> Any:
 def _metadata(
     metas: Sequence[Mapping[str, Any]], place: NDArray[np.int32], names: Sequence[str] | None, dataset: str
 ) -> dict[str, Any]:
-    """Columns of the named fields, None: of all, for rows of the traces at these places. Raises `UserError` where
-    no trace has one, and where all are too many."""
+    """Columns of the named fields, by default of all, for rows of the traces at these indices. Raises `UserError`
+    if no trace has a named one, and if there are too many."""
     flat = [dict(_fields(meta)) for meta in metas]
     there = Counter(name for fields in flat for name in fields)
     if names is None and len(there) > _MOST_FIELDS:
@@ -338,7 +338,7 @@ def _metadata(
 
 
 def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The texts, numbers and truth values, by their names; those of an object within by `a.b`."""
+    """The texts, numbers and booleans by name; those of a nested object by `a.b`."""
     for name, value in meta.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{before}{name}.")
@@ -347,7 +347,7 @@ def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _values(values: Sequence[Any]) -> Any:
-    """Values of one field, some of them None, as an array: whole numbers, numbers, truth values; else texts."""
+    """Values of one field, possibly None, as an array of integers, numbers or booleans, else of texts."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pd.array(values, "boolean")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, type]
-"""By column, what is in it: `str`, `int` or `float`, in Parquet also `list` of texts. Every cell may be empty."""
+"""The type of each column: `str`, `int` or `float`, in Parquet also `list` for texts. Every cell may be empty."""
 
 MEDIA_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -31,10 +31,10 @@ _PART = 5_000
 
 
 def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[bytes]:
-    """The bytes of a file with these rows, each of which has the keys of `columns` in their order.
+    """The bytes of a file with these rows, each of which has the keys of `columns` in order.
 
-    A spreadsheet calculates nothing of CSV (`core.files.csv_cells`); an empty cell is null in JSON Lines. Raises
-    `UserError` at once on another format, and on Parquet where pyarrow is missing.
+    CSV cells are never formulas for a spreadsheet (`core.files.csv_cells`); an empty cell is null in JSON Lines.
+    Raises `UserError` at once on an unknown format, and on Parquet if pyarrow is missing.
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]
     writers = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
@@ -43,9 +43,9 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 
 
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
-    """The bytes of a file with the rows of one or more frames that have the same columns, as `table_parts` has it.
+    """The bytes of a file with the rows of one or more frames with the same columns, as by `table_parts`.
 
-    Numbers are rounded to `DIGITS` decimals but in Parquet, which pandas reads as the frames were. Raises
+    Numbers are rounded to `DIGITS` decimals except in Parquet, which pandas reads back as the frames were. Raises
     `UserError` as `table_parts` does.
     """
     writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
@@ -54,7 +54,7 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
 
 
 def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    """As `frame_parts` in Parquet, with categories as the texts that they are: not every reader knows them."""
+    """As `frame_parts` in Parquet, with categories as plain texts, since not every reader supports categories."""
     load_parquet()
     return _frames_parquet(frames, plain=True)
 
@@ -96,7 +96,7 @@ def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
 
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column as a spreadsheet shows it: numbers rounded, and no formula."""
+    """A column for a spreadsheet: numbers rounded, and no formula."""
     if column.dtype.kind == "f":
         return column.astype("float64").round(DIGITS)
     if column.dtype == "category":
@@ -137,7 +137,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class _Sink(io.RawIOBase):
-    """A file that is written to its end only, and gives away what it holds."""
+    """A file that is only appended to, and hands out its content."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class _Sink(io.RawIOBase):
         return self._written
 
     def take(self) -> bytes:
-        """What was written since it was last taken."""
+        """The bytes written since the last call."""
         taken = bytes(self._waiting)
         self._waiting.clear()
         return taken

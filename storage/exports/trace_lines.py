@@ -1,4 +1,4 @@
-"""Traces on their way out: read a few at a time, in any order, and as lines of the plain format."""
+"""Exporting traces: read a few at a time, in any order, and as lines of the plain format."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ _BATCH = 200
 
 
 def batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
-    """The traces with these database ids, in their order, without those that were deleted meanwhile; no connection
-    is held from one batch to the next."""
+    """The traces with these database ids, in order, except those deleted meanwhile; no connection is held between
+    batches."""
     for start in range(0, len(trace_ids), _BATCH):
         ids = trace_ids[start : start + _BATCH]
         with store.read() as session:
@@ -24,6 +24,6 @@ def batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace
 
 
 def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
-    """The lines of a file that `stepsight import jsonl` reads back, gold and all."""
+    """The lines of a file that `stepsight import jsonl` reads back, gold included."""
     for batch in batches(store, trace_ids):
         yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()

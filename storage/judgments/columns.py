@@ -1,7 +1,7 @@
-"""Gold and judgments of traces as columns of numbers: what is measured, exported, filtered and sorted by.
+"""Gold and judgments of traces as columns of numbers, which are measured, exported, filtered and sorted by.
 
-No row is ever an object of Python: the judgments of some thousand traces are one array, and the rows that a mode
-shows of it are picked by their places. Of several judgments the one that stands counts, as `judgments` says.
+No row is ever a Python object: the judgments of some thousand traces are one array, and the rows of a mode are
+selected by index. If there are several judgments, the standing one counts, as defined in `judgments`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ _STEPS = {
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceGold:
     """The gold of some traces. Of shape (traces,): `trace_ids` of the database, `ids`, `counts` of steps. Of shape
-    (steps,): `label` and `valid`, `SILENT` where the gold is, and `substeps`, how many each has."""
+    (steps,): `label` and `valid`, `SILENT` where the gold is, and `substeps`, the number in each step."""
 
     trace_ids: Ints
     ids: tuple[str, ...]
@@ -57,33 +57,33 @@ class TraceGold:
 
     @cached_property
     def trace(self) -> AnyInts:
-        """The place of each step's trace, shape (steps,)."""
+        """The index of each step's trace, shape (steps,)."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
 
     @cached_property
     def position(self) -> AnyInts:
-        """The place of each step in its trace, shape (steps,)."""
+        """The index of each step in its trace, shape (steps,)."""
         return within(self.counts).astype(np.int32)
 
     @cached_property
     def has_substeps(self) -> bool:
-        """True if a step has several."""
+        """True if any step has several."""
         return bool((self.substeps > 1).any())
 
     @cached_property
     def sizes(self) -> Ints:
-        """How many sub-steps each trace has, shape (traces,)."""
+        """The number of sub-steps of each trace, shape (traces,)."""
         sizes = np.add.reduceat(self.substeps, starts(self.counts)) if len(self.counts) else self.counts
         return sizes.astype(np.int64)
 
     @cached_property
     def owners(self) -> AnyInts:
-        """The place of each sub-step's step, shape (sub-steps,)."""
+        """The index of each sub-step's step, shape (sub-steps,)."""
         return np.repeat(np.arange(len(self.substeps)), self.substeps)
 
     @cached_property
     def step_ends(self) -> AnyInts:
-        """The place, in its trace, of the last sub-step of each sub-step's step, shape (sub-steps,)."""
+        """The index, in its trace, of the last sub-step of each sub-step's step, shape (sub-steps,)."""
         return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
 
     @cached_property
@@ -91,16 +91,16 @@ class TraceGold:
         return np.argsort(self.trace_ids, kind="stable")
 
     def places(self, trace_ids: Ints) -> Ints:
-        """The places of some of the traces by their database ids."""
+        """The indices of some of the traces by their database ids."""
         places: Ints = self._by_id[np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)]
         return places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gold(TraceGold):
-    """The gold of a dataset's traces in file order, with their `digests` and `groups` (the class that the benchmark
-    puts a trace in, else ""), of shape (traces,). With `kept`, of shape (traces,), only so many steps of each trace
-    are in view; the others are in no table."""
+    """The gold of a dataset's traces in file order, with their `digests` and `groups` (the benchmark's class of a
+    trace, else ""), of shape (traces,). With `kept`, of shape (traces,), only that many steps of each trace are in
+    view; the others are in no table."""
 
     dataset: Dataset
     digests: NDArray[np.bytes_]
@@ -109,7 +109,7 @@ class Gold(TraceGold):
 
     @cached_property
     def in_view(self) -> Bools:
-        """Whether each step is in view, shape (steps,)."""
+        """True for each step in view, shape (steps,)."""
         if self.kept is None:
             return np.ones(len(self.label), np.bool_)
         inside: Bools = self.position < self.kept[self.trace]
@@ -117,13 +117,13 @@ class Gold(TraceGold):
 
     @cached_property
     def last_in_view(self) -> Ints:
-        """The place of the last sub-step in view in each trace, shape (traces,)."""
+        """The index of the last sub-step in view in each trace, shape (traces,)."""
         sub_steps = np.bincount(self.trace, np.where(self.in_view, self.substeps, 0), len(self.counts))
         return sub_steps.astype(np.int64) - 1
 
     def ends_at_first_error(self) -> bool:
-        """Whether the labelled traces stop at their first error, so that their endings give it away: at least nine
-        of ten that have one, as in PRM800K."""
+        """True if labelled traces stop at their first error, so that their endings give it away: at least nine of
+        ten that have one, as in PRM800K."""
         wrong = np.flatnonzero(self.valid == 0)
         if not len(wrong):
             return False
@@ -165,7 +165,7 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
 
 
 def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold, tuple[dict[str, Any], ...]]:
-    """The gold of some traces and the metadata of each, in their order; without those that are there no longer."""
+    """The gold of some traces and the metadata of each, in order, except those deleted meanwhile."""
     row = TraceRow
     statement = select(row.id, row.external_id, row.n_steps, row.n_substeps, row.meta).where(row.id.in_(trace_ids))
     by_id = {one.id: one for one in session.connection().execute(statement).all()}
@@ -178,7 +178,7 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """The gold of the steps of traces, of which there are `counts`, one trace after the other: `label` and `valid`,
+    """The gold of the steps of traces with `counts` of steps, one trace after the other: `label` and `valid`,
     `SILENT` where the gold is."""
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
@@ -194,7 +194,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
 
 
 def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
-    """How many sub-steps each step has, of traces with so many steps and sub-steps."""
+    """The number of sub-steps of each step, for traces with these numbers of steps and sub-steps."""
     substeps = np.ones(int(counts.sum()), np.int32)
     # In the order of the keys, which is that of the rows in the database.
     parted = np.flatnonzero(sizes != counts)
@@ -213,23 +213,24 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
 
 
 def starts(counts: AnyInts) -> Ints:
-    """Where each begins, of so many one after the other."""
+    """The start index of each of several adjacent runs with these lengths."""
     begin: Ints = np.cumsum(counts) - counts
     return begin
 
 
 def within(counts: AnyInts) -> Ints:
-    """0 … count - 1 of each, one after the other."""
+    """0 … count - 1 for each count, one after the other."""
     return np.arange(int(counts.sum())) - np.repeat(starts(counts), counts)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgmentRows:
-    """The stored rows of `m` judgments that stand in one of the modes asked for.
+    """The stored rows of `m` judgments that stand in one of the requested modes.
 
-    Of shape (m,): the places of `trace` and `evaluator`; `hindsight`, whether it is of that mode; `stands`, (m,
-    modes), those in which it does; the `start` of its rows in `probs`, (rows, 3); `solution`, NaN for none; the
-    start of its `spread`, `SILENT` for none; and `rationale`, the place in `rationales`, `SILENT` for none.
+    Of shape (m,): the indices of `trace` and `evaluator`; `hindsight`, True for a judgment of that mode; `stands`,
+    (m, modes), True for the modes in which it stands; the `start` of its rows in `probs`, (rows, 3); `solution`,
+    NaN for none; the start of its `spread`, `SILENT` for none; and `rationale`, the index in `rationales`, `SILENT`
+    for none.
     """
 
     trace: Ints
@@ -245,7 +246,7 @@ class JudgmentRows:
     rationales: tuple[str, ...]
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """The spread of sub-step `i` of each of some judgments, NaN where it has none."""
+        """The spread of sub-step `i` of each of some judgments, NaN if it has none."""
         start = self.spread_start[judgment]
         there = start != SILENT
         if not there.any():
@@ -263,8 +264,8 @@ def read_rows(
     *,
     rationales: bool = False,
 ) -> JudgmentRows:
-    """What stands in these modes of some evaluators' judgments of a part of the traces. Raises `DamagedError` where
-    the rows are not those of the trace, or one is no probability."""
+    """The standing judgments of some evaluators in these modes, for a part of the traces. Raises `DamagedError` if
+    the rows do not match the trace, or a value is not a probability."""
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
     statement = (
         select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
@@ -307,7 +308,7 @@ def read_rows(
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
-    """The numbers of all, one after the other, and how many each has."""
+    """The numbers of all, one after the other, and the count of each."""
     sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     if (sizes % 4).any():
         raise DamagedError("judgments.probabilities: a number is cut off.")
@@ -317,11 +318,11 @@ def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
 def substep_rows(
     gold: TraceGold, judgments: JudgmentRows, chosen: Ints, online: Bools, last: Ints | None = None
 ) -> tuple[Ints, Ints, Floats32]:
-    """The rows of every sub-step of the chosen judgments, each online or else offline: the place of the judgment
-    among the chosen, that of the sub-step among those of `gold`, and its probabilities.
+    """The rows of every sub-step of the chosen judgments, online or offline: the index of the judgment among the
+    chosen, that of the sub-step among those of `gold`, and its probabilities.
 
     In a triangle a sub-step is judged online in the row of the last sub-step of its step, and offline in that of
-    the `last` one of its trace, shape (traces,); None stands for the very last. Those behind it have NaN.
+    the `last` one of its trace, shape (traces,), by default the very last. Those behind it have NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -336,9 +337,8 @@ def substep_rows(
 
 
 def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
-    """A step is its least valid sub-step, with the greatest redundancy, and unsaid if one of its sub-steps is: the
-    place of that row, the redundancy, and whether it is unsaid, for each step. `owners` are the steps of sub-steps,
-    ascending."""
+    """For each step, the index of its least valid sub-step's row, the greatest redundancy of its sub-steps, and
+    True if one of them is unsaid. `owners` are the steps of sub-steps, ascending."""
     silent = unsaid(probs)
     validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
     first = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -347,14 +347,14 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
 
 
 def unsaid(probs: Floats32) -> Bools:
-    """Whether each row says nothing: it is one of zeros or of NaN."""
+    """True for each row that says nothing: one of zeros or of NaN."""
     silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
     return silent
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
-    """What an evaluator said in a mode, with the gold; only the traces of which a judgment stands have steps in it.
-    Where steps are out of view, a hindsight judgment alone tells what was said offline of the others."""
+    """An evaluator's scores in a mode, with the gold; only traces with a standing judgment have steps in it. If
+    steps are out of view, only hindsight judgments show what was said offline of the others."""
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
     solution = np.full(len(gold.ids), np.nan)
@@ -378,8 +378,8 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
 
 
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
-    """The table of a dataset from a row per sub-step; a row of zeros says nothing, as one of NaN does. Where each
-    step has one, they are the table's, not copies."""
+    """The table of a dataset from a row per sub-step; a row of zeros or NaN says nothing. If each step has one
+    sub-step, the rows are used without copying."""
     if gold.has_substeps:
         least, redundancy, silent = step_rows(probs, gold.owners)
         probs = probs[least]
@@ -412,7 +412,7 @@ class Profiles:
     validity: Floats32
 
     def where(self, wanted: Bools) -> "Profiles":
-        """Those of some of the traces, shape (m,)."""
+        """The profiles of some of the traces, shape (m,)."""
         if wanted.all():
             return self
         steps = np.repeat(wanted, self.counts)
@@ -420,7 +420,7 @@ class Profiles:
 
     @classmethod
     def joined(cls, parts: Sequence["Profiles"]) -> "Profiles":
-        """All of the parts, in the order of their traces."""
+        """The parts as one, in the order of their traces."""
         none = cls(np.empty(0, np.int64), np.empty(0, HEAD), np.empty(0, np.int64), np.empty(0, np.float32))
         names = ("places", "heads", "counts", "validity")
         places, heads, counts, validity = (
@@ -434,8 +434,8 @@ class Profiles:
 
 @dataclass(frozen=True, eq=False)
 class JudgedProfiles:
-    """Profiles of fresh judgments in the mode `stored`: all of them by each mode that they give, and by the same
-    modes those that stand."""
+    """Profiles of fresh judgments in the mode `stored`: all of them by each mode that they give, and likewise those
+    that stand."""
 
     stored: Mode
     given: dict[Mode, Profiles]
@@ -445,7 +445,7 @@ class JudgedProfiles:
 def read_profiles(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Sequence[Mode] = tuple(Mode)
 ) -> Iterator[JudgedProfiles]:
-    """The profiles of an evaluator's judgments of a dataset in the modes `stored`, some traces at a time."""
+    """Yield the profiles of an evaluator's judgments of a dataset in the modes `stored`, some traces at a time."""
     for one in _stored_modes(session, dataset_id, evaluator_id):
         if one in stored:
             yield from _read_stored(session, traces, dataset_id, evaluator_id, one)

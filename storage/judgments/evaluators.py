@@ -1,5 +1,5 @@
-"""The evaluators that the store has judgments of, and their calibrated thresholds: a history of which the newest is
-in force."""
+"""The evaluators with judgments in the store, and their calibrated thresholds: a history of which the newest entry
+is in force."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ _DTYPE = "float32"
 
 @dataclass(frozen=True)
 class StoredEvaluator:
-    """What the store knows of an evaluator. The fingerprint tells it from others, the name is for people."""
+    """An evaluator of the store, identified by its fingerprint; the name is for people."""
 
     id: int
     name: str
@@ -48,22 +48,22 @@ class StoredEvaluator:
 
     @property
     def outputs(self) -> Outputs:
-        """What kind of thing it says of a trace; probabilities of the three classes where nothing else is noted."""
+        """The kind of its scores; probabilities of the three classes unless recorded otherwise."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
 
     @property
     def dtype(self) -> str:
-        """The type that its weights had when it judged."""
+        """The type of its weights when it judged."""
         return str(self.info.get("dtype", _DTYPE))
 
     @property
     def thresholds(self) -> Thresholds:
-        """Its own: those that hold where none is calibrated."""
+        """Its own thresholds, which apply unless others are calibrated."""
         return own_thresholds(self.info)
 
 
 def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
-    """The thresholds that an evaluator brings, by the `info` of its row; the defaults where it brings none."""
+    """An evaluator's own thresholds, from the `info` of its row; the defaults if it has none."""
     return Thresholds.from_dict(info.get("thresholds", {}))
 
 
@@ -76,9 +76,9 @@ def register_evaluator(
     attention: str,
     info: Mapping[str, Any] | None = None,
 ) -> StoredEvaluator:
-    """The evaluator with that fingerprint, added where there is none; one that is there stays as it is.
+    """The evaluator with that fingerprint, added if missing; an existing one stays as it is.
 
-    Raises `UserError` where the name cannot be stored.
+    Raises `UserError` if the name cannot be stored.
     """
     check_name(name, "the name of the evaluator")
     row = {"name": name, "fingerprint": fingerprint, "format": format, "attention": attention}
@@ -94,14 +94,13 @@ def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
 
 
 def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
-    """Add to what the store knows of an evaluator, or replace some of it."""
+    """Add to the stored facts on an evaluator, or replace some of them."""
     row = session.get_one(EvaluatorRow, evaluator_id, with_for_update=True)
     row.info = row.info | dict(info)
 
 
 def register_loaded(store: Store, evaluator: "Evaluator | Description") -> StoredEvaluator:
-    """The row of an evaluator that is in memory, or was, added where there is none; its thresholds are those that
-    it has now."""
+    """The row of an evaluator that is or was in memory, added if missing, with its current thresholds."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
         store,
@@ -119,20 +118,20 @@ def register_loaded(store: Store, evaluator: "Evaluator | Description") -> Store
 
 
 def _kind(evaluator: "Evaluator | Description") -> dict[str, str]:
-    """What `StoredEvaluator.outputs` and `StoredEvaluator.dtype` read, which take most for granted."""
+    """The facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, without the defaults."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
-    """Every evaluator, by name and then in the order in which they were added."""
+    """Every evaluator, by name and then by the order in which they were added."""
     with store.read() as session:
         rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
 def find_by_name(store: Store, name: str) -> StoredEvaluator:
-    """The evaluator with that name or fingerprint. Raises `UserError` where there is none, or several."""
+    """The evaluator with that name or fingerprint. Raises `UserError` if there is none, or several."""
     evaluators = list_evaluators(store)
     matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
     if len(matches) == 1:
@@ -152,7 +151,7 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
 
 
 def count_evaluators(store: Store) -> dict[int, int]:
-    """By dataset, how many evaluators have judged a trace of it; those of which none has are left out."""
+    """The number of evaluators that have judged a trace of each dataset; datasets without one are left out."""
     counts = select(JudgedRow.dataset_id, func.count()).group_by(JudgedRow.dataset_id)
     with store.read() as session:
         return dict(session.execute(counts).all())
@@ -164,7 +163,7 @@ def _evaluators() -> Select[Any]:
 
 
 class Threshold(StrEnum):
-    """Each is chosen by itself; the names are the fields of `Thresholds`."""
+    """A threshold, chosen independently of the other; the names are the fields of `Thresholds`."""
 
     VALIDITY = "validity"
     REDUNDANCY = "redundancy"
@@ -172,7 +171,7 @@ class Threshold(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdOrigin:
-    """The dataset that a threshold was chosen on, and how; `dataset_id` is None where it is deleted."""
+    """The dataset on which a threshold was chosen, and how; `dataset_id` is None if it was deleted."""
 
     dataset_id: int | None
     dataset: str
@@ -182,21 +181,21 @@ class ThresholdOrigin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The thresholds in force, and the origin of each that was chosen; the other is the evaluator's own."""
+    """The thresholds in force, and the origin of each chosen one; any other is the evaluator's own."""
 
     thresholds: Thresholds
     origins: Mapping[Threshold, ThresholdOrigin] = field(default_factory=dict)
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The names of the datasets that a threshold was chosen on, each once."""
+        """The names of the datasets on which a threshold was chosen, each once."""
         return tuple(dict.fromkeys(origin.dataset for origin in self.origins.values()))
 
 
 def save_calibration(
     store: Store, evaluator_id: int, dataset: Dataset, chosen: Threshold, value: float, info: Mapping[str, Any]
 ) -> Calibration:
-    """Put one threshold in force, chosen on a dataset; the other stays what it was, and the history is kept."""
+    """Put one threshold in force, chosen on a dataset; the other stays as it was, and the history is kept."""
     with store.write() as session:
         before = thresholds_in_force(session, evaluator_id)
         session.add(
@@ -214,7 +213,7 @@ def save_calibration(
 
 
 def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
-    """The thresholds in force, None where none was chosen."""
+    """The thresholds in force, None if none was chosen."""
     with store.read() as session:
         rows = session.scalars(_history(evaluator_id)).all()
     if not rows:
@@ -227,13 +226,13 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
 
 
 def outputs_of_evaluator(session: Session, evaluator_id: int) -> Outputs:
-    """What kind of scores an evaluator gives."""
+    """The kind of an evaluator's scores."""
     info = session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
     return Outputs(info.get("outputs", Outputs.THREE_WAY))
 
 
 def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
-    """Those of the newest calibration of an evaluator, else its own."""
+    """An evaluator's newest calibrated thresholds, else its own."""
     newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
     if newest:
         return Thresholds(newest.validity, newest.redundancy)
@@ -242,13 +241,13 @@ def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
 
 
 def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
-    """`thresholds_in_force` in a transaction of its own."""
+    """`thresholds_in_force` in its own transaction."""
     with store.read() as session:
         return thresholds_in_force(session, evaluator_id)
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
-    """How many traces of a dataset are in the other one too: the same problem, steps and gold."""
+    """The number of traces of a dataset that are in the other one too: the same problem, steps and gold."""
     digests = select(TraceRow.digest).where(TraceRow.dataset_id == other_id)
     shared = TraceRow.dataset_id == dataset_id, TraceRow.digest.in_(digests)
     counted = select(func.count()).select_from(TraceRow).where(*shared)
@@ -257,7 +256,7 @@ def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
 
 
 def _history(evaluator_id: int) -> Select[CalibrationRow]:
-    """Newest first."""
+    """The calibrations, newest first."""
     return (
         select(CalibrationRow).where(CalibrationRow.evaluator_id == evaluator_id).order_by(CalibrationRow.id.desc())
     )
@@ -267,7 +266,7 @@ Basis = tuple[int, ...]
 
 
 def read_data_version(store: Store, dataset_id: int) -> Basis:
-    """Of a dataset the revisions of its traces and of each evaluator's judgments, and the newest calibration."""
+    """The revisions of a dataset's traces and of each evaluator's judgments of it, and the newest calibration."""
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = (
         select(JudgedRow.evaluator_id, JudgedRow.revision)
@@ -281,7 +280,7 @@ def read_data_version(store: Store, dataset_id: int) -> Basis:
 
 
 def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
-    """Of a dataset the revisions of its traces and of one evaluator's judgments, and its newest calibration."""
+    """The revisions of a dataset's traces and of one evaluator's judgments of it, and its newest calibration."""
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = select(JudgedRow.revision).where(
         JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == evaluator_id

@@ -1,8 +1,8 @@
-"""Judgments in the store: saving and reading them, and which one of a trace by an evaluator stands in a mode.
+"""Judgments in the store: saving and reading them, and the one that stands in a mode.
 
-Of the judgments that are not stale and give the mode, the newest stands; of equally new ones, the one with the
-greater id. A hindsight judgment gives online and offline scores too. Everything that shows, filters, exports or
-measures scores goes by `standing` or, within the database, `stands`.
+Of a trace's judgments by an evaluator that are not stale and give the mode, the newest stands; of equally new ones,
+the one with the greater id. A hindsight judgment gives online and offline scores too. Everything that shows,
+filters, exports or measures scores uses `standing` or, within the database, `stands`.
 """
 
 import time
@@ -42,10 +42,10 @@ _newer = aliased(JudgmentRow)
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment with the evaluator that made it. `stale`: the trace has changed since it was `created`.
+    """A judgment with the evaluator that made it. `stale` is True if the trace has changed since it was `created`.
 
-    `online` and `offline` work as in `Judgment`: a hindsight judgment gives both. A stale one may have
-    another number of rows than the trace has sub-steps.
+    `online` and `offline` work as in `Judgment`: a hindsight judgment gives both. A stale one may have another
+    number of rows than the trace has sub-steps.
     """
 
     id: int = field(kw_only=True)
@@ -55,12 +55,11 @@ class StoredJudgment(Judgment):
 
 
 def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments of stored traces as they come; returns how many.
+    """Store judgments of stored traces as they come, and return their number.
 
-    Each replaces the one of the same trace, evaluator and mode. They are committed every few seconds, so that
-    what comes slowly survives a crash; where the iterable raises, what came before is kept. Raises
-    `ValueError` where a trace is not a `StoredTrace`, the rows do not match its sub-steps, or a value is no
-    probability.
+    Each replaces the one of the same trace, evaluator and mode. They are committed every few seconds, so that slow
+    results survive a crash; if the iterable raises, those before are kept. Raises `ValueError` if a trace is not a
+    `StoredTrace`, the rows do not match its sub-steps, or a value is not a probability.
     """
     waiting: dict[tuple[int, str], Values] = {}
     saved, since = 0, time.monotonic()
@@ -78,7 +77,7 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
 
 
 def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """As `save_judgments`, but within one transaction: where the iterable raises, nothing is stored.
+    """As `save_judgments`, but within one transaction: if the iterable raises, nothing is stored.
 
     No trace and mode may occur twice, and the traces have to come in file order.
     """
@@ -91,16 +90,16 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
 
 
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
-    """The traces of a dataset that the evaluator has yet to judge in that mode, in file order.
+    """Yield the traces of a dataset that the evaluator has yet to judge in that mode, in file order.
 
-    A stale judgment counts as missing, a hindsight one answers for every mode. Judgments may be saved while
-    this goes on, and it can be left and begun again.
+    A stale judgment counts as missing; a hindsight one serves for every mode. Judgments may be saved meanwhile, and
+    the iteration can be stopped and started again.
     """
     return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
 
 
 def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
-    """How many traces `missing_traces` gives."""
+    """The number of traces that `missing_traces` yields."""
     counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
         return session.scalar(counted.where(_missing(evaluator_id, Mode(mode)))) or 0
@@ -122,7 +121,7 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
 
 
 def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments with their profiles, and count the change for whoever holds columns of them in memory."""
+    """Store judgments with their profiles, and count the change for caches of their columns."""
     judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
     profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(
@@ -179,18 +178,18 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:
-    """The modes of the judgments that give scores in a mode."""
+    """The modes of judgments that give scores in a mode."""
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
 def is_fresh(judged: Any, trace: Any) -> Any:
-    """True if a judgment is of the trace as it is now; otherwise it is stale. `judged` is the digest of what it
+    """True if a judgment is of the trace as it is now; otherwise it is stale. `judged` is the digest that it
     judged, `trace` that of the trace: texts, arrays, or columns of a statement."""
     return judged == trace
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
-    """Of the judgments of one trace by one evaluator the one that stands in a mode, None if none gives it."""
+    """The judgment that stands in a mode among those of one trace by one evaluator, None if none gives it."""
     wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
     return max(wanted, key=lambda one: (one.created, one.id), default=None)
 
@@ -226,14 +225,14 @@ def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
-    """What evaluators said of a trace, by evaluator name and mode; [] where none did."""
+    """The judgments of a trace, by evaluator name and mode; [] if there are none."""
     return read_many(store, [trace])[0]
 
 
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """`read_judgments` of each trace, in their order, in one query; of one evaluator where it is given."""
+    """`read_judgments` for each trace, in order, in one query; of one evaluator if it is given."""
     statement = (
         select(JudgmentRow, EvaluatorRow)
         .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
@@ -279,7 +278,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
 
 
 def pack(result: StepScores | Hindsight) -> bytes:
-    """The probabilities as little-endian float32. Raises `ValueError` where one is no probability."""
+    """The probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
     if not are_probabilities(probs):
         raise ValueError("a value is no probability")
@@ -292,8 +291,8 @@ def are_probabilities(values: Floats32) -> bool:
 
 
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """The inverse of `pack`, with the bytes of the spread where there is one. Raises `DamagedError` where the bytes
-    are no result of that mode."""
+    """The inverse of `pack`, with the bytes of the spread if there is one. Raises `DamagedError` if the bytes are
+    not a result of that mode."""
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)

@@ -1,7 +1,7 @@
-"""Profiles: what a judgment says of each step, packed, so that those of a whole dataset are read at once.
+"""Profiles: a judgment's verdict on each step, packed, so that those of a whole dataset are read at once.
 
-A profile is of one mode: a head of fixed size, then the validity of every step as little-endian float32, NaN where
-nothing was said of it. It holds nothing that depends on thresholds, so that choosing others changes no profile.
+A profile is of one mode: a head of fixed size, then the validity of every step as little-endian float32, NaN if
+missing. It does not depend on thresholds, so that choosing others changes no profile.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ HEAD = np.dtype(
         ("labelled", "<u2"),
     ]
 )
-"""`digest`: the first characters of the judged trace's. `whole`: what was said of the solution by itself, else NaN.
-`redundancy`: the greatest of the sub-steps. `change`: the largest absolute retroactive change of a sub-step, NaN
-outside hindsight mode. `cells`: bit `3 a + b` is set where a step of gold label `a` is called `b` by argmax.
-`labelled`: 1 where the gold names a first error, or calls every step valid."""
+"""`digest`: the first characters of the judged trace's. `whole`: the evaluator's own score of the solution, else
+NaN. `redundancy`: the greatest of the sub-steps. `change`: the largest absolute retroactive change of a sub-step,
+NaN outside hindsight mode. `cells`: bit `3 a + b` is set if a step of gold label `a` is called `b` by argmax.
+`labelled`: 1 if the gold names a first error, or calls every step valid."""
 
 _NO_CHANGE = float("nan")
 
@@ -46,7 +46,7 @@ def gold_rows(trace: Trace) -> GoldRows:
 
 
 def profile_columns(judgment: Judgment) -> Columns:
-    """The profiles of a judgment by the name of their column, None where its mode gives none."""
+    """The profiles of a judgment by the name of their column, None for a mode that it does not give."""
     result, about = judgment.result, (gold_rows(judgment.trace), judgment.trace.digest, judgment.solution)
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
@@ -88,8 +88,8 @@ def _or_silent(value: int | None) -> int:
 
 
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, NDArray[np.int64], NDArray[np.float32]]:
-    """The heads of `n` profiles, shape (n,) of `HEAD`; how many steps each has, (n,); and the validities of all
-    steps, one profile after the other. Raises `DamagedError` where one is cut off."""
+    """The heads of `n` profiles, shape (n,) of `HEAD`; the number of steps of each, (n,); and the validities of all
+    steps, one profile after the other. Raises `DamagedError` if one is cut off."""
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))
     if ((sizes <= HEAD.itemsize) | (sizes % 4 != HEAD.itemsize % 4)).any():
         raise DamagedError("profiles: one is cut off.")

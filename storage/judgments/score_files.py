@@ -1,4 +1,4 @@
-"""Importing a score file, a released one or our own: the judgments of an evaluator that need not run here."""
+"""Importing a score file, a published one or our own: the judgments of an evaluator that need not run here."""
 
 import hashlib
 import math
@@ -49,11 +49,11 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class PublishedScores:
-    """`id` is the row's, None where it has none. `outputs` tells which of the others is there: `rows`, of shape (n,
-    3), `solution`, or, of a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+    """`id` is the row's, None if it has none. `outputs` says which of the others is present: `rows`, of shape (n,
+    3), `solution`, or, for a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
 
-    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with the places that
-    they are of, and what was `spent`.
+    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with their places, and
+    the cost `spent`.
     """
 
     id: str | None
@@ -70,19 +70,19 @@ class PublishedScores:
 
     @property
     def on_redundancy(self) -> bool:
-        """Whether it is a verdict on redundancy, read or not."""
+        """True if it is a verdict on redundancy, readable or not."""
         return self.word.startswith(_OF_REDUNDANCY)
 
     def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
-        """The judgment of `trace`, in `mode` if the row names none, from `scores`."""
+        """The judgment of `trace` from `scores`, in `mode` unless the row names one."""
         scores = self.scores(trace, on_redundancy)
         return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
 
     def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
-        """A row per sub-step of `trace`; zeros where nothing was said. `on_redundancy` tells what verdicts are on,
-        since a word that could not be read does not.
+        """A row per sub-step of `trace`; zeros for a missing one. `on_redundancy` says what verdicts are on, since
+        an unreadable word does not.
 
-        Raises `UserError` naming the trace where the counts differ.
+        Raises `UserError` naming the trace if the counts differ.
         """
         count = len(trace.substeps)
         if self.recorded is not None:
@@ -115,7 +115,7 @@ class PublishedScores:
 
 
 def parse_scores(row: Row) -> PublishedScores:
-    """A row in any of the forms. Raises `UserError` saying what was found and what was expected."""
+    """A row in any of the forms. Raises `UserError` with what was found and what was expected."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
     identifier = row.get("id", row.get("uuid"))
@@ -200,8 +200,8 @@ Located = tuple[str, PublishedScores]
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """What an import did: `matched` traces have a judgment; `rows_left` names the rows that no trace of the dataset
-    answers to, `traces_left` the traces that no row does."""
+    """The outcome of an import: `matched` traces have a judgment; `rows_left` names the rows without a trace in the
+    dataset, `traces_left` the traces without a row."""
 
     dataset: str
     evaluator: str
@@ -228,15 +228,15 @@ class ScoreSummary:
 def import_scores(
     store: Store, dataset: str, path: str | Path, evaluator: str | None = None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Store what a score file says of a dataset's traces, all of it or nothing, as the judgments of `evaluator`. A
-    file that `stepsight score` wrote names its evaluator and its mode; there `evaluator` is another name.
+    """Store the scores of a dataset's traces from a file, all or nothing, as the judgments of `evaluator`. A file
+    that `stepsight score` wrote names its evaluator and its mode; `evaluator` then renames it.
 
-    Rows are matched by id where the file has ids of the dataset. A file without ids, or whose ids only count its
-    rows, is matched by position otherwise, if it has as many rows as the dataset has traces. Importing a file again
+    Rows are matched by id if the file has ids of the dataset. A file without ids, or whose ids only number its
+    rows, is otherwise matched by position, if it has as many rows as the dataset has traces. Importing a file again
     changes nothing.
 
-    Raises `UserError` at a bad row, at a count of scores that is not that of the trace's sub-steps, where nothing
-    matches, and where the evaluator of that name has other scores of this dataset.
+    Raises `UserError` at a bad row, at a number of scores that differs from the trace's sub-steps, if nothing
+    matches, and if the evaluator of that name has other scores of this dataset.
     """
     with open_input(path) as file:
         return import_score_lines(store, dataset, file, str(path), evaluator, mode)
@@ -263,14 +263,14 @@ def import_score_lines(
 
 
 def matching_datasets(store: Store, path: str | Path) -> list[str]:
-    """The datasets of the store that a score file can be about: every row has a trace, with as many sub-steps as it
+    """The datasets of the store that a score file may belong to: every row has a trace with as many sub-steps as it
     has scores. Raises `UserError` at a bad row."""
     with open_input(path) as file:
         return datasets_of(store, read_scores(file, str(path))[0])
 
 
 def datasets_of(store: Store, rows: list[Located]) -> list[str]:
-    """As `matching_datasets`, of rows that are read already."""
+    """As `matching_datasets`, for rows that have been read already."""
     return [dataset.name for dataset in list_datasets(store) if _fits(store, dataset, rows)]
 
 
@@ -290,7 +290,7 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
 
 def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
     """The rows of a score file called `name`, each with its place, and the SHA-256 of all. Raises `UserError` at a
-    bad row, and where there is none."""
+    bad row, and if there is none."""
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[bytes]:
@@ -310,8 +310,8 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 
 
 def outputs_of(rows: Sequence[Located]) -> Outputs:
-    """The kind of all rows. Raises `UserError` at one of another kind or evaluator, or with an id where the first
-    has none."""
+    """The kind of all rows. Raises `UserError` at one of another kind or evaluator, or with an id if the first has
+    none."""
     (_, first), *_ = rows
     for where, row in rows:
         if row.outputs != first.outputs:
@@ -333,7 +333,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    """The row of each trace that has one, by the trace's id."""
+    """The row of each matched trace, by the trace's id."""
     named, existing = _by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
@@ -367,7 +367,7 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
 
 
 def _counting(rows: list[Located]) -> bool:
-    """Whether the ids are the numbers of the rows, from 0 or 1: then they say no more than the order does."""
+    """True if the ids are the numbers of the rows, from 0 or 1, and so say no more than the order does."""
     ids = [row.id for _, row in rows]
     return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 

@@ -14,7 +14,7 @@ class Verification:
     """F1 on a `part` of ProcessBench with its interval beside the `published` one, all in percent.
 
     It is that of a model of the hub at a `revision`, with weights of type `dtype`, whose first errors are the first
-    steps below `threshold`. `whole` says whether all traces of the part were scored.
+    steps below `threshold`. `whole` is True if all traces of the part were scored.
     """
 
     repo: str
@@ -32,8 +32,8 @@ class Verification:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the published figure is within the interval, to the digit that is printed; None where one of them
-        is lacking."""
+        """True if the published figure is within the interval, to its printed digit; None if one of them is
+        missing."""
         if self.published is None or self.low is None or self.high is None:
             return None
         return round(self.low, 1) <= self.published <= round(self.high, 1)

@@ -1,12 +1,12 @@
-"""The order in which the traces of a campaign come, settled once when the campaign is made.
+"""The order of a campaign's traces, fixed when the campaign is created.
 
-`file`: as in the dataset. `random`: by chance. `disagreement`: by how far apart the evaluators are, the largest
-solution validity less the smallest, of the judgments that stand offline, or else online. `change`: by the largest
+`file`: as in the dataset. `random`: at random. `disagreement`: by the difference between the evaluators' largest
+and smallest solution validity, of the judgments that stand offline, or else online. `change`: by the largest
 absolute retroactive change of one evaluator's hindsight judgment. Traces without enough judgments come last, in
 file order.
 
-Uncertain traces first is a biased sample, so with the last two a share of the places, drawn by chance, is filled
-with traces drawn by chance; which ones is kept, and figures over them alone are unbiased.
+Uncertain traces first is a biased sample, so with the last two a random share of the places is filled with traces
+drawn at random; these are marked, and figures over them alone are unbiased.
 """
 
 import math
@@ -27,7 +27,7 @@ from stepsight.storage.judgments.judgments import fresh_rows, stands
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
 ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
-"""How an item of a campaign was chosen: see `ItemRow`."""
+"""The way an item of a campaign was chosen: see `ItemRow`."""
 
 GALLERY = "gallery"
 """The dataset of the shipped traces."""
@@ -37,8 +37,8 @@ _SPARE = 10
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """The traces `ids`, given in file order, in the order of the plan, each with how it came to its place:
-    `ORDERED` or `RANDOM`. Raises `UserError` where no judgment gives the order."""
+    """The traces `ids`, given in file order, in the order of the plan, each with the way it was placed: `ORDERED`
+    or `RANDOM`. Raises `UserError` if no judgment determines the order."""
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
         return [(id, ORDERED) for id in ids]
@@ -68,7 +68,8 @@ _SILENT = {
 
 
 def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
-    """Fill a share of the places with traces drawn by chance; the others keep their order in what is left."""
+    """Fill a share of the places with traces drawn at random; the others keep their order in the remaining
+    places."""
     count = round(share * len(order))
     drawn = rng.sample(order, count)
     places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
@@ -79,7 +80,7 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    """By trace, the largest solution validity less the smallest, where several evaluators give one."""
+    """By trace, the largest solution validity minus the smallest, if several evaluators give one."""
     judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
     by_trace: defaultdict[int, list[float]] = defaultdict(list)
     for trace_id, validity in read_validities(session, dataset_id, judged):
@@ -95,11 +96,11 @@ def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mappi
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
-    """Traces for the gold items of a campaign of the traces `ids`, in an order drawn by chance; [] at rate 0.
+    """Traces for the gold items of a campaign of the traces `ids`, in random order; [] at rate 0.
 
-    As many as one who labels the whole queue needs, and a few more. None reads as a trace of the queue does, and
-    they have a reference answer and scores, where those are shown, as the traces have them: or who labels could
-    tell them. Raises `UserError` where there is none.
+    As many as one person who labels the whole queue needs, and a few more. None has the text of a trace of the
+    queue, and they have a reference answer and scores, if those are shown, just as the traces do: otherwise
+    annotators could tell them apart. Raises `UserError` if there is none.
     """
     if not plan.gold_rate:
         return []
@@ -128,8 +129,8 @@ def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
-    """The traces in which gold tells of every step up to the first error, or of every step, whether it is valid;
-    each with its text."""
+    """The traces whose gold gives the validity of every step up to the first error, or of every step; each with its
+    text."""
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
     complete = (
@@ -142,7 +143,7 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
-    """The traces that have a reference answer, and those with a standing judgment: each where it is shown."""
+    """For each kind of information shown, the traces that have it: a reference answer, a standing judgment."""
     if plan.shows_answer:
         metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
         yield {id for id, meta in metas if find_answer(meta) is not None}
@@ -153,6 +154,6 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
 
 
 def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
-    """Those of `others` that are in `having` where all of `ids` are, and not where none of them is."""
+    """Those of `others` that are in `having` if all of `ids` are, and outside it if none of them is."""
     met = {id in having for id in ids}
     return [id for id in others if (id in having) in met]

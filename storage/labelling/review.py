@@ -1,5 +1,5 @@
-"""Review of an annotation: gold, scores and the labels of others beside a person's own, once it is submitted; in a
-campaign that shows scores, those before."""
+"""The review of an annotation: gold, scores and others' labels beside a person's own, once it is submitted; scores
+earlier in a campaign that shows them."""
 
 from dataclasses import dataclass, replace
 
@@ -20,8 +20,8 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 @dataclass(frozen=True)
 class ShownScores:
-    """The scores by an evaluator of each step that is shown, in one mode; None where it has none of a step, and for
-    the redundancy of every step where it gives validity only. `in_words`: they stand for a verdict in words."""
+    """An evaluator's scores of each visible step, in one mode; None for a missing one, and for every redundancy if
+    it gives validity only. With `in_words`, they stand for a verdict in words."""
 
     evaluator: str
     mode: Mode
@@ -32,7 +32,7 @@ class ShownScores:
 
 @dataclass(frozen=True)
 class PeerAnnotation:
-    """What somebody else submitted, without their name."""
+    """Another person's submitted annotation, without their name."""
 
     labels: tuple[str | None, ...]
     errors: tuple[str | None, ...]
@@ -48,9 +48,9 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """What a person sees beside an annotation that they have submitted, which is noted for good: gold alone, or
-    everything, as the campaign says. None before, where the campaign shows nothing, and while they have the trace
-    ahead in another blind campaign, or one that shows nothing is open.
+    """The information shown to a person beside an annotation they have submitted, which is recorded as an exposure:
+    gold only, or everything, as the campaign says. None before submission, if the campaign shows nothing, and while
+    they have the trace ahead in another blind campaign, or one that shows nothing is open.
 
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` as `storage.labelling.queue.open_slot` does.
     """
@@ -72,8 +72,8 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """The scores by the campaign's evaluator of the steps that are revealed: () in a blind campaign. Step by step
-    they are online scores, since the others rest on steps that are not revealed."""
+    """The campaign's evaluator's scores of the revealed steps: () in a blind campaign. In a stepwise one they are
+    online scores, since others depend on steps not yet revealed."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
@@ -85,7 +85,7 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """Of each evaluator the scores that stand offline where there are any, else online, by the evaluator's name."""
+    """The scores that stand offline, else online, for each evaluator, by its name."""
     both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
     return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
 
@@ -142,6 +142,7 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 
 
 def _note(store: Store, user: User, review: Review) -> None:
-    """Whoever takes the annotation back, or gets the text in another campaign, even a later one, has seen this."""
+    """Record the exposure, since the person may withdraw the annotation, or get the text in another campaign, even
+    a later one."""
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

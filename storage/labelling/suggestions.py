@@ -1,7 +1,7 @@
-"""Labels that an evaluator suggests: a campaign may begin each trace with them instead of with none.
+"""Labels suggested by an evaluator: a campaign may start each trace with them instead of with none.
 
-They are one event of the log, of the kind `SUGGEST`, in the name of the person who got the trace, so that it stands
-for good what was suggested, by the campaign's evaluator, and what the person made of it. Only a campaign that shows
+They are one event of the log, of the kind `SUGGEST`, in the name of the person who got the trace, so that it is
+recorded for good what the campaign's evaluator suggested and what the person made of it. Only a campaign that shows
 scores can have them: its labels are not blind in any case.
 """
 
@@ -24,8 +24,8 @@ from stepsight.storage.traces.queries import get_trace
 
 
 def add_suggestions(store: Store, slot_id: int, user: User) -> None:
-    """Begin the annotation of a trace with the labels that the campaign's evaluator suggests, unless the person has
-    done something with it, or the evaluator has not judged it."""
+    """Start the annotation of a trace with the labels that the campaign's evaluator suggests, unless the person has
+    already worked on it, or the evaluator has not judged it."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
         if slot.state != LEASED or read_events(session, slot.item_id, user.id):
@@ -42,8 +42,8 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
 
 
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
-    """The label that each step gets: `neg` below the threshold of validity, `neu` from that of redundancy on, else
-    `pos`; None where the evaluator says nothing, and behind the first `neg` where labelling ends there."""
+    """The suggested label of each step: `neg` below the threshold of validity, `neu` from that of redundancy on,
+    else `pos`; None if the evaluator says nothing, and behind the first `neg` if labelling ends there."""
     pairs = zip(scores.validity, scores.redundancy, strict=True)
     labels = [_label(validity, redundancy, thresholds) for validity, redundancy in pairs]
     needed = needed_steps(labels, after_error)
