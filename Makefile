@@ -43,24 +43,13 @@ fuzz: $(VENV)/.dev
 	STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m tests.benchmarks.scorer
-	$(BIN)/python -m tests.benchmarks.evaluation
-	$(BIN)/python -m tests.benchmarks.browse
-	$(BIN)/python -m tests.benchmarks.viewers
-	$(BIN)/python -m tests.benchmarks.annotators
-	$(BIN)/python -m tests.benchmarks.kills
-	$(BIN)/python -m tests.benchmarks.servers
-	$(BIN)/python -m tests.benchmarks.mixed_load --minutes 5
-	$(BIN)/python -m tests.benchmarks.loops --minutes 2
-	$(BIN)/python -m tests.benchmarks.remote --traces 20000
-	$(BIN)/python -m tests.training.synth.test_labels
+	$(BIN)/python -m tests.bench.scorer
+	$(BIN)/python -m tests.bench.evaluation
+	$(BIN)/python -m tests.bench.browse
+	$(BIN)/python -m tests.bench.kills
 	$(BIN)/python -m tests.browser
-	$(BIN)/python -m tests.benchmarks.page
-	$(BIN)/python -m tests.benchmarks.loading
-	$(BIN)/python -m tests.benchmarks.clicks
-	$(BIN)/python -m tests.benchmarks.turns
-	$(BIN)/python -m tests.benchmarks.equations
-	$(BIN)/python -m tests.benchmarks.processor
+	$(BIN)/python -m tests.bench.page
+	$(BIN)/python -m tests.bench.loading
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser

@@ -1,6 +1,6 @@
 """A server of OpenAI's chat completions on this machine, whose answers a test writes.
 
-Its shape is that of llama.cpp's `llama-server`, as `tests.benchmarks.critic_server` runs it.
+Its shape is that of llama.cpp's `llama-server`.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""A short form of `python -m tests.benchmarks.kills`: processes of every kind are killed while people label."""
+"""A short form of `python -m tests.bench.kills`: processes of every kind are killed while people label."""
 
 import pytest
 
-from tests.benchmarks.kills import KINDS, run
+from tests.bench.kills import KINDS, run
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from stepsight.storage.jobs.jobs import State, get_job, list_jobs
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, set_password
 from stepsight.storage.traces.queries import find_dataset
+from tests.annotators import faults, label_together, prepare
 from tests.app.processes import until
-from tests.benchmarks.annotators import faults, label_together, prepare
 from tests.proxied import find_nginx, proxied, servers
 from tests.storage.samples import add, many
 

@@ -13,7 +13,7 @@ from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.jobs.jobs import State, list_jobs, start_job
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.traces.queries import find_dataset
-from tests.benchmarks.annotators import Annotator, faults, prepare
+from tests.annotators import Annotator, faults, prepare
 from tests.checkpoints import write_evaluator
 from tests.forked import Forked
 from tests.labelling_server import labelling_server

@@ -1,6 +1,6 @@
 """How long the Score page takes from the click to the picture, the scoring itself left out.
 
-    python -m tests.benchmarks.page
+    python -m tests.bench.page
 
 A trace of 30 steps with formulas, in headless Chromium. Two solutions that differ in one step are scored in turn:
 after the first rounds both judgments are kept, so that what remains is the page's own share: the request, the HTML

@@ -1,6 +1,6 @@
 """Processes that are killed while they write: the server that people label by, imports, jobs and backups.
 
-    python -m tests.benchmarks.kills [--kills 100] [--annotators 8]
+    python -m tests.bench.kills [--kills 100] [--annotators 8]
 
 lets people label without a pause, each act under a key that is sent again until it is answered, while a process of
 one of the four kinds after the other gets SIGKILL at a random moment of its work. Then all that was acknowledged is
@@ -36,8 +36,8 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.jobs import Job, State, get_job, resume_job, start_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
+from tests.annotators import Annotator, prepare
 from tests.app.processes import silence
-from tests.benchmarks.annotators import Annotator, prepare
 from tests.checkpoints import write_evaluator
 from tests.forked import Forked
 from tests.labelling_server import LabellingServer, labelling_server

@@ -1,6 +1,6 @@
 """How fast the Scorer is, against the plain loop and against what the processor can do.
 
-    python -m tests.benchmarks.scorer [EVALUATOR]
+    python -m tests.bench.scorer [EVALUATOR]
 
 One run measures everything in turn, several times over, and prints medians, so that a machine whose speed drifts
 gives ratios that hold. Counted are the tokens of all prefixes, as a plain loop would read them.

