@@ -48,11 +48,12 @@ class Expected(Record):
     """The data and hardware that a recipe is written for: `stepsight train --plan` estimates from it what is needed
     before anything is loaded.
 
-    `gpu` has the GiB and the TFLOP/s of each of the `devices`. `traces` and `tokens`, the mean of
-    a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is not.
+    `gpu` has the GiB and TFLOP/s of each of the `devices`, and its GB/s to the others. `traces` and `tokens`, the
+    mean of a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is
+    not.
     """
 
-    gpu: Annotated[tuple[PositiveFloat, PositiveFloat], Strict(False)] | None = None
+    gpu: Annotated[tuple[PositiveFloat, PositiveFloat, PositiveFloat], Strict(False)] | None = None
     devices: PositiveInt = 1
     traces: PositiveInt | None = None
     tokens: PositiveInt | None = None

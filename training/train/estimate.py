@@ -1,6 +1,6 @@
 """The estimate of a run before anything is loaded: its size, the memory on each device, and the time.
 
-stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
 """
 
 import math
@@ -43,21 +43,26 @@ _ENDS = 14
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device: its `memory` in GiB, and its `peak` in TFLOP/s as its maker states it for bfloat16."""
+    """A device: its `memory` in GiB, its `peak` in TFLOP/s as its maker states it for bfloat16, and its `link`, the
+    GB/s that it exchanges with the others: about three quarters of NVLink's figure, 12 to 25 over PCIe."""
 
     memory: float
     peak: float
+    link: float
 
     @classmethod
     def read(cls, text: str) -> "Gpu":
-        """The device that a text such as `80,989` describes. Raises `UserError`."""
+        """The device that a text such as `80,989,335` describes. Raises `UserError`."""
         try:
-            memory, peak = map(float, text.split(","))
+            memory, peak, link = map(float, text.split(","))
         except ValueError:
-            memory = peak = 0.0
-        if not (0 < memory < math.inf and 0 < peak < math.inf):
-            raise UserError(f"the GPU is {text!r:.40}.", "Give its GiB and its TFLOP/s, such as 80,989.")
-        return cls(memory, peak)
+            memory = peak = link = 0.0
+        if not all(0 < number < math.inf for number in (memory, peak, link)):
+            raise UserError(
+                f"the GPU is {text!r:.40}.",
+                "Give its GiB, its TFLOP/s and its GB/s to the others, such as 80,989,335.",
+            )
+        return cls(memory, peak, link)
 
     @property
     def usable(self) -> float:
@@ -66,7 +71,7 @@ class Gpu:
 
 
 # An H100.
-DEFAULT = Gpu(80, 989)
+DEFAULT = Gpu(80, 989, 335)
 
 
 @dataclass(frozen=True)
@@ -228,12 +233,19 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """Hours of arithmetic: 6 operations for each weight and token, 8 with checkpointing, and two fewer for a
-        weight that is frozen (Kaplan et al. 2020; Korthikanti et al. 2022). The time in which devices wait for one
-        another is not in it."""
+        """Hours of arithmetic and then of exchange.
+
+        Arithmetic: 6 operations for each weight and token, 8 with checkpointing, two fewer for a frozen weight
+        (Kaplan et al. 2020; Korthikanti et al. 2022). Exchange: with FSDP each part of a step gathers all weights
+        twice and scatters the gradients; without it a step sums the gradients once.
+        """
         passes, net = 4 if self.config.activation_checkpointing else 3, self.network
         operations = 2 * (passes * net.trained + (passes - 1) * net.frozen) * self.tokens
-        return operations / (self.devices * self.gpu.peak * 1e12 * UTILISATION) / 3600
+        gathered = self.width * (2 * (net.parameters + net.adapters) + net.trained) * self.config.accumulation
+        size = gathered if self.config.fsdp else 2 * _STATE["gradients"] * net.trained
+        others = (self.devices - 1) / self.devices
+        seconds = operations / (self.devices * self.gpu.peak * 1e12 * UTILISATION)
+        return (seconds + self.steps * size * others / (self.gpu.link * 1e9)) / 3600
 
     def check(self) -> None:
         """Raises `UserError` if the devices' memory is too small."""
@@ -263,7 +275,8 @@ class Estimate:
         yield "steps", f"{self.steps:,} in {config.epochs} epochs, {self.tokens:,.0f} tokens"
         parts = ", ".join(f"{name} {size / GIB:.1f}" for name, size in self.memory.items())
         yield "memory", f"{self.needed / GIB:.1f} of {gpu.usable / GIB:.1f} GiB on each device: {parts}"
-        yield "time", f"{_duration(self.hours)} of computing at {UTILISATION:.0%} of {gpu.peak:g} TFLOP/s"
+        speed = f"computing at {UTILISATION:.0%} of {gpu.peak:g} TFLOP/s, exchanging at {gpu.link:g} GB/s"
+        yield "time", f"{_duration(self.hours)}, {speed}"
         yield "fits", "yes" if self.fits else "no"
 
 
@@ -295,7 +308,7 @@ def check_devices(config: TrainConfig, root: Path) -> None:
     if not torch.cuda.is_available():
         return
     device = torch.cuda.get_device_properties(0)
-    gpu = Gpu(device.total_memory / GIB, 1.0)
+    gpu = Gpu(device.total_memory / GIB, 1.0, 1.0)
     try:
         network = network_of(config, root)
     except UserError:

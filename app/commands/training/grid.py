@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="how many at once (default: as many as there is room for)"
     )
     parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
-    parser.add_argument("--gpu", metavar="GIB,TFLOPS", help="with --plan: on GPUs such as 80,989")
+    parser.add_argument("--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335")
     for name, what in (("size", "size"), ("data", "amount of data"), ("mask", "mask"), ("seed", "seed")):
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=f"only this {what}; may be repeated")
     parser.add_argument("--no-store", action="store_true", help="keep judgments out of the store")

@@ -1,7 +1,7 @@
 """Fine-tuning of a causal language model on a subset of a pool.
 
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
-stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu 80,989
+stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu 80,989,335
 torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 """
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
     parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
     parser.add_argument(
-        "--gpu", metavar="GIB,TFLOPS", help="with --plan: on GPUs such as 80,989 (default: the recipe's)"
+        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
     )
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
 

@@ -1,7 +1,7 @@
 """Training of an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
-stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989
+stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
 torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER
 """
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
     parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
     parser.add_argument(
-        "--gpu", metavar="GIB,TFLOPS", help="with --plan: on GPUs such as 80,989 (default: the recipe's)"
+        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
     )
     parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
 

@@ -10,7 +10,7 @@ CONFIGS = ROOT / "training" / "configs"
 
 def test_the_papers_grid_is_planned_run_by_run():
     design = read_design(CONFIGS / "grid.yaml")
-    text = estimate_grid(design, list(design.runs()), CONFIGS, "48,150")
+    text = estimate_grid(design, list(design.runs()), CONFIGS, "48,150,12")
     # Nine plans for 54 runs: masks and seeds cost the same.
     assert text.count("parameters") == 9
     # 1,000 traces in batches of 24 are 42 steps, in 3 epochs 126; batches of 12 are 84, and 252.
