@@ -74,7 +74,7 @@ class ServerError(UserError):
 
 
 def go_on() -> None:
-    """The check that ends nothing."""
+    """A check that never cancels."""
 
 
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:

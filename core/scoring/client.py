@@ -35,7 +35,7 @@ from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"
-"""The environment variable that has the key where none is given."""
+"""The environment variable that holds the key if none is given."""
 
 _API = "/api/v1"
 # Of one request: traces, and bytes of their JSON, of which a server takes 1 MB.
@@ -99,7 +99,7 @@ class Client(AbstractScorer):
 
     @cached_property
     def evaluator(self) -> Description:
-        """What the server says of the evaluator. Raises `UserError` where it has none of that name."""
+        """The server's description of the evaluator. Raises `UserError` if it has none of that name."""
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
         try:
@@ -160,7 +160,7 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """What `read` makes of an answer. Raises `UserError` where it is none of ours."""
+        """What `read` makes of an answer. Raises `UserError` if no StepSight server gives such an answer."""
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):

@@ -114,6 +114,7 @@ def commands(folder: Path) -> list[list[object]]:
     return [line.split() for line in lines.strip().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("browser_path")
 def test_no_command_reaches_beyond_this_machine_unless_asked_to(tmp_path, monkeypatch, hub):
     monkeypatch.chdir(tmp_path)
