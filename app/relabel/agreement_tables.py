@@ -5,7 +5,7 @@ change the label later; what stands in the end counts as the other view.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -36,6 +36,26 @@ FIGURES = ("labels, in order", "labels", "valid or not", "first error")
 # Steps from here on share a row.
 _MOST_POSITIONS = 20
 _NAMED = 4
+_HEADS = {
+    "agreement": {"of": "of", "alpha": "alpha", "agreeing": "pairs that agree, %",
+        "units": "with two labels or more", "unit": "", "pairs": "pairs"},
+    "positions": {"step": "step", "units": "with two labels or more", "ordinal": "alpha, in order",
+        "nominal": "alpha", "agreeing": "pairs that agree, %", "gold": "same validity as gold, %"},
+    "later": {"later": "later steps in view", "changed": "labels changed then", "to_neg": "of these to neg",
+        "from_neg": "of these from neg", "share": "of the labels that could, %"},
+    "pairs": {"first": "", "second": "", "traces": "traces", "steps": "steps", "kappa": "kappa",
+        "agreeing": "same label, %", "known": "traces where both give a first error",
+        "first_error": "same first error, %"},
+    "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",
+        "agreeing": "same label as others, %", "without": "alpha without", "change": "rises by"},
+    "gold": {"annotator": "annotator", "steps": "steps with a gold label", "accuracy": "same label, %",
+        "kappa": "kappa of labels", "valid_steps": "steps with gold validity",
+        "valid_accuracy": "same validity, %", "valid_kappa": "kappa of validity"},
+}  # fmt: skip
+"""The columns of each table, by their keys."""
+
+# Columns of numbers that are no shares.
+_COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
 
 
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -52,19 +72,12 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
         (figure, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs)
         for figure, one, (_, _, _, unit) in zip(FIGURES, alphas, asked, strict=True)
     ]
-    return Table(
+    return _table(
         "agreement",
         "Krippendorff's alpha, with 95 % intervals over traces",
-        (
-            Column("of", "of", CellKind.TEXT),
-            Column("alpha", "alpha", CellKind.NUMBER),
-            Column("agreeing", "pairs that agree, %"),
-            Column("units", "with two labels or more", CellKind.COUNT),
-            Column("unit", "", CellKind.TEXT),
-            Column("pairs", "pairs", CellKind.COUNT),
-        ),
-        tuple(rows),
-        reasons((figure, one.alpha) for figure, one in zip(FIGURES, alphas, strict=True)),
+        _HEADS["agreement"],
+        rows,
+        ((figure, one.alpha) for figure, one in zip(FIGURES, alphas, strict=True)),
     )
 
 
@@ -83,20 +96,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
         gold = _against_gold(ratings, rated.valid, chosen, weights)
         rows.append((name, by_order.n_units, by_order.alpha, by_name.alpha, by_name.agreeing, gold))
         values.append((f"step {name}", by_order.alpha))
-    return Table(
-        "positions",
-        "By step number",
-        (
-            Column("step", "step", CellKind.TEXT),
-            Column("units", "with two labels or more", CellKind.COUNT),
-            Column("ordinal", "alpha, in order", CellKind.NUMBER),
-            Column("nominal", "alpha", CellKind.NUMBER),
-            Column("agreeing", "pairs that agree, %"),
-            Column("gold", "same validity as gold, %"),
-        ),
-        tuple(rows),
-        reasons(values),
-    )
+    return _table("positions", "By step number", _HEADS["positions"], rows, values)
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
@@ -115,16 +115,12 @@ def step_table(rated: RatedTraces) -> Table:
     for step, place in enumerate(ratings.trace):
         trace = rated.traces[place]
         counts = [int(count) for count in ratings.counts[step]]
-        names = (label_name(ratings.majority[step]), gold_name(rated, step))
+        said = (label_name(ratings.majority[step]), gold_name(rated, step))
         share = Value.none("") if np.isnan(shares[step]) else Value(float(shares[step]))
-        rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *counts, *names, share))
-    columns = [Column("dataset", "dataset", CellKind.TEXT), Column("trace", "trace", CellKind.TEXT)]
-    columns += [
-        Column("step", "step", CellKind.COUNT),
-        *(Column(name, name, CellKind.COUNT) for name in RATING_NAMES),
-    ]
-    columns += [Column("majority", "majority", CellKind.TEXT), Column("gold", "gold", CellKind.TEXT)]
-    return Table("steps", "Every step", (*columns, Column("agreeing", "pairs that agree, %")), tuple(rows))
+        rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *counts, *said, share))
+    names = ("dataset", "trace", "step", *RATING_NAMES, "majority", "gold")
+    heads = {name: name for name in names} | {"agreeing": "pairs that agree, %"}
+    return _table("steps", "Every step", heads, rows)
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
@@ -146,6 +142,30 @@ def gold_name(rated: RatedTraces, step: int) -> str:
     """What the gold says of a step: a label, that it is valid, or nothing, ""."""
     label = label_name(rated.gold[step])
     return label or ("valid" if rated.valid[step] == 1 else "")
+
+
+def _table(
+    name: str,
+    caption: str,
+    heads: Mapping[str, str],
+    rows: Sequence[tuple[Cell, ...]],
+    values: Iterable[tuple[str, Value]] = (),
+    notes: tuple[str, ...] = (),
+    rules: tuple[int, ...] = (),
+) -> Table:
+    """The table of that name with its columns, whose kinds their cells show, and the reasons why some of the
+    `values` are missing."""
+    kinds = (_kind(key, [row[place] for row in rows]) for place, key in enumerate(heads))
+    columns = tuple(Column(key, title, kind) for (key, title), kind in zip(heads.items(), kinds, strict=True))
+    return Table(name, caption, columns, tuple(rows), (*reasons(values), *notes), rules)
+
+
+def _kind(key: str, cells: Sequence[Cell]) -> CellKind:
+    if any(isinstance(cell, str) for cell in cells):
+        return CellKind.TEXT
+    if any(isinstance(cell, int) for cell in cells):
+        return CellKind.COUNT
+    return CellKind.NUMBER if key in _COEFFICIENTS else CellKind.PERCENT
 
 
 def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
@@ -212,22 +232,17 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
         counts = ratings.traces, len(labels)
         rows.append((side.view, side.campaign, *counts, agreement.alpha, agreement.agreeing, *shares, right))
         values.append((f"{side.view}, {side.campaign}", agreement.alpha))
-    return Table(
-        "views",
-        "The two views: how far people agree, and what they say",
-        (
-            Column("view", "in view", CellKind.TEXT),
-            Column("campaign", "campaign", CellKind.TEXT),
-            Column("traces", "traces", CellKind.COUNT),
-            Column("labels", "labels", CellKind.COUNT),
-            Column("alpha", "alpha, in order", CellKind.NUMBER),
-            Column("agreeing", "pairs that agree, %"),
-            *(Column(name, f"{name}, %") for name in LABEL_NAMES),
-            Column("gold", "same validity as gold, %"),
-        ),
-        tuple(rows),
-        reasons(values),
-    )
+    heads = {
+        "view": "in view",
+        "campaign": "campaign",
+        "traces": "traces",
+        "labels": "labels",
+        "alpha": "alpha, in order",
+        "agreeing": "pairs that agree, %",
+        **{name: f"{name}, %" for name in LABEL_NAMES},
+        "gold": "same validity as gold, %",
+    }
+    return _table("views", "The two views: how far people agree, and what they say", heads, rows, values)
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -262,19 +277,13 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     pair = RaterPair(before.astype(np.int64), after.astype(np.int64), trace)
     value = kappa(pair, weights)
     note = f"Cohen's kappa {value.number:.3f} [{value.low:.3f}, {value.high:.3f}]" if value.exists else value.reason
-    return Table(
-        name,
-        caption,
-        (
-            Column("first", "first" if then else "label", CellKind.TEXT),
-            Column("labels", "labels", CellKind.COUNT),
-            *(Column(f"then_{label}", f"{then}{label}", CellKind.COUNT) for label in names),
-            Column("changed", "another label, %"),
-        ),
-        tuple(rows),
-        (note,),
-        rules=(len(names),),
-    )
+    heads = {
+        "first": "first" if then else "label",
+        "labels": "labels",
+        **{f"then_{label}": f"{then}{label}" for label in names},
+        "changed": "another label, %",
+    }
+    return _table(name, caption, heads, rows, notes=(note,), rules=(len(names),))
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -290,18 +299,7 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
         (name, *_when(changed & of, first, last), share(of[reach], trace[reach], weights, NOTHING))
         for name, of, reach in _later(rated.later, changed, in_both, after)
     ]
-    return Table(
-        "later",
-        "When minds changed: by how many later steps were in view",
-        (
-            Column("later", "later steps in view", CellKind.TEXT),
-            Column("changed", "labels changed then", CellKind.COUNT),
-            Column("to_neg", "of these to neg", CellKind.COUNT),
-            Column("from_neg", "of these from neg", CellKind.COUNT),
-            Column("share", "of the labels that could, %"),
-        ),
-        tuple(rows),
-    )
+    return _table("later", "When minds changed: by how many later steps were in view", _HEADS["later"], rows)
 
 
 def _later(
@@ -323,8 +321,6 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 MAJORITY = "the majority"
 """Named beside people, compared with the gold."""
 
-_TRACES = Column("traces", "traces", CellKind.COUNT)
-
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
     """Cohen's kappa of every two people who share a trace, and how often they name the same first error."""
@@ -341,21 +337,12 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
         same = agreeing(pair, weights), len(errors), agreeing(errors, weights)
         rows.append((*names, pair.traces, len(pair), value, *same))
         values.append((" and ".join(names), value))
-    return Table(
+    return _table(
         "pairs",
         "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces",
-        (
-            Column("first", "", CellKind.TEXT),
-            Column("second", "", CellKind.TEXT),
-            _TRACES,
-            Column("steps", "steps", CellKind.COUNT),
-            Column("kappa", "kappa", CellKind.NUMBER),
-            Column("agreeing", "same label, %"),
-            Column("known", "traces where both give a first error", CellKind.COUNT),
-            Column("first_error", "same first error, %"),
-        ),
-        tuple(rows),
-        reasons(values),
+        _HEADS["pairs"],
+        rows,
+        values,
     )
 
 
@@ -374,20 +361,12 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
         without, change = _without(ratings.labels, person, ratings.trace, weights, everybody, draws)
         rows.append((name, *counts, with_others, without, change))
         values.append((name, without))
-    return Table(
+    return _table(
         "annotators",
         "Each person: agreement with the others, and what alpha (labels in order) is without the person",
-        (
-            Column("annotator", "annotator", CellKind.TEXT),
-            _TRACES,
-            Column("labels", "labels", CellKind.COUNT),
-            Column("unsure", "unsure", CellKind.COUNT),
-            Column("agreeing", "same label as others, %"),
-            Column("without", "alpha without", CellKind.NUMBER),
-            Column("change", "rises by", CellKind.NUMBER),
-        ),
-        tuple(rows),
-        reasons(values),
+        _HEADS["annotators"],
+        rows,
+        values,
     )
 
 
@@ -423,22 +402,7 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
             cells += [len(pair), agreeing(pair, weights), value]
             values.append((f"{what} of {person}", value))
         rows.append(tuple(cells))
-    return Table(
-        name,
-        caption,
-        (
-            Column("annotator", "annotator", CellKind.TEXT),
-            Column("steps", "steps with a gold label", CellKind.COUNT),
-            Column("accuracy", "same label, %"),
-            Column("kappa", "kappa of labels", CellKind.NUMBER),
-            Column("valid_steps", "steps with gold validity", CellKind.COUNT),
-            Column("valid_accuracy", "same validity, %"),
-            Column("valid_kappa", "kappa of validity", CellKind.NUMBER),
-        ),
-        tuple(rows),
-        reasons(values),
-        rules=(len(rows) - 1,) if rows else (),
-    )
+    return _table(name, caption, _HEADS["gold"], rows, values, rules=(len(rows) - 1,) if rows else ())
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepsight.app.relabel.agreement_heatmap import ROWS, Heatmap, Order, heatmap_rows
+from stepsight.app.relabel.agreement import ROWS, Heatmap, Order, heatmap_rows
 from stepsight.app.web.html import render
 from stepsight.storage.labelling.results.ratings import RatedTrace
 from tests.app.relabel.rated import rated
