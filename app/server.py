@@ -30,7 +30,6 @@ from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
 from stepsight.app.relabel.adjudicate import router as adjudication_routes
 from stepsight.app.relabel.agreement import router as agreement_page
-from stepsight.app.relabel.api import router as labelling_routes
 from stepsight.app.relabel.disputes import router as dispute_routes
 from stepsight.app.relabel.export import router as label_files
 from stepsight.app.relabel.pages import pages as relabel_pages
@@ -105,7 +104,6 @@ def build_app(
     application.include_router(adjudication_routes(store))
     application.include_router(dispute_routes(store))
     application.include_router(agreement_page(store))
-    application.include_router(labelling_routes(store))
     application.include_router(label_files(store))
     application.include_router(health_routes(store, has_worker))
     application.include_router(bundle_files())

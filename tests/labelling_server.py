@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from stepsight.app.commands.server.app import listen
-from stepsight.app.relabel.api import router
+from stepsight.app.relabel.pages import labelling_routes
 from stepsight.app.web.access import Access
 from stepsight.storage.database.store import Store, open_store
 from tests.forked import FORK
@@ -26,7 +26,7 @@ def build(store: Store) -> FastAPI:
     """The routes that people label by, as the application has them."""
     application = FastAPI(openapi_url=None)
     application.add_middleware(Access, store=store)
-    application.include_router(router(store))
+    application.include_router(labelling_routes(store))
     return application
 
 

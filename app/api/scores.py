@@ -1,21 +1,29 @@
-"""Scoring: POST /score."""
+"""Scoring: POST /score; for programs that ask again and again, POST /score/batch and POST /next, whose
+answers are streamed."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
 
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
-from stepsight.app.api.models import ScoreRequest
+from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest, ScoreRequest
+from stepsight.app.api.streams import MEDIA_TYPE, Part, Stream
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.line import Scoring
-from stepsight.core.judgment import Judgment
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
-from stepsight.core.trace import Trace
+from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record, step_records
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace, check_candidates
 
 
 def routes(context: Context) -> APIRouter:
@@ -33,6 +41,7 @@ def routes(context: Context) -> APIRouter:
         await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
         return judgment_record(judgment, evaluator, thresholds, name=name)
 
+    _add_streamed(router, context)
     return router
 
 
@@ -66,3 +75,103 @@ async def gone_away(request: Request) -> None:
     """Ends when the client does not wait for the answer any more."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _add_streamed(router: APIRouter, context: Context) -> None:
+    @router.post(
+        "/score/batch",
+        summary="Judge every step of many solutions",
+        response_class=StreamingResponse,
+        responses=_lines_of(BatchLine | FailedLine),
+    )
+    async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
+        """A line of JSON for each solution as soon as it is judged, in any order. What one request may have
+        computed counts for each solution, the time for all of them."""
+        name = asked.evaluator or context.evaluators.names[0]
+        parts = await to_thread.run_sync(_batch_parts, context, name, asked)
+        return await streamed(context, request, parts)
+
+    @router.post(
+        "/next",
+        summary="Judge candidates for the next step",
+        response_class=StreamingResponse,
+        responses=_lines_of(NextLine | FailedLine),
+    )
+    async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
+        """A line of JSON for each candidate, judged online, as soon as it is there, in any order. An evaluator that
+        sees no later steps reads what candidates share once, and of a call that extends an earlier one only what is
+        new."""
+        name = asked.evaluator or context.evaluators.names[0]
+        parts = await to_thread.run_sync(_next_parts, context, name, asked)
+        return await streamed(context, request, parts)
+
+
+def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": line, "description": f"Lines of JSON, as {MEDIA_TYPE}"}}
+
+
+async def streamed(context: Context, request: Request, parts: Sequence[Part]) -> StreamingResponse:
+    """The answer that has a line for each place of the parts."""
+    user = find_user_of(request)
+    stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
+    await stream.begin()
+    return StreamingResponse(stream.lines(), media_type=MEDIA_TYPE)
+
+
+def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]:
+    evaluator = context.evaluators.about(name)
+    thresholds = context.evaluators.thresholds(context.store, name)
+
+    def lines(place: int, judgment: Judgment) -> list[BatchLine]:
+        record = judgment_record(judgment, evaluator, thresholds, name=name)
+        return [BatchLine(index=place, **dict(record))]
+
+    parts = []
+    for place, one in enumerate(asked.traces):
+        with _at(f"traces.{place}"):
+            trace = Trace.of(one.problem, one.steps, id=one.id)
+        submit = partial(context.evaluators.submit, name, trace, asked.mode)
+        parts.append(Part((place,), submit, partial(lines, place), (trace,)))
+    return parts
+
+
+def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
+    """One part where the evaluator scores all candidates together, else one for each text among them."""
+    evaluators, evaluator = context.evaluators, context.evaluators.about(name)
+    thresholds = evaluators.thresholds(context.store, name)
+    texts = check_candidates(asked.candidates)
+    traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
+
+    def lines(places: Sequence[int], result: Any) -> list[NextLine]:
+        rows = [_last_row(result)] * len(places) if isinstance(result, Judgment) else result
+        return [line(place, row) for place, row in zip(places, rows, strict=True)]
+
+    def line(place: int, row: Floats32) -> NextLine:
+        number = len(asked.steps) + 1
+        (record,) = step_records(StepScores(row[None]), ((number, 1),), evaluator.outputs, thresholds)
+        return NextLine(index=place, **dict(record))
+
+    if evaluators.scores_together(name):
+        every = tuple(range(len(texts)))
+        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
+        return [Part(every, together, partial(lines, every), tuple(traces.values()))]
+    parts = []
+    for text, trace in traces.items():
+        places = tuple(place for place, other in enumerate(texts) if other == text)
+        submit = partial(evaluators.submit, name, trace, Mode.OFFLINE)
+        parts.append(Part(places, submit, partial(lines, places), (trace,)))
+    return parts
+
+
+def _last_row(judgment: Judgment) -> Floats32:
+    assert judgment.offline is not None
+    row: Floats32 = judgment.offline.probs[-1]
+    return row
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise error.at(where) from None

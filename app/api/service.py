@@ -1,20 +1,26 @@
 """The API as an application to be mounted: its routes, its errors, its description."""
 
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from stepsight.app.access.rights import LOOKING, Needs
-from stepsight.app.api import evaluators, jobs, loops, scores, traces
+from stepsight.app.api import evaluators, jobs, scores, traces
 from stepsight.app.api.context import Context
-from stepsight.app.api.description import description_html
 from stepsight.app.api.models import Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
+from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 
@@ -33,6 +39,9 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 }
 
 
+Document = Mapping[str, Any]
+
+
 def build_api(
     store: Store, evaluators_: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
@@ -47,7 +56,7 @@ def build_api(
         redoc_url=None,
         responses=_FAILURES,
     )
-    for part in (scores, loops, evaluators, traces, jobs):
+    for part in (scores, evaluators, traces, jobs):
         api.include_router(part.routes(context))
     api.add_exception_handler(UserError, _user_error)
     api.add_exception_handler(RequestValidationError, invalid_request)
@@ -85,3 +94,22 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _left(request: Request, error: Exception) -> Response:
     # Nobody reads it; the status is the one that servers write into their logs for it.
     return Response(status_code=499)
+
+
+def description_html(document: Document, prefix: str) -> Markup:
+    """Every route, what it takes and gives. `prefix` is where the API is mounted."""
+    return render(
+        "api/description.html",
+        document=document,
+        prefix=prefix,
+        json=json.dumps,
+        example=partial(_example, document),
+    )
+
+
+def _example(document: Document, body: Document | None) -> dict[str, Any]:
+    """An example of a request's body, of the fields that have one."""
+    if body is None:
+        return {}
+    schema = document["components"]["schemas"][body["$ref"].rpartition("/")[2]]
+    return {key: value["examples"][0] for key, value in schema["properties"].items() if "examples" in value}

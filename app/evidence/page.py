@@ -4,20 +4,21 @@ Everything it shows follows from the address; the page's script changes the addr
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Right, find_user_of, has_right, note_scored, note_shown
+from stepsight.app.access.rights import Needs, Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
-from stepsight.app.evidence.file import title
+from stepsight.app.evidence.file import evidence_file, file_name, title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
+from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.presentation import presentation_html
-from stepsight.app.evidence.routes import FILE, LEFT_OUT
-from stepsight.app.evidence.routes import router as file_routes
-from stepsight.app.evidence.trace import evidence_html, waiting_html
+from stepsight.app.evidence.trace import evidence_html, left_out_record, waiting_html
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -35,6 +36,12 @@ from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, f
 # Seconds for which the page waits for a judgment before it shows the trace without.
 _PATIENCE = 0.3
 _NOWHERE = ListPlace(Neighbours(None, None))
+
+
+LEFT_OUT = "/evidence/left-out"
+FILE = "/evidence/file"
+# Seconds for which whoever asks waits for a judgment: the page that leads here showed it, but it may be dropped.
+_FILE_PATIENCE = 60.0
 
 
 def router(
@@ -159,3 +166,39 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
         ("up", "The gallery", here.url(dataset=dataset, page=page_of(place.number)) if dataset else here.PATH),
         ("next", "Next", here.url(trace=near.next) if near.next is not None else ""),
     ]
+
+
+def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
+    """`GET` of both, with the query of an Evidence page of one trace. They change nothing.
+
+    They raise `UserError`, which the application answers.
+    """
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
+    left_outs = LeftOuts()
+
+    @routes.get(LEFT_OUT)
+    def left_out(request: Request) -> JSONResponse:
+        evidence, _ = _asked(store, evaluators, request)
+        return JSONResponse(left_out_record(evidence, left_outs.of(evidence)))
+
+    @routes.get(FILE)
+    def file(request: Request) -> Response:
+        evidence, address = _asked(store, evaluators, request)
+        left_out = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
+        page = evidence_file(evidence, address, left_out, datetime.now(UTC))
+        name = f'attachment; filename="{file_name(evidence.trace)}"'
+        # Not as HTML: it is not one of our pages, into which the server writes its own policy.
+        return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
+
+    return routes
+
+
+def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evidence, EvidenceAddress]:
+    address = EvidenceAddress.exact(dict(request.query_params))
+    if not address.opens:
+        raise UserError("The address names no trace.", "Open one on the Evidence page.")
+    if address.trace is not None:
+        note_shown(store, find_user_of(request), [address.trace])
+    evidence = open_evidence(store, evaluators, address, _FILE_PATIENCE)
+    note_scored(store, find_user_of(request), evidence.trace)
+    return evidence, address

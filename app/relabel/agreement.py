@@ -39,6 +39,22 @@ Link = Callable[[RatedTrace, bool], str]
 """The address of a trace; the second argument says whether people disagree on it."""
 
 
+# Of more people than that, pairs are told in the table alone.
+_MOST_PEOPLE = 24
+_MEANINGS = (
+    "neg against pos counts as further apart than either against neu",
+    "any two different labels count as equally far apart",
+    "neg against neu and pos together",
+    "which step is the first that is neg, or that there is none",
+)
+_SECTIONS = (
+    ("People", ("annotators", "pairs")),
+    ("Gold", ("gold", "gold-items")),
+    ("Step numbers", ("positions",)),
+    ("Views", ("views", "majorities", "minds", "later")),
+)
+
+
 class Order(StrEnum):
     """Which traces come first: those disagreed upon most, or those first in the queue."""
 
@@ -142,21 +158,6 @@ def _text(counts: Sequence[int]) -> str:
 
 # Krippendorff, Content Analysis (2nd edition, 2004), page 241.
 RELIABLE, TENTATIVE = 0.8, 0.667
-# Of more people than that, pairs are told in the table alone.
-_MOST_PEOPLE = 24
-
-_MEANINGS = (
-    "neg against pos counts as further apart than either against neu",
-    "any two different labels count as equally far apart",
-    "neg against neu and pos together",
-    "which step is the first that is neg, or that there is none",
-)
-_SECTIONS = (
-    ("People", ("annotators", "pairs")),
-    ("Gold", ("gold", "gold-items")),
-    ("Step numbers", ("positions",)),
-    ("Views", ("views", "majorities", "minds", "later")),
-)
 
 
 class AgreementAddress(PageQuery):

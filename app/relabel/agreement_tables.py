@@ -58,6 +58,15 @@ _HEADS = {
 _COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
 
 
+STEPWISE = "stepwise"
+NOTHING = "there is nothing to compare"
+# More later steps than these share a row.
+_MOST_LATER = 8
+Codes = NDArray[np.int8]
+MAJORITY = "the majority"
+"""Named beside people, compared with the gold."""
+
+
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
     """Alpha and the share of equal pairs, of labels and of first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
@@ -180,15 +189,6 @@ def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
 def _some(names: list[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-STEPWISE = "stepwise"
-NOTHING = "there is nothing to compare"
-
-# More later steps than these share a row.
-_MOST_LATER = 8
-
-Codes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,10 +316,6 @@ def _later(
 def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, int, int]:
     to, back = changed & (last == Label.NEG), changed & (first == Label.NEG)
     return int(changed.sum()), int(to.sum()), int(back.sum())
-
-
-MAJORITY = "the majority"
-"""Named beside people, compared with the gold."""
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:

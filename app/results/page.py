@@ -3,39 +3,76 @@
 Its content follows from the address. The page's script refreshes parts that are still being measured.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
-from stepsight.app.access.rights import Right, has_right
+from stepsight.app.access.rights import Needs, Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.form import judge_form
-from stepsight.app.results.address import ResultsAddress
 from stepsight.app.results.dataset import Links, file_links, sections_html
-from stepsight.app.results.files import PLOTLY, result_files
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
-from stepsight.app.results.overview import OverviewColumn, gather, overview_html
+from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import EMPTY_STORE
-from stepsight.app.web.page_address import Query
+from stepsight.app.web.page_address import PageQuery, Query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.storage.database.store import Store, UnavailableError
+from stepsight.core.validation import choice
+from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import check_row
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import lead
-from stepsight.training.report.results import PROTOCOL
+from stepsight.training.report.results import PROTOCOL, measured_on, slug
+from stepsight.training.report.tables import Table, to_csv, to_latex, to_markdown
+
+PLOTLY = "/stepsight/plotly/plotly.min.js"
+_WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
+# A file is asked for by a page that has shown its numbers: they are there, or soon made again.
+_PATIENCE = 60.0
+Computed = TypeVar("Computed")
+
+
+class ResultsAddress(PageQuery):
+    """The query string; "" stands for the default. With `dataset`, the page is on that one, or a `group` of it;
+    `figure` and `against`, the reference of the differences, belong to the overview."""
+
+    PATH: ClassVar[str] = "/results"
+
+    dataset: str = ""
+    group: str = ""
+    mode: Annotated[str, choice(MODES)] = ""
+    errors: Annotated[str, choice(tuple(Errors))] = ""
+    evaluator: str = ""
+    figure: Annotated[str, choice(FIGURES)] = ""
+    against: str = ""
+
+    @property
+    def chosen_figure(self) -> Figure:
+        return next((one for one in FIGURES if one == self.figure), FIGURES[0])
+
+    def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
+        """The requested mode, else the first available one."""
+        return next((mode for mode in modes if mode == self.mode), modes[0])
+
+    def chosen_errors(self, measured: MeasuredDataset) -> Errors:
+        """The requested kind of error, else the first in the gold."""
+        return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
@@ -182,3 +219,89 @@ def _work(dataset: Dataset, evaluators: int) -> str:
 def _same(names: Iterable[str]) -> list[tuple[str, str]]:
     """Choices whose labels are their values."""
     return [(str(name), str(name)) for name in names]
+
+
+class _NotYetError(UserError):
+    """The requested figures are still being measured."""
+
+
+def result_files(store: Store, measurements: Measurements) -> APIRouter:
+    """The routes of the files, and of Plotly's script for the figures of the page."""
+    router = APIRouter(include_in_schema=False)
+
+    needs_reading = [Depends(Needs(Right.READ))]
+
+    @router.get("/results/table", dependencies=needs_reading)
+    def table(request: Request) -> Response:
+        return _file(lambda: _table(store, measurements, request.query_params))
+
+    @router.get("/results/report", dependencies=needs_reading)
+    def report(request: Request) -> Response:
+        return _file(lambda: _report(store, measurements, ResultsAddress.exact(request.query_params)))
+
+    @router.get(PLOTLY)
+    def plotly() -> Response:
+        path = Path(plotly_module).parent / "package_data" / "plotly.min.js"
+        # Pages ask for it with its version.
+        kept = {"cache-control": "public, max-age=31536000, immutable"}
+        return FileResponse(path, media_type="text/javascript", headers=kept)
+
+    return router
+
+
+def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
+    """A download of a text, its name and its kind."""
+    try:
+        text, name, kind = make()
+    except _NotYetError as error:
+        return PlainTextResponse(str(error), 503, headers={"retry-after": "5"})
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _table(store: Store, measurements: Measurements, query: Mapping[str, str]) -> tuple[str, str, str]:
+    address = ResultsAddress.exact(query)
+    suffix = query.get("format", "csv")
+    if suffix not in _WRITERS:
+        raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
+    table = (
+        _of_dataset(store, measurements, address, query.get("table", ""))
+        if address.dataset
+        else _of_overview(store, measurements, address)
+    )
+    write, kind = _WRITERS[suffix]
+    return write(table), f"{table.name}.{suffix}", kind
+
+
+def _of_overview(store: Store, measurements: Measurements, address: ResultsAddress) -> Table:
+    mode = address.chosen_mode(MODES)
+    overview = gather(measurements, list_datasets(store), mode, address.against)
+    if overview.waiting:
+        raise _NotYetError("The datasets are still being measured.", "Try again in a minute.")
+    return overview_table(overview.columns, address.chosen_figure, mode, address.against)
+
+
+def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
+    measured = _measured(store, measurements, address)
+    mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+    excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE)).result
+    table = excerpt.find_table(name, address.evaluator)
+    if table is None:
+        raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
+    return table
+
+
+def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:
+    measured = _measured(store, measurements, address)
+    page = _there(measurements.report(measured, _PATIENCE))
+    # Not as HTML, into which the server would write nonces.
+    return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
+
+
+def _measured(store: Store, measurements: Measurements, address: ResultsAddress) -> MeasuredDataset:
+    return _there(measurements.measure(find_dataset(store, address.dataset), address.group, _PATIENCE)).result
+
+
+def _there(result: Computed | Pending) -> Computed:
+    if isinstance(result, Pending):
+        raise _NotYetError("This is still being measured.", "Try again in a minute.")
+    return result

@@ -18,6 +18,8 @@ from stepsight.core.arrays import AnyInts, Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
+BINS = 10
+
 
 def macro_f1(items: Items) -> Value:
     """Mean F1 of both classes, pooled over all items. A class that is never predicted has F1 0; undefined if the
@@ -193,9 +195,6 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
     pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(pairs > 0, won / pairs, np.nan)
-
-
-BINS = 10
 
 
 @dataclass(frozen=True, eq=False)

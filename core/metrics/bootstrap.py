@@ -14,6 +14,13 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
 
+DRAWS = 1000
+# The arrays of a chunk of resamples stay within this many numbers.
+_CHUNK = 4_000_000
+# Resamples of more bytes lie in a file, of which only the chunk in use is in memory.
+_IN_MEMORY = 20_000_000
+Weights = NDArray[np.uint8]
+
 
 @dataclass(frozen=True)
 class Value:
@@ -42,15 +49,6 @@ class Value:
         shown = {"value": self.number, "low": self.low, "high": self.high}
         numbers: dict[str, float | str | None] = {k: None if math.isnan(v) else v for k, v in shown.items()}
         return numbers | ({"reason": self.reason} if self.reason else {})
-
-
-DRAWS = 1000
-# The arrays of a chunk of resamples stay within this many numbers.
-_CHUNK = 4_000_000
-# Resamples of more bytes lie in a file, of which only the chunk in use is in memory.
-_IN_MEMORY = 20_000_000
-
-Weights = NDArray[np.uint8]
 
 
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:

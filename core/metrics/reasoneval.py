@@ -24,6 +24,15 @@ from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 
+SOLUTION_THRESHOLD = 0.025
+"""The threshold of evaluators with one score per solution (ROSCOE, in the official script)."""
+CATEGORIES = {
+    "simplicity": ("redundency", "circular"),
+    "soundness": ("counterfactual", "step_contradiction", "domain_inconsistency", "confidence"),
+    "sensitivity": ("missing_condition", "deception", "multi_solutions"),
+}
+"""PRMBench's classes, in its own spelling, by category."""
+
 
 class Errors(StrEnum):
     """The kind of error that a benchmark plants and a metric looks for."""
@@ -37,10 +46,6 @@ class Level(StrEnum):
 
     SOLUTION = "solution"
     STEP = "step"
-
-
-SOLUTION_THRESHOLD = 0.025
-"""The threshold of evaluators with one score per solution (ROSCOE, in the official script)."""
 
 
 def items(
@@ -133,14 +138,6 @@ def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
     complete = table.present
     complete[table.trace[~labelled]] = False
     return ~has_error, has_error | complete
-
-
-CATEGORIES = {
-    "simplicity": ("redundency", "circular"),
-    "soundness": ("counterfactual", "step_contradiction", "domain_inconsistency", "confidence"),
-    "sensitivity": ("missing_condition", "deception", "multi_solutions"),
-}
-"""PRMBench's classes, in its own spelling, by category."""
 
 
 def prm_items(

@@ -19,6 +19,11 @@ SILENT = -1
 """Stands for a missing gold label or first error."""
 
 
+NO_ITEMS = "there is nothing to measure"
+ONE_CLASS = "the gold has one class only"
+NO_SCORES = "the evaluator gives no scores to rank by"
+
+
 @dataclass(frozen=True, eq=False)
 class StepTable:
     """`n` steps of `len(ids)` traces.
@@ -195,11 +200,6 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
     columns = np.column_stack([redundancy, least.probs])
     columns[silent] = np.nan
     return columns
-
-
-NO_ITEMS = "there is nothing to measure"
-ONE_CLASS = "the gold has one class only"
-NO_SCORES = "the evaluator gives no scores to rank by"
 
 
 @dataclass(frozen=True, eq=False)

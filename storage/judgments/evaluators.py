@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _DTYPE = "float32"
 
 
+Basis = tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class StoredEvaluator:
     """An evaluator of the store, identified by its fingerprint; the name is for people."""
@@ -260,9 +263,6 @@ def _history(evaluator_id: int) -> Select[CalibrationRow]:
     return (
         select(CalibrationRow).where(CalibrationRow.evaluator_id == evaluator_id).order_by(CalibrationRow.id.desc())
     )
-
-
-Basis = tuple[int, ...]
 
 
 def read_data_version(store: Store, dataset_id: int) -> Basis:

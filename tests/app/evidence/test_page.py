@@ -311,11 +311,11 @@ def test_what_leads_from_a_page_waits_for_a_judgment_and_not_for_ever(sqlite_sto
     evaluators, scorer = held
     (stored,) = add(sqlite_store, [FOUR], "four")
     with asking(sqlite_store, evaluators) as client:
-        monkeypatch.setattr("stepsight.app.evidence.routes._PATIENCE", 0.05)
+        monkeypatch.setattr("stepsight.app.evidence.page._FILE_PATIENCE", 0.05)
         late = client.get(f"/evidence/file?trace={stored.trace_id}")
         assert (late.status_code, late.json()["error"]) == (429, "tiny is judging this solution.")
         assert int(late.headers["retry-after"]) > 0
-        monkeypatch.setattr("stepsight.app.evidence.routes._PATIENCE", 60)
+        monkeypatch.setattr("stepsight.app.evidence.page._FILE_PATIENCE", 60)
         scorer.go.set()
         assert client.get(f"/evidence/file?trace={stored.trace_id}").status_code == 200
 

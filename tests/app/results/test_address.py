@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.results.address import ResultsAddress
+from stepsight.app.results.page import ResultsAddress
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 

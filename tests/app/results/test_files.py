@@ -4,8 +4,8 @@ import io
 import pytest
 from fastapi.testclient import TestClient
 
-from stepsight.app.results.files import PLOTLY, result_files
 from stepsight.app.results.measurements import Measurements
+from stepsight.app.results.page import PLOTLY, result_files
 from stepsight.core.errors import UserError
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import let_in
