@@ -14,22 +14,22 @@ from stepsight.app.web.failures import error_response
 from stepsight.core.errors import UserError
 from stepsight.core.files.csv_cells import csv_text
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
-from stepsight.core.judgment import Judgment
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_table
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace
 
 JSON_PATH = "/score/result.json"
 CSV_PATH = "/score/result.csv"
-Read = Callable[[Request], tuple[str, Trace, Sequence[JudgmentRecord]]]
+Read = Callable[[Request], tuple[str, Trace, Sequence[ByMode]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
 
-    def read(request: Request) -> tuple[str, Trace, list[JudgmentRecord]]:
+    def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
         trace, judgments = _judged(evaluators, entered)
         note_scored(store, find_user_of(request), trace)
@@ -37,7 +37,7 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
             judgment_record(judgment, evaluators.about(name), entered.thresholds, name=name)
             for name, judgment in judgments.items()
         ]
-        return "stepsight", trace, records
+        return "stepsight", trace, [dict.fromkeys(Mode, record) for record in records]
 
     return judgment_files(JSON_PATH, CSV_PATH, Right.SCORE, read)
 
@@ -51,17 +51,17 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
     """The routes of both files for those with the `right`. `read` gives the name of the file, without its ending,
-    the trace and the records of what a request asks for, and raises `UserError` where that makes no sense."""
+    the trace and the judgments that a request asks for, and raises `UserError` where that makes no sense."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(right))])
 
     def answer(request: Request) -> Response:
         try:
-            name, trace, records = read(request)
+            name, trace, judgments = read(request)
         except UserError as error:
             return error_response(request.scope, error)
         if request.url.path == csv_path:
-            return _file(f"{name}.csv", judgments_csv(trace, records), "text/csv; charset=utf-8")
-        text = json.dumps(judgments_row(trace, records), ensure_ascii=False)
+            return _file(f"{name}.csv", judgments_csv(trace, judgments), "text/csv; charset=utf-8")
+        text = json.dumps(judgments_row(trace, judgments), ensure_ascii=False)
         return _file(f"{name}.json", text, "application/json")
 
     for path in (json_path, csv_path):
@@ -69,21 +69,23 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
     return routes
 
 
-def judgments_row(trace: Trace, records: Sequence[JudgmentRecord]) -> dict[str, Any]:
-    """A row of the plain format with `judgments`, the records; a stored trace has its `dataset`, `first_error` (a
-    step counted from 1, null for none) and `valid` (per step, null where the gold says nothing), another no id."""
+def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
+    """A row of the plain format with `judgments`, each record once. A stored trace has its `dataset`, `first_error`
+    (a step counted from 1, null for none) and `valid` (per step, null where the gold says nothing), another no id.
+    """
     more: dict[str, Any] = {"id": None}
     if isinstance(trace, StoredTrace):
         error = trace.first_error
         more = {"dataset": trace.dataset, "first_error": None if error is None else error + 1}
         more["valid"] = [step.valid for step in trace.steps]
+    records = {id(record): record for by_mode in judgments for record in by_mode.values()}.values()
     return {**format_trace(trace), **more, "judgments": [record.model_dump(mode="json") for record in records]}
 
 
-def judgments_csv(trace: Trace, records: Sequence[JudgmentRecord]) -> str:
+def judgments_csv(trace: Trace, judgments: Sequence[ByMode]) -> str:
     """The table of the judgments: a row per mode of a stored trace, both modes side by side of another."""
     columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
-    return csv_text(judgment_table(trace, records, columns, dataset))
+    return csv_text(judgment_table(trace, judgments, columns, dataset))
 
 
 def _file(name: str, text: str, kind: str) -> Response:

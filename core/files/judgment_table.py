@@ -1,30 +1,34 @@
 """Judgments as tables: one set of columns for every file, with a row per mode, or both modes side by side."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
 from stepsight.core.arrays import rounded
+from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord
 from stepsight.core.trace import Trace
 
+_MODES = (Mode.ONLINE, Mode.OFFLINE)
 PLACE = ("dataset", "trace", "step", "substep", "text", "gold")
 EVALUATOR = ("evaluator", "fingerprint")
 SCORES = tuple(name for name in StepRecord.model_fields if name not in PLACE)
 WHOLE = ("change", "solution_score", "rationale")
 LONG = (*PLACE, *EVALUATOR, "mode", *SCORES, *WHOLE)
 """A row per sub-step, evaluator and mode; without a step if the evaluator scores whole solutions alone."""
-WIDE = (*PLACE, *EVALUATOR, *(f"{mode}_{name}" for mode in ("online", "offline") for name in SCORES), *WHOLE)
+WIDE = (*PLACE, *EVALUATOR, *(f"{mode}_{name}" for mode in _MODES for name in SCORES), *WHOLE)
 """A row per sub-step and evaluator."""
 _OF_THE_STORE = ("dataset", "trace", "gold")
 
 Row = dict[str, Any]
+ByMode = Mapping[Mode, JudgmentRecord]
+"""The judgment by one evaluator that stands in each mode; a hindsight judgment may stand in all of them."""
 
 
 def judgment_table(
-    trace: Trace, records: Iterable[JudgmentRecord], columns: Sequence[str], dataset: str = ""
+    trace: Trace, judgments: Iterable[ByMode], columns: Sequence[str], dataset: str = ""
 ) -> Iterator[list[object]]:
-    """The head of a table, `LONG` or `WIDE`, then its rows; the sub-steps alone if there is no record.
+    """The head of a table, `LONG` or `WIDE`, then its rows; the sub-steps alone if there is no judgment.
 
     `dataset` is the one that the trace is stored in; a trace without has no columns of dataset, id and gold.
     """
@@ -33,38 +37,41 @@ def judgment_table(
         (step, part): {"step": step, "substep": part, "text": text, "gold": trace.steps[step - 1].gold}
         for (step, part), text in zip(trace.places, trace.substeps, strict=True)
     }
-    rows = [row for record in records for row in (_wide(record) if columns is WIDE else _long(record))]
+    rows = [row for by_mode in judgments for row in (_wide(by_mode) if columns is WIDE else _long(by_mode))]
     yield list(head)
     for row in rows or places.values():
         place = places.get((row.get("step", 0), row.get("substep", 0)), {})
         yield list(map({"dataset": dataset, "trace": trace.id, **place, **row}.get, head))
 
 
-def _long(record: JudgmentRecord) -> Iterator[Row]:
-    whole = _whole(record)
-    for mode, view in record.modes.items():
-        for step, change in zip(view.steps, _changes(record), strict=False):
-            yield {**whole, **dict(step), "mode": mode.value, "change": change}
-    if not record.modes:
-        yield {**whole, "mode": record.mode.value}
+def _long(by_mode: ByMode) -> Iterator[Row]:
+    for mode in (mode for mode in _MODES if mode in by_mode):
+        whole, view = _whole(by_mode[mode]) | {"mode": mode.value}, by_mode[mode].modes.get(mode)
+        if view is None:
+            yield whole
+            continue
+        for step, change in zip(view.steps, _changes(by_mode), strict=False):
+            yield {**whole, **dict(step), "change": change}
 
 
-def _wide(record: JudgmentRecord) -> Iterator[Row]:
-    views = [view.steps for view in record.modes.values()]
-    for steps, change in zip(zip(*views, strict=True), _changes(record), strict=False):
+def _wide(by_mode: ByMode) -> Iterator[Row]:
+    records = {mode: by_mode[mode] for mode in _MODES if mode in by_mode and mode in by_mode[mode].modes}
+    sides = zip(*(record.modes[mode].steps for mode, record in records.items()), strict=True)
+    for steps, change in zip(sides, _changes(by_mode), strict=False):
         scores = {
-            f"{mode}_{name}": value for mode, step in zip(record.modes, steps, strict=True) for name, value in step
+            f"{mode}_{name}": value for mode, step in zip(records, steps, strict=True) for name, value in step
         }
-        yield {**_whole(record), **scores, "step": steps[0].step, "substep": steps[0].substep, "change": change}
+        yield {**_whole(next(iter(records.values()))), **dict(steps[0]), **scores, "change": change}
 
 
 def _whole(record: JudgmentRecord) -> Row:
     return {name: getattr(record, name) for name in (*EVALUATOR, "solution_score", "rationale")}
 
 
-def _changes(record: JudgmentRecord) -> Iterable[float | None]:
-    """Offline minus online validity of each sub-step; None for each if the judgment lacks one of them."""
-    if record.online is None or record.offline is None:
+def _changes(by_mode: ByMode) -> Iterable[float | None]:
+    """Offline minus online validity of each sub-step in hindsight; None for each without that."""
+    record = by_mode.get(Mode.HINDSIGHT)
+    if record is None or record.online is None or record.offline is None:
         return repeat(None)
     pairs = zip(record.online.steps, record.offline.steps, strict=True)
     return [

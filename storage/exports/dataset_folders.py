@@ -102,10 +102,10 @@ _JUDGMENT_COLUMNS = {
     "evaluator, fingerprint, mode": "who judged; online with only the steps before in view, offline with all",
     "neg, neu, pos": "the probabilities",
     "validity, redundancy": "neu + pos, and neu",
-    "change": "the retroactive change: offline minus online validity",
     "spread": "of an ensemble, how far its members disagree",
-    "verdict": "valid, redundant or not valid, by the thresholds in force",
-    "solution, rationale": "what the evaluator says of the whole solution by itself, and its words",
+    "valid, redundant": "the verdicts by the thresholds in force",
+    "change": "the retroactive change: offline minus online validity",
+    "solution_score, rationale": "what the evaluator says of the whole solution by itself, and its words",
 }
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
+from stepsight.core.files.judgment_table import LONG, SCORES
 from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.table import SILENT
@@ -44,22 +45,19 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
-COLUMNS = (
-    "dataset", "trace", "step", "substep", "gold", "evaluator", "fingerprint", "mode", *LABEL_NAMES, "validity",
-    "redundancy", "change", "spread", "verdict", "solution", "rationale",
-)  # fmt: skip
+COLUMNS = tuple(name for name in LONG if name != "text")
 """The columns of a frame with a row per sub-step; one with a row per step has no `substep`."""
 
 MODES = (Mode.ONLINE, Mode.OFFLINE)
 GOLD = (*LABEL_NAMES, "valid")
 """The possible gold of a step: its label, or `valid` if the benchmark says no more."""
-VERDICTS = ("valid", "redundant", "not valid")
+_VERDICTS = ("valid", "redundant")
 COLUMN_TYPES: dict[str, type[np.generic]] = {
     **dict.fromkeys(("trace", "step", "substep", "rationale"), np.int32),
-    **dict.fromkeys(("gold", "mode", "verdict"), np.int8),
+    **dict.fromkeys(("gold", "mode", *_VERDICTS), np.int8),
     "evaluator": np.int16,
-    **dict.fromkeys((*LABEL_NAMES, "validity", "redundancy", "change", "spread"), np.float32),
-    "solution": np.float64,
+    **dict.fromkeys((*(name for name in SCORES if name not in _VERDICTS), "change"), np.float32),
+    "solution_score": np.float64,
 }
 _META = "meta."
 _MOST_FIELDS = 100
@@ -75,9 +73,10 @@ class JudgmentColumns:
     evaluators' reasons.
 
     `columns`, each of shape (n,) and of its type in `COLUMN_TYPES`: `trace` and `rationale`, indices into these;
-    `evaluator`, an index into those asked for; `mode`, `gold` and `verdict`, indices into `MODES`, `GOLD` and
-    `VERDICTS`; `step` and `substep`, from 1; all of them `SILENT` for none. `neg`, `neu`, `pos`, `validity`,
-    `redundancy`, `change` (offline minus online validity), `spread` and `solution` are NaN if missing.
+    `evaluator`, an index into those asked for; `mode` and `gold`, indices into `MODES` and `GOLD`; `valid` and
+    `redundant`, 1 or 0; `step` and `substep`, from 1; all of them `SILENT` for none. `neg`, `neu`, `pos`,
+    `validity`, `redundancy`, `change` (offline minus online validity), `spread` and `solution_score` are NaN if
+    missing.
     """
 
     traces: tuple[str, ...]
@@ -100,9 +99,9 @@ def frame(
     `storage.exports.frames.COLUMNS`: steps are counted from 1; `gold` is neg, neu, pos, or `valid` if the benchmark
     says no more; a step is its least valid sub-step, with the greatest redundancy among them, unless `substeps`
     asks for a row each; `change` is the retroactive change, offline minus online validity, of a hindsight judgment,
-    which has rows of both modes; `verdict` is by the thresholds in force. Values that an evaluator does not give
-    are missing. One that judges only whole solutions has one row per trace, without a step, and its score in
-    `solution`.
+    which has rows of both modes; `valid` and `redundant` are by the thresholds in force. Values that an evaluator
+    does not give are missing. One that judges only whole solutions has one row per trace, without a step, and its
+    score in `solution_score`.
 
     `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects: by
     default all that are texts, numbers or booleans, only the named ones, or with False none.
@@ -221,9 +220,11 @@ def _columns(
     who = evaluator[rows]
     of_step = shown.has_steps[who]
     said = ~silent & of_step
-    in_numbers, in_three = said & ~shown.in_words[who], said & shown.three_way[who]
-    verdict = np.where(in_three & (redundancy >= shown.redundancy[who]), 1, 0)
-    verdict = np.where(validity < shown.validity[who], 2, verdict)
+    in_words, in_three = said & shown.in_words[who], said & shown.three_way[who]
+    in_numbers = said & ~in_words
+    # Words are above every threshold or below.
+    valid = validity >= np.where(in_words, np.float32(0.5), shown.validity[who])
+    redundant = np.where(in_three, redundancy >= shown.redundancy[who], redundancy > 0)
     shown_validity = np.where(in_numbers, validity, np.float32(np.nan))
     substep = own - starts(gold.substeps)[step] if substeps else np.zeros(len(rows), np.int64)
     label = np.where(gold.label == SILENT, np.where(gold.valid == 1, GOLD.index("valid"), SILENT), gold.label)
@@ -239,8 +240,9 @@ def _columns(
         "redundancy": np.where(in_three, redundancy, np.nan),
         "change": _changes(judgments.hindsight[entry][rows], mode[rows], shown_validity, standing, rows),
         "spread": np.where(in_numbers, spread, np.nan),
-        "verdict": np.where(said, verdict, SILENT),
-        "solution": judgments.solution[entry][rows],
+        "valid": np.where(said, valid, SILENT),
+        "redundant": np.where(in_three | (in_words & redundant), redundant, SILENT),
+        "solution_score": judgments.solution[entry][rows],
         "rationale": judgments.rationale[entry][rows],
     }
     wanted = slice(None) if standing.all() else standing[rows]
@@ -302,7 +304,7 @@ def _frame(
         "evaluator": _category(of_name[given["evaluator"]], names),
         "fingerprint": _category(given["evaluator"], [one.fingerprint for one in evaluators]),
         "mode": _category(given["mode"], [mode.value for mode in MODES]),
-        "verdict": _category(given["verdict"], VERDICTS),
+        **{name: pd.arrays.BooleanArray(given[name] == 1, given[name] == SILENT) for name in _VERDICTS},
         "rationale": _category(given["rationale"], part.rationales),
     }
     shown = [name for name in COLUMNS if substeps or name != "substep"]

@@ -45,8 +45,8 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
     """The bytes of a file with the rows of one or more frames with the same columns, as by `table_parts`.
 
-    Numbers are rounded to `DIGITS` decimals except in Parquet, which pandas reads back as the frames were. Raises
-    `UserError` as `table_parts` does.
+    Scores, which have single precision, are rounded to `DIGITS` decimals except in Parquet, which pandas reads back
+    as the frames were. Raises `UserError` as `table_parts` does.
     """
     writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
     _check_format(format)
@@ -96,17 +96,19 @@ def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
 
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column for a spreadsheet: numbers rounded, and no formula."""
-    if column.dtype.kind == "f":
-        return column.astype("float64").round(DIGITS)
+    """A column for a spreadsheet: scores rounded, and no formula."""
     if column.dtype == "category":
         return column.cat.rename_categories([inert(text) for text in column.cat.categories])
-    return column
+    return _rounded(column)
+
+
+def _rounded(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    return column.astype("float64").round(DIGITS) if column.dtype == "float32" else column
 
 
 def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     for frame in (one for one in frames if len(one)):
-        lines = frame.to_json(orient="records", lines=True, double_precision=DIGITS, force_ascii=False)
+        lines = frame.apply(_rounded).to_json(orient="records", lines=True, double_precision=15, force_ascii=False)
         # pandas writes every slash behind a backslash.
         yield lines.replace("\\/", "/").encode()
 

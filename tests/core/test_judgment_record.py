@@ -172,12 +172,13 @@ def test_a_record_of_other_steps_is_refused() -> None:
 
 def test_long_and_wide_tables_have_the_same_cells() -> None:
     records = [judgment_record(judgment, described(outputs)) for outputs, judgment in KINDS]
-    head, *rows = judgment_table(TRACE, records, LONG, "sums")
+    judgments = [dict.fromkeys(Mode if one.mode == Mode.HINDSIGHT else [one.mode], one) for one in records]
+    head, *rows = judgment_table(TRACE, judgments, LONG, "sums")
     long = [dict(zip(head, row, strict=True)) for row in rows]
     assert list(long[0]) == list(LONG)
     # Three sub-steps in both modes of a hindsight judgment, in one of any other; one row of the whole.
     assert len(long) == 3 * 6 + 5 * 3 + 1
-    head, *rows = judgment_table(TRACE, records[:1], WIDE)
+    head, *rows = judgment_table(TRACE, judgments[:1], WIDE)
     assert set(WIDE) - set(head) == {"dataset", "trace", "gold"}
     for i, row in enumerate(rows):
         wide = dict(zip(head, row, strict=True))

@@ -244,12 +244,11 @@ def exported(judged: Judged, rows: pd.DataFrame) -> Said:
     said = dict.fromkeys(judged.expected)
     for row in rows.to_dict("records"):
         if judged.outputs == Outputs.SOLUTION:
-            said[row["trace"], Mode(row["mode"])] = judged.shown(row["solution"])
+            said[row["trace"], Mode(row["mode"])] = judged.shown(row["solution_score"])
         # The second sub-step, where there is a row for each.
         elif row["step"] == 1 and row.get("substep", 2) == 2:
-            words = {"valid": 1.0, "not valid": 0.0}
-            number = words.get(row["verdict"]) if judged.outputs.in_words else row["validity"]
-            said[row["trace"], Mode(row["mode"])] = judged.shown(number)
+            number = row["valid"] if judged.outputs.in_words else row["validity"]
+            said[row["trace"], Mode(row["mode"])] = judged.shown(None if pd.isna(number) else number)
     return said
 
 

@@ -63,24 +63,24 @@ def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store: Store) -> 
         ("sums", "first", 2, 2, "neg", "offline"),
         ("sums", "first", 3, 1, None, "offline"),
     ]
-    numbers = ("neg", "neu", "pos", "validity", "redundancy", "verdict")
+    numbers = ("neg", "neu", "pos", "validity", "redundancy", "valid", "redundant")
     assert columns(rows["three"], *numbers) == [
-        (0.1, 0.2, 0.7, 0.9, 0.2, "redundant"),
-        (0.8, 0.1, 0.1, 0.2, 0.1, "not valid"),
-        (0.1, 0.1, 0.8, 0.9, 0.1, "valid"),
-        (None,) * 6,
+        (0.1, 0.2, 0.7, 0.9, 0.2, True, True),
+        (0.8, 0.1, 0.1, 0.2, 0.1, False, False),
+        (0.1, 0.1, 0.8, 0.9, 0.1, True, False),
+        (None,) * 7,
     ]
     assert columns(rows["percent"], *numbers)[:2] == [
-        (None, None, None, 0.6, None, "valid"),
-        (None, None, None, 0.25, None, "not valid"),
+        (None, None, None, 0.6, None, True, None),
+        (None, None, None, 0.25, None, False, None),
     ]
-    assert columns(rows["words"], "validity", "verdict", "solution", "rationale") == [
-        (None, "valid", 0.0, "Step 2."),
-        (None, "not valid", 0.0, "Step 2."),
-        (None, "valid", 0.0, "Step 2."),
+    assert columns(rows["words"], "validity", "valid", "solution_score", "rationale") == [
+        (None, True, 0.0, "Step 2."),
+        (None, False, 0.0, "Step 2."),
+        (None, True, 0.0, "Step 2."),
         (None, None, 0.0, "Step 2."),
     ]
-    assert columns(rows["number"], "step", "validity", "solution", "evaluator", "fingerprint") == [
+    assert columns(rows["number"], "step", "validity", "solution_score", "evaluator", "fingerprint") == [
         (None, None, 0.25, "number", "of number")
     ]
     assert len(judgment_rows(store, [trace.trace_id])) == 3 * 4 + 1
@@ -115,13 +115,13 @@ def test_a_frame_has_a_row_per_step_which_is_its_least_valid_substep(store: Stor
     # Of step 2 the sub-step with s_val 0.2 stands for it, and the redundancy is the greater of 0.1 and 0.1.
     assert three.neg.tolist()[1] == pytest.approx(0.8)
     assert three.validity.tolist()[:2] == pytest.approx([0.9, 0.2])
-    assert three.verdict.tolist()[:2] == ["redundant", "not valid"]
-    assert three.validity.isna().tolist() == three.verdict.isna().tolist() == [False, False, True]
+    assert [three[name].tolist()[:2] for name in ("valid", "redundant")] == [[True, False], [True, False]]
+    assert three.validity.isna().tolist() == three.valid.isna().tolist() == [False, False, True]
     (number,) = steps[steps.evaluator == "number"].itertuples()
-    assert (number.step, number.solution) == (pd.NA, 0.25)
+    assert (number.step, number.solution_score) == (pd.NA, 0.25)
     words = steps[steps.evaluator == "words"]
     assert words.rationale.tolist() == ["Step 2."] * 3
-    assert words.verdict.tolist()[:2] == ["valid", "not valid"]
+    assert words.valid.tolist()[:2] == [True, False]
     assert words.validity.isna().all()
 
 
