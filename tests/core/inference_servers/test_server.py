@@ -1,6 +1,7 @@
 """Requests to real servers over a socket, on good days and bad ones."""
 
 import asyncio
+import gzip
 import json
 import random
 import threading
@@ -215,10 +216,14 @@ def test_what_is_no_json(content):
         server.now(server.post("echo", 1))
 
 
-def test_an_answer_that_does_not_end(monkeypatch):
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_answer_is_bounded_as_it_is_when_decompressed(monkeypatch, compressed):
     monkeypatch.setattr(module, "LARGEST", 100_000)
+    content, headers = b'"' + b"x" * 10_000_000 + b'"', {}
+    if compressed:
+        content, headers = gzip.compress(content), {"content-encoding": "gzip"}
     with (
-        serving(lambda *_: (200, {}, b'"' + b"x" * 10_000_000 + b'"')) as (url, _),
+        serving(lambda *_: (200, headers, content)) as (url, _),
         Server(url) as server,
         pytest.raises(ServerError, match="answers echo with over 100,000 bytes"),
     ):
