@@ -1,4 +1,4 @@
-"""LoRA adapters in PEFT's own layout, merged into the weights of their base in memory, without PEFT.
+"""LoRA adapters in PEFT's own layout, merged into the weights of their base in memory, by PEFT.
 
 adapter_config.json, abbreviated:
 
@@ -10,15 +10,19 @@ Tensors of adapter_model.safetensors: `base_model.model.model.layers.0.self_attn
 (r, inputs), and `….lora_B.weight`, shape (outputs, r); `base_model.model.score.weight` for a module that was
 trained whole. The merged weight is `W + lora_alpha / r · B A`, with the square root of r where `use_rslora`
 says so, computed in float32, whatever the type of W.
+
+PEFT is given a config of our own, which names the modules that the tensors are for: it would take the names in a
+stranger's for regular expressions, and read a pickle where there is one.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
@@ -36,6 +40,8 @@ LAYER = re.compile(r"\b(?:layers|layer|h|blocks)\.(\d{1,6})\.")
 """The number of the layer in a module's name: of Llama's kind, of BERT's, of GPT-2's, of LLaDA's."""
 _MERGE = "Merge it with PEFT (merge_and_unload, then save_pretrained), and give that folder."
 _NAME_BASE = 'Name the base that it was trained on in stepsight.json, such as {"base": "OWNER/NAME"}.'
+_SIDES = ("lora_A.default.weight", "lora_B.default.weight")
+_OF_EMBEDDING = ("lora_embedding_A.default", "lora_embedding_B.default")
 _UNMERGED = "unmerged-"
 # These begin from a base that they changed.
 _OTHER_BASES = ("pissa", "olora", "loftq", "corda")
@@ -53,7 +59,8 @@ class Adapter:
 
     @classmethod
     def open(cls, folder: Path) -> "Adapter":
-        """Raises `UserError` where it is no plain LoRA, or a file is missing or damaged."""
+        """Raises `UserError` if it is not plain LoRA, a file is missing or damaged, or PEFT is not installed."""
+        check_peft()
         config = read_adapter_file(folder)
         _check_plain(folder, config)
         pairs: dict[str, dict[str, Tensor]] = {}
@@ -66,7 +73,7 @@ class Adapter:
             if pair is None:
                 whole[_WHOLE.sub("", name)] = tensor
             else:
-                side = f"{pair['embedding'] or ''}{pair['side']}"
+                side = (_OF_EMBEDDING if pair["embedding"] else _SIDES)["AB".index(pair["side"])]
                 pairs.setdefault(pair["module"], {})[side] = tensor
         return cls(folder, config, pairs, whole)
 
@@ -78,96 +85,102 @@ class Adapter:
     @property
     def size(self) -> int:
         """The bytes of what `written` gives, at most."""
-        changed = (a.shape[1] * len(b) for a, b in self._written_pairs())
+        pairs = (self._matrices(module) for module in self.pairs if not _is_in_layer(module))
+        changed = (first.shape[1] * len(second) for first, second, _ in pairs)
         return 4 * sum(changed) + sum(tensor.nbytes for tensor in self.whole.values())
 
-    def _written_pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for module, sides in self.pairs.items():
-            if not _is_in_layer(module):
-                first, second, _ = self._matrices(module, sides)
-                yield first, second
-
     def check(self, base: Mapping[str, Path]) -> None:
-        """Raises `UserError` where the base, its tensors' files by name, has no weight that the adapter changes, or
-        one of another shape. No weight is read."""
+        """Raises `UserError` if the base, its tensors' files by name, lacks a weight that the adapter changes, or
+        has it in another shape. Reads no weight."""
         names = _with_our_names(base)
-        for module, sides in self.pairs.items():
+        for module in self.pairs:
             name = self._in_base(f"{module}.weight", names)
             with safe_open(names[name][1], framework="pt") as file:
                 shape = tuple(file.get_slice(names[name][0]).get_shape())
-            self._check_shape(name, module, sides, shape)
+            first, second, _ = self._matrices(module)
+            changed = (len(second), first.shape[1])
+            # The weights of embeddings and of GPT-2 are the other way round.
+            if shape not in (changed, changed[::-1]):
+                raise UserError(
+                    f"{self.folder}: the adapter changes {name} by a matrix of shape {changed}, in the base it has "
+                    f"shape {shape}.",
+                    _NAME_BASE,
+                )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
         """The weights that differ from those of `base`, its tensors' files by name, and are in no layer of the
         network: heads and embeddings, which more than the network reads."""
         names = _with_our_names(base)
-        for module, sides in self.pairs.items():
-            if _is_in_layer(module):
-                continue
-            name = self._in_base(f"{module}.weight", names)
-            weight = read_tensor(dict(base), [names[name][0]])
-            assert weight is not None
-            yield names[name][0], self._merged(weight, module, sides)
+        for module in self.pairs:
+            if not _is_in_layer(module):
+                stored = names[self._in_base(f"{module}.weight", names)][0]
+                weight = read_tensor(dict(base), [stored])
+                assert weight is not None
+                kind = nn.Embedding.from_pretrained if self._is_embedding(module) else _linear
+                alone = nn.ModuleDict({"part": kind(weight.float())})
+                self._merge(alone, {module: "part"})
+                yield stored, alone.get_parameter("part.weight").detach()
         for name, tensor in self.whole.items():
             # A head that the base does not have keeps its name.
             found = self._candidates(name, names)
             yield names[found][0] if found else name, tensor
 
-    @torch.no_grad()
     def merge_into(self, model: nn.Module, layers: int) -> None:
         """Change the weights of the first `layers` layers of a network, which has no more; each in its own type and
-        place. Raises `UserError` where it has no such weight, or Accelerate keeps it out of memory."""
-        modules = dict(model.named_modules())
-        for module, sides in self.pairs.items():
+        place. Raises `UserError` if it has no such weight, or Accelerate keeps it out of memory."""
+        modules, names = dict(model.named_modules()), {}
+        for module in self.pairs:
             number = LAYER.search(module)
             if number is None or int(number[1]) >= layers:
                 continue
             name = self._candidates(our_name(module), modules)
-            part: Any = modules[name] if name is not None else None
-            if part is None:
+            if name is None:
                 raise self._missing(f"{module}.weight")
-            if part.weight.is_meta:
+            if modules[name].get_parameter("weight").is_meta:
                 raise UserError(
                     f"{self.folder}: {module} is not in memory, so the adapter cannot be merged into it.",
                     "Write the merged evaluator with stepsight evaluators merge, and give that folder.",
                 )
-            self._check_shape(f"{module}.weight", module, sides, tuple(part.weight.shape))
-            part.weight.data = self._merged(part.weight.data, module, sides).to(part.weight.dtype)
+            names[module] = name
+        self._merge(model, names)
+
+    def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
+        """Merge modules of the adapter into those of a network, whose names there are the values."""
+        # It takes seconds, and few evaluators are adapters.
+        from peft import LoraConfig, LoraModel
+
+        alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
+        for module, name in names.items():
+            first, _, scale = self._matrices(module)
+            alike[len(first), scale][module] = name
+        turned = bool(self.config.get("fan_in_fan_out"))
+        for (rank, scale), some in alike.items():
+            alpha = cast(int, scale * rank)
+            config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=[*some.values()], fan_in_fan_out=turned)
+            adapted = LoraModel(network, config, "default", low_cpu_mem_usage=True)
+            tensors = {
+                f"model.{name}.{side}": tensor.to(
+                    network.get_submodule(name).get_parameter("weight").device
+                ).float()
+                for module, name in some.items()
+                for side, tensor in self.pairs[module].items()
+            }
+            loaded = adapted.load_state_dict(tensors, strict=False, assign=True)
+            assert not loaded.unexpected_keys, loaded
+            adapted.merge_and_unload()
 
     def update(self, digest: Any) -> None:
         """Add what is merged in memory to a hash."""
         for module in sorted(filter(_is_in_layer, self.pairs)):
-            first, second, scale = self._matrices(module, self.pairs[module])
+            first, second, scale = self._matrices(module)
             digest.update(f"{module} {scale} {tuple(first.shape)} {tuple(second.shape)}".encode())
             for matrix in (first, second):
                 digest.update(matrix.float().contiguous().numpy().data)
 
-    def _merged(self, weight: Tensor, module: str, sides: Mapping[str, Tensor]) -> Tensor:
-        first, second, scale = self._matrices(module, sides)
-        first, second = first.to(weight.device).float(), second.to(weight.device).float()
-        if self._is_turned(sides):
-            first, second = second.T, first.T
-        return torch.addmm(weight.float(), second, first, alpha=scale)
-
-    def _is_turned(self, sides: Mapping[str, Tensor]) -> bool:
-        """Whether the weight is the other way round, as those of embeddings and of GPT-2 are."""
-        return "embedding_A" in sides or bool(self.config.get("fan_in_fan_out"))
-
-    def _check_shape(self, name: str, module: str, sides: Mapping[str, Tensor], shape: tuple[int, ...]) -> None:
-        first, second, _ = self._matrices(module, sides)
-        changed = (len(second), first.shape[1])
-        changed = changed[::-1] if self._is_turned(sides) else changed
-        if changed != shape:
-            raise UserError(
-                f"{self.folder}: the adapter changes {name} by a matrix of shape {changed}, in the base it has "
-                f"shape {shape}.",
-                _NAME_BASE,
-            )
-
-    def _matrices(self, module: str, sides: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, float]:
-        """A and B, with what their product is multiplied by. Raises `UserError` where they do not fit."""
-        embedding = "embedding_" if "embedding_A" in sides else ""
-        first, second = (sides.get(f"{embedding}{side}") for side in "AB")
+    def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
+        """A and B, with what their product is multiplied by. Raises `UserError` if they do not fit."""
+        sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
+        first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
             raise UserError(
                 f"{self.folder}: the matrices A and B of {module} do not fit each other.", "Copy it again."
@@ -181,12 +194,15 @@ class Adapter:
         root = rank**0.5 if self.config.get("use_rslora") else rank
         return first, second, self._of(module, "alpha_pattern", "lora_alpha") / root
 
-    def _of(self, module: str, pattern: str, key: str) -> float:
-        """A number of the config, which may be another one for some modules."""
-        others = self.config.get(pattern) or {}
+    def _is_embedding(self, module: str) -> bool:
+        return _OF_EMBEDDING[0] in self.pairs[module]
+
+    def _of(self, module: str, others: str, key: str) -> float:
+        """A number of the config, which may be another one for some modules: those of that name, or whose name ends
+        with it."""
+        named = self.config.get(others) or {}
         value = next(
-            (one for name, one in others.items() if re.fullmatch(rf"(?:.*\.)?(?:{name})", module)),
-            self.config.get(key),
+            (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
         )
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UserError(f"{self.folder}/{ADAPTER}: {key} is {value!r:.40}, expected a number above 0.")
@@ -205,6 +221,12 @@ class Adapter:
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
         """The base's name for a part: a network saved without its head has names without their first part."""
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
+
+
+def check_peft() -> None:
+    """Raises `UserError` if PEFT is not installed. It is not loaded."""
+    if find_spec("peft") is None:
+        raise UserError("LoRA adapters need peft.", "Run: pip install 'stepsight[lora]'")
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
@@ -233,6 +255,12 @@ def our_name(name: str) -> str:
         if (found := re.sub(pattern, ours, closed)) != closed:
             return found.removesuffix(".")
     return name
+
+
+def _linear(weight: Tensor) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    layer.weight = nn.Parameter(weight)
+    return layer
 
 
 def _with_our_names(base: Mapping[str, Path]) -> dict[str, tuple[str, Path]]:

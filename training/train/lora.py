@@ -9,7 +9,6 @@ import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,12 +34,6 @@ if TYPE_CHECKING:
     from peft import LoraConfig, PeftModel
 
 _PREFIX = "base_model.model."
-
-
-def check_peft() -> None:
-    """Raises `UserError` if PEFT is not installed."""
-    if find_spec("peft") is None:
-        raise UserError("lora needs peft.", "Run: pip install 'stepsight[lora]'")
 
 
 def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:

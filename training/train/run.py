@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.layout import CARD
+from stepsight.core.models.adapter import check_peft
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
@@ -31,7 +32,7 @@ from stepsight.training.runs.figures import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, mask_token
-from stepsight.training.train.lora import Base, check_peft, save_adapter
+from stepsight.training.train.lora import Base, save_adapter
 from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 

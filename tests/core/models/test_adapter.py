@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models import adapter as adapters
 from stepsight.core.models.location import can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
@@ -94,7 +95,7 @@ def test_scales_of_rslora_and_of_single_modules(tmp_path):
 
 
 def test_ranks_of_single_modules(tmp_path):
-    model, adapter, _ = write(tmp_path, targets=("k_proj",), rank_pattern={r".*\.k_proj": 4}, r=16)
+    model, adapter, _ = write(tmp_path, targets=("k_proj",), rank_pattern={"self_attn.k_proj": 4}, r=16)
     check(tmp_path, unmerged(model, adapter, lambda name: 32 / 4))
 
 
@@ -205,11 +206,21 @@ def test_what_was_put_together_is_kept_until_a_part_of_it_changes(tmp_path, cach
         ({"init_lora_weights": "pissa_niter_16"}, "init_lora_weights pissa_niter_16 is not supported"),
         ({"r": 8}, "has rank 4, adapter_config.json says 8"),
         ({"lora_alpha": None}, "lora_alpha is None, expected a number above 0"),
+        ({"rank_pattern": {"(a+)+": 4}}, r"'\(a\+\)\+' is not the name of a module\. Name the modules themselves"),
+        ({"alpha_pattern": {".*q_proj": 4}}, r"'\.\*q_proj' is not the name of a module"),
+        ({"alpha_pattern": {"q" * 201: 4}}, "is not the name of a module"),
     ],
 )
 def test_what_is_no_plain_lora_is_refused(tmp_path, changes, message):
     write(tmp_path, **changes)
     with pytest.raises(UserError, match=message):
+        load_evaluator(tmp_path / "Math-psa")
+
+
+def test_without_peft_an_adapter_says_how_to_get_it(tmp_path, monkeypatch):
+    write(tmp_path)
+    monkeypatch.setattr(adapters, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"LoRA adapters need peft\. Run: pip install 'stepsight\[lora\]'"):
         load_evaluator(tmp_path / "Math-psa")
 
 

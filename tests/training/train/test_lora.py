@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from stepsight.app.commands.cli import main
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evaluators.merging import write_merged
+from stepsight.core.models import adapter
 from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.train import lora, run
@@ -336,8 +336,8 @@ def test_what_does_not_fit_the_base_is_named_and_nothing_is_begun(trained, tmp_p
 
 
 def test_without_peft_a_run_says_how_to_get_it(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(lora, "find_spec", lambda name: None if name == "peft" else find_spec(name))
-    with pytest.raises(UserError, match=r"lora needs peft\. Run: pip install 'stepsight\[lora\]'"):
+    monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"LoRA adapters need peft\. Run: pip install 'stepsight\[lora\]'"):
         run.train(RUN, tmp_path / "out", trained)
     assert not (tmp_path / "out").exists()
 
