@@ -180,13 +180,11 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedModel]":
     # It brings Transformers.
-    from transformers import AutoModelForCausalLM
-
     from stepsight.core.models.pretrained import load_weights, read_config
 
     for one in checkpoints:
         config = read_config(one.folder, one.config)
-        yield load_weights(AutoModelForCausalLM, one.folder, config, place).train(False)
+        yield load_weights("AutoModelForCausalLM", one.folder, config, place).train(False)
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:

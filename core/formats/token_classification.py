@@ -121,15 +121,13 @@ def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
 
 
 def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTrainedModel":
-    # They bring Transformers.
-    from transformers import AutoModelForTokenClassification
-
+    # It brings Transformers.
     from stepsight.core.models.pretrained import load_weights, read_config
 
     config = read_config(checkpoint.folder, checkpoint.config, checkpoint.card.get("attention"))
     config.num_labels = classes
     try:
-        model = load_weights(AutoModelForTokenClassification, checkpoint.folder, config, place)
+        model = load_weights("AutoModelForTokenClassification", checkpoint.folder, config, place)
     except ValueError as error:
         message = " ".join(str(error).split())
         raise UserError(f"{checkpoint.folder}: {message:.200}", "Choose another backbone.") from None

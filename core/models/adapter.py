@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
@@ -146,18 +146,17 @@ class Adapter:
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
         """Merge modules of the adapter into those of a network, whose names there are the values."""
-        # It takes seconds, and few evaluators are adapters.
-        from peft import LoraConfig, LoraModel
-
+        peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
             first, _, scale = self._matrices(module)
             alike[len(first), scale][module] = name
         turned = bool(self.config.get("fan_in_fan_out"))
         for (rank, scale), some in alike.items():
-            alpha = cast(int, scale * rank)
-            config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=[*some.values()], fan_in_fan_out=turned)
-            adapted = LoraModel(network, config, "default", low_cpu_mem_usage=True)
+            config = peft.LoraConfig(
+                r=rank, lora_alpha=scale * rank, target_modules=[*some.values()], fan_in_fan_out=turned
+            )
+            adapted = peft.LoraModel(network, config, "default", low_cpu_mem_usage=True)
             tensors = {
                 f"model.{name}.{side}": tensor.to(
                     network.get_submodule(name).get_parameter("weight").device
@@ -227,6 +226,15 @@ def check_peft() -> None:
     """Raises `UserError` if PEFT is not installed. It is not loaded."""
     if find_spec("peft") is None:
         raise UserError("LoRA adapters need peft.", "Run: pip install 'stepsight[lora]'")
+
+
+def load_peft() -> Any:
+    """The package `peft`. Raises `UserError` if it is not installed."""
+    check_peft()
+    # It brings Transformers.
+    import peft
+
+    return peft
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:

@@ -1,17 +1,13 @@
-"""Devices: whether those of a placement exist, compute in its type, and can share out a network."""
+"""Devices: whether those of a placement exist, and compute in its type."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
-
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedModel
 
 _DISK = "disk"
 
@@ -34,30 +30,6 @@ def check_placement(place: Placement) -> Placement:
     for device in _devices(place):
         _check_device(device, place.dtype)
     return place
-
-
-def check_split(place: Placement, kind: Any, config: "PretrainedConfig") -> None:
-    """Raises `UserError` where the network that `kind`, one of Transformers' Auto classes, has for the config
-    cannot be spread as the placement's `device_map` asks for. No weight is read."""
-    if place.device_map is None or (isinstance(place.device_map, str) and place.device_map not in SPREADS):
-        return
-    with torch.device("meta"):
-        model: PreTrainedModel = kind.from_config(config)
-    if isinstance(place.device_map, str) and not model._no_split_modules:
-        # Accelerate would cut through the middle of layers.
-        raise UserError(
-            f"a backbone of type {config.model_type!r} cannot be spread over several devices: Transformers "
-            "does not say which of its parts belong together.",
-            "Give one device.",
-        )
-    if isinstance(place.device_map, dict):
-        # It takes as long to load as PyTorch.
-        from accelerate.utils import check_device_map
-
-        try:
-            check_device_map(model, place.device_map)
-        except ValueError as error:
-            raise UserError(f"the device map does not fit: {' '.join(str(error).split())}") from None
 
 
 def _devices(place: Placement) -> Iterator[str]:

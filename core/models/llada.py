@@ -10,12 +10,9 @@ LLaDA is Llama with the mask switched: the same layers under other names, with b
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stepsight.core.errors import UserError
-
-if TYPE_CHECKING:
-    from transformers import LlamaConfig
 
 NAME = "llada"
 
@@ -66,17 +63,6 @@ def renamed(name: str) -> str:
         if found:
             break
     return name
-
-
-def backbone_config(config: Mapping[str, Any]) -> "LlamaConfig":
-    """LLaDA's `config.json` as the equal `LlamaConfig`, attention bidirectional. Raises as `backbone_values`
-    does."""
-    # It takes seconds, and most checkpoints are read without.
-    from transformers import LlamaConfig
-
-    values = backbone_values(config)
-    del values["model_type"]
-    return LlamaConfig(**values)
 
 
 def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:

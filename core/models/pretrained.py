@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
-from transformers import __version__ as transformers_version
+import transformers
+from accelerate.utils import check_device_map
+from transformers import CONFIG_MAPPING, AutoConfig, LlamaConfig, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
@@ -20,8 +21,8 @@ from stepsight.core.models import llada
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files
 from stepsight.core.models.config_files import read_config_file
-from stepsight.core.models.devices import check_split, torch_dtype
-from stepsight.core.models.placement import Placement
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.placement import SPREADS, Placement
 
 # Weights of a head that a network gets and its files do not have.
 _NEW = 100_000_000
@@ -41,7 +42,7 @@ def load_backbone(
     if layers is not None:
         keep_layers(config, layers, str(folder))
     options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": "sdpa"}
-    return load_weights(AutoModel, folder, config, place or Placement(dtype="float32"), **options)
+    return load_weights("AutoModel", folder, config, place or Placement(dtype="float32"), **options)
 
 
 def _key_mapping(folder: Path) -> Mapping[str, str] | None:
@@ -65,10 +66,10 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
     kind = values.get("model_type")
     try:
         if llada.recognises(values):
-            config: PretrainedConfig = llada.backbone_config(values)
+            config: PretrainedConfig = LlamaConfig(**llada.backbone_values(values))
         elif kind not in CONFIG_MAPPING:
             raise UserError(
-                f"config.json: the model_type {kind!r} is unknown to Transformers {transformers_version}.",
+                f"config.json: the model_type {kind!r} is unknown to Transformers {transformers.__version__}.",
                 "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
             )
         else:
@@ -99,19 +100,21 @@ def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
 
 
 def load_weights(
-    kind: Any, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
+    kind: str, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
-    """A folder's weights in the class that `kind`, one of Transformers' Auto classes, has for the config.
+    """A folder's weights in the class for the config of `kind`, the name of one of Transformers' Auto classes.
 
     Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
     as the placement asks for.
     """
-    there = count_numbers(folder)
+    auto, there = getattr(transformers, kind), count_numbers(folder)
     with _quiet():
         try:
-            _check_size(kind, config, there)
-            check_split(place, kind, config)
-            model, report = kind.from_pretrained(
+            with torch.device("meta"):
+                network = auto.from_config(config)
+            _check_size(network, there)
+            check_split(place, network)
+            model, report = auto.from_pretrained(
                 folder,
                 config=config,
                 dtype=torch_dtype(place.dtype),
@@ -141,11 +144,26 @@ def load_weights(
         ) from None
 
 
-def _check_size(kind: Any, config: PretrainedConfig, there: int) -> None:
-    """Raises `UserError` where the config is of a network with many more weights than the files have numbers: those
-    that are missing would be made."""
-    with torch.device("meta"):
-        network = kind.from_config(config)
+def check_split(place: Placement, network: PreTrainedModel) -> None:
+    """Raises `UserError` if a network, which may be without weights, cannot be spread as the placement's
+    `device_map` asks for."""
+    if isinstance(place.device_map, dict):
+        try:
+            check_device_map(network, place.device_map)
+        except ValueError as error:
+            raise UserError(f"the device map does not fit: {' '.join(str(error).split())}") from None
+    elif place.device_map in SPREADS and not network._no_split_modules:
+        # Accelerate would cut through the middle of layers.
+        raise UserError(
+            f"a backbone of type {network.config.model_type!r} cannot be spread over several devices: Transformers "
+            "does not say which of its parts belong together.",
+            "Give one device.",
+        )
+
+
+def _check_size(network: PreTrainedModel, there: int) -> None:
+    """Raises `UserError` if a network has many more weights than the files have numbers: those that are missing
+    would be made."""
     wanted = sum(parameter.numel() for parameter in network.parameters())
     if wanted > 2 * there + _NEW:
         raise UserError(

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import is_hash
 from stepsight.core.hubs.layout import ADAPTER_WEIGHTS, is_hub_id
-from stepsight.core.models.adapter import LAYER
+from stepsight.core.models.adapter import LAYER, load_peft
 from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.models.checkpoint_resolver import BASE_HASH, open_checkpoint
 from stepsight.core.models.config_files import read_config_file
@@ -86,21 +86,20 @@ def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
 
     Adapters and head are in float32, whatever the type of the frozen weights.
     """
-    from peft import LoraConfig, get_peft_model
-
+    peft = load_peft()
     heads = ["score"] if model.mixture is None else ["score", "mixture"]
     for name in heads:
         model.get_submodule(name).float()
-    config = LoraConfig(
+    config = peft.LoraConfig(
         r=lora.rank,
-        lora_alpha=cast(int, lora.scale),
+        lora_alpha=lora.scale,
         lora_dropout=lora.dropout,
         target_modules=trained_targets(lora, model.model),
         modules_to_save=heads,
         bias="none",
     )
     torch.manual_seed(seed)
-    return cast("PeftModel", get_peft_model(cast(Any, model), config))
+    return cast("PeftModel", peft.get_peft_model(model, config))
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:

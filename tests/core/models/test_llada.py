@@ -8,7 +8,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.llada import backbone_config
+from stepsight.core.models.llada import backbone_values
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -115,7 +115,7 @@ def test_what_a_config_leaves_open_is_llamas(tmp_path):
     write_llada(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     for key in ("bias_for_layer_norm", "clip_qkv", "block_type", "alibi"):
-        assert backbone_config(config | {key: None}).hidden_size == config["d_model"]
+        assert backbone_values(config | {key: None})["hidden_size"] == config["d_model"]
 
 
 def test_the_vocabulary_may_stand_under_either_key(tmp_path):
@@ -124,4 +124,4 @@ def test_the_vocabulary_may_stand_under_either_key(tmp_path):
     size = config.pop("embedding_size")
     for keys in ({"embedding_size": size}, {"vocab_size": size}, {"embedding_size": size, "vocab_size": size - 1}):
         values = {key: value for key, value in config.items() if key != "vocab_size"} | keys
-        assert backbone_config(values).vocab_size == size
+        assert backbone_values(values)["vocab_size"] == size

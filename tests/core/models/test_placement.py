@@ -5,8 +5,9 @@ from transformers import AutoModel, ElectraConfig, LlamaConfig
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.devices import check_placement, check_split, torch_dtype
+from stepsight.core.models.devices import check_placement, torch_dtype
 from stepsight.core.models.placement import DTYPES, SPREADS, Placement, typed_name
+from stepsight.core.models.pretrained import check_split
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.checkpoints import write_evaluator, write_reasoneval
@@ -67,10 +68,12 @@ def test_a_type_that_the_device_cannot_compute_in_is_refused(dtype):
 def test_a_network_whose_parts_are_not_known_is_not_spread(device_map):
     place = Placement(device_map=device_map)
     with pytest.raises(UserError, match="a backbone of type 'electra' cannot be spread over several devices"):
-        check_split(place, AutoModel, ElectraConfig(**SMALL))
-    check_split(place, AutoModel, LlamaConfig(**SMALL, pad_token_id=None, bos_token_id=None, eos_token_id=None))
+        check_split(place, AutoModel.from_config(ElectraConfig(**SMALL)))
+    check_split(
+        place, AutoModel.from_config(LlamaConfig(**SMALL, pad_token_id=None, bos_token_id=None, eos_token_id=None))
+    )
     # On one device nothing is taken apart.
-    check_split(Placement(device_map="cpu"), AutoModel, ElectraConfig(**SMALL))
+    check_split(Placement(device_map="cpu"), AutoModel.from_config(ElectraConfig(**SMALL)))
 
 
 def test_a_device_map_that_leaves_parts_out_is_refused_before_weights_are_read(tmp_path):

@@ -371,7 +371,9 @@ def test_a_base_that_is_another_is_told_by_its_hash(trained, tmp_path, capsys):
     assert_same_scores(folder / "adapter", trained / "adapter")
 
 
-def test_a_base_that_is_missing_is_named(trained, tmp_path):
+def test_a_base_that_is_missing_is_named(trained, tmp_path, monkeypatch):
+    # There may be a folder of that name beside the one that tests run in.
+    monkeypatch.chdir(tmp_path)
     folder = copied(trained, tmp_path)
     shutil.rmtree(folder / "base")
     with pytest.raises(UserError, match=r"adapter: its base model, '\.\./base', is not there\. Name the folder or"):

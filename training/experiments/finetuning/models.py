@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from transformers import (
-    AutoModelForCausalLM,
     AutoTokenizer,
     LlamaForCausalLM,
     PreTrainedModel,
@@ -77,7 +76,7 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
     """
     config = read_config(folder, read_config_file(folder))
     try:
-        return load_weights(AutoModelForCausalLM, folder, config, place, attn_implementation="sdpa")
+        return load_weights("AutoModelForCausalLM", folder, config, place, attn_implementation="sdpa")
     except ValueError as error:
         raise UserError(f"{folder}: {' '.join(str(error).split()):.300}", "Give a causal language model.") from None
 
