@@ -45,6 +45,12 @@ def test_scores_are_known_by_their_form(row: object) -> None:
     assert (found.holds, found.dataset, found.evaluator) == ("scores", "", "my-model")
 
 
+def test_a_file_of_records_names_its_evaluator() -> None:
+    record = {"format": "stepsight-judgment", "version": 1, "id": "a", "evaluator": "mini-bidir"}
+    found = look(json.dumps(record).encode())
+    assert (found.holds, found.evaluator) == ("scores", "mini-bidir")
+
+
 def test_any_other_table_asks_for_its_columns() -> None:
     found = look(b"question,response\n1,2\n", "t.csv")
     assert (found.holds, found.kind, found.dataset, found.names) == (
