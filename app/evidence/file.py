@@ -20,7 +20,7 @@ from stepsight.storage.traces.queries import StoredTrace
 # What a file may weigh; one that would weigh more shows formulas as their source.
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
-_SCRIPTS = ("maths.js", "hints.js", "evidence.js")
+_SCRIPTS = ("shared/maths.js", "shared/hints.js", "evidence/evidence.js")
 _FACE = re.compile(r"@font-face\{[^}]*\}")
 # The fonts of KaTeX that most formulas need, and the commands that need another.
 _COMMON = ("Main-Regular", "Math-Italic", "AMS-Regular", "Size1", "Size2", "Size3", "Size4")

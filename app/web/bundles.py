@@ -1,6 +1,7 @@
 """The style sheets and the scripts of the pages, each as one file that a browser keeps until it changes."""
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -16,14 +17,14 @@ SHEETS = (
 )  # fmt: skip
 """What pages share first, which the sheet of a page may refine; each names its own elements and no other's."""
 
-_IMPORT = re.compile(r'^import (?:\{\s*(\w+(?:,\s*\w+)*),?\s*\} from )?"\./([\w-]+\.js)";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import (?:\{\s*(\w+(?:,\s*\w+)*),?\s*\} from )?"(\.[\w./-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const (\w+) =|class (\w+))", re.MULTILINE)
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 def bundle(*names: str) -> str:
-    """Modules of `assets/web/js`, and those that they import, as one script."""
+    """Modules of `assets/web/js`, such as `score/score.js`, and those that they import, as one script."""
     return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
 
 
@@ -38,9 +39,9 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
         if name in met:
             continue
         met.add(name)
-        text = read_web("js", name)
-        parts += _in_order(tuple(match[2] for match in _IMPORT.finditer(text)), met)
-        text = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];' if match[1] else "", text)
+        text = read_web("js", *name.split("/"))
+        parts += _in_order(tuple(_imported(name, match) for match in _IMPORT.finditer(text)), met)
+        text = _IMPORT.sub(partial(_taken, name), text)
         text = _EXPORT.sub(partial(_assigned, name), text)
         left = _LEFT.search(text)
         if left:
@@ -48,6 +49,15 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
             raise ValueError(f"{name}: {left[0]!r} is not understood, see the forms in {__name__}.")
         parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
     return parts
+
+
+def _imported(module: str, match: re.Match[str]) -> str:
+    """The module that an import in another one names."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
+
+
+def _taken(module: str, match: re.Match[str]) -> str:
+    return f'const {{{match[1]}}} = modules["{_imported(module, match)}"];' if match[1] else ""
 
 
 def _assigned(module: str, match: re.Match[str]) -> str:

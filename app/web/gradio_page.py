@@ -2,7 +2,7 @@
 
 Gradio draws a page in the browser: some sixty requests and a second, in which nothing is there. Here the page comes
 whole, in the frame that all pages have, and works at once. Gradio's own script starts when the browser is idle, and
-what stands there moves into the block `HOST` of the interface as it is (`assets/web/js/gradio.js`).
+what stands there moves into the block `HOST` of the interface as it is (`assets/web/js/shared/frame.js`).
 """
 
 import logging

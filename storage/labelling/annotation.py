@@ -2,8 +2,8 @@
 
 An annotation event is one action of a person on a trace of a campaign: a label, a comment, a step revealed. The log
 of events is append-only. `fold` derives the annotation, the state of the person's labels and notes, from the log.
-`assets/web/js/annotation.js` is its counterpart in the browser; both are tested against the same sequences of
-events.
+`assets/web/js/relabel/annotation.js` is its counterpart in the browser; both are tested against the same sequences
+of events.
 """
 
 import re

@@ -77,7 +77,7 @@ def page_html(title: str, lead: str, parts: Sequence[Part]) -> str:
         parts=parts,
         content_html=_with_files,
         style=_asset("report", "report.css") + _asset("web", "findings.css"),
-        script=_asset("web", "js", "figures.js") + _asset("report", "report.js"),
+        script=_asset("web", "js", "results", "figures.js") + _asset("report", "report.js"),
         plotly=Markup(get_plotlyjs()),
     )
 

@@ -92,10 +92,11 @@ def test_a_wild_trace_stays_text():
 
 
 def test_modules_become_one_script():
-    for name in ("main.js", "evidence.js"):
+    for name in ("main.js", "evidence/evidence.js"):
         script = bundle(name)
         assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     # What is imported comes before what imports it.
-    places = [script.index(f'modules["{name}.js"] = {{}}') for name in ("changes", "curve", "keys", "evidence")]
+    names = ("shared/dom", "shared/keys", "evidence/curve", "evidence/evidence")
+    places = [script.index(f'modules["{name}.js"] = {{}}') for name in names]
     assert places == sorted(places)
-    assert script.count('modules["changes.js"] = {}') == 1
+    assert script.count('modules["shared/dom.js"] = {}') == 1

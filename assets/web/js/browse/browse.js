@@ -1,0 +1,148 @@
+// The Browse page: keys that lead through the list and from trace to trace, conditions in a sheet, and a focus that
+// stays where it was when the page changes around it.
+import { onChange } from "../shared/dom.js";
+import { register } from "../shared/keys.js";
+
+const inPage = (selector) => document.querySelector(`#browse ${selector}`);
+const press = (selector) => inPage(selector)?.click();
+const pager = () => inPage(".pager");
+const isTrace = () => Boolean(pager()?.dataset.trace);
+const isList = () => pager()?.dataset.trace === "";
+
+// Whether what the address asks for has arrived.
+const isShown = () => {
+  const query = new URLSearchParams(location.search);
+  if (!pager() || pager().dataset.trace !== (query.get("trace") ?? "")) return false;
+  return isTrace() || pager().dataset.page === (query.get("page") ?? "1");
+};
+
+// Keys pressed before what they lead away from is there wait for it.
+const waiting = [];
+
+// Which row a page of the list begins with, when a key led to it from the one before or after.
+let entered = null;
+
+const stepRow = (by) => {
+  const rows = [...document.querySelectorAll("#browse a.open")];
+  const at = rows.indexOf(document.activeElement);
+  const next = at < 0 && by < 0 ? rows.length - 1 : at + by;
+  if (rows[next]) {
+    rows[next].focus();
+  } else if (rows.length && inPage(by > 0 ? "a.next" : "a.prev")) {
+    press(by > 0 ? "a.next" : "a.prev");
+    entered = by;
+  }
+};
+
+const step = (by) => {
+  if (!isShown()) waiting.push(by);
+  else if (isTrace()) press(by > 0 ? "a.next" : "a.prev");
+  else stepRow(by);
+};
+
+register({ key: "j", label: "next trace", when: pager, run: () => step(1) });
+register({ key: "k", label: "previous trace", when: pager, run: () => step(-1) });
+register({ key: "Enter", label: "open the trace", when: isList });
+register({ key: "u", label: "back to the list", when: isTrace, run: () => press("a.up") });
+register({ key: "e", label: "evidence", when: () => inPage("a.evidence"), run: () => press("a.evidence") });
+register({ key: "/", label: "search", when: isList, run: () => inPage("input[name=q]")?.select() });
+
+// What had the focus, by its key, to have it again when it comes back; and the row of the trace last seen.
+let focused = null;
+let seen = null;
+
+const keyed = (key) => inPage(`[data-key="${CSS.escape(key)}"]`);
+
+const rowToEnter = () => {
+  const rows = document.querySelectorAll("#browse a.open");
+  if (entered) return rows[entered > 0 ? 0 : rows.length - 1];
+  return isList() && !focused && seen ? keyed(seen) : null;
+};
+
+// An answer that comes after its address was left says nothing of where one is.
+const remember = () => {
+  if (isTrace() && isShown()) seen = `trace ${pager().dataset.trace}`;
+};
+
+const focusAgain = () => {
+  remember();
+  if (document.activeElement !== document.body || !isShown()) return;
+  const row = rowToEnter();
+  const target = row ?? (focused && keyed(focused));
+  entered = focused = null;
+  if (isList()) seen = null;
+  target?.focus({ preventScroll: target !== row });
+};
+
+// Whether the sheet of conditions is open, on a phone.
+let open = false;
+
+const fold = () => {
+  inPage(".facets")?.classList.toggle("open", open);
+  inPage("button.sheet")?.setAttribute("aria-expanded", open);
+};
+
+// A text that is wider than its place scrolls in it, also by key.
+const reach = () => {
+  for (const text of document.querySelectorAll("#browse :is(.t, .q):not([tabindex])")) {
+    if (text.scrollWidth > text.clientWidth) text.tabIndex = 0;
+  }
+};
+
+onChange(() => {
+  if (!pager()) return;
+  fold();
+  focusAgain();
+  reach();
+  if (waiting.length && isShown()) step(waiting.shift());
+});
+
+const forget = () => (waiting.length = 0);
+window.addEventListener("popstate", forget);
+
+let above = 0;
+
+// Before the link is followed, which goes to the top of the page.
+document.addEventListener("click", () => (above = window.scrollY), true);
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("#browse button.sheet")) {
+    open = !open;
+    fold();
+  }
+  const link = event.target.closest?.("#browse a[data-go]");
+  if (!link) return;
+  if (event.isTrusted) forget();
+  // A trace may be left before the change that brought it was noticed.
+  remember();
+  focused = link.dataset.key ?? null;
+  // A condition changes what is beside it, not where one is.
+  if ("stay" in link.dataset) window.scrollTo({ top: above });
+});
+
+document.addEventListener("change", (event) => {
+  const field = event.target;
+  if (field.closest?.("#browse form[data-go]")) focused = field.dataset.key ?? null;
+  if (field.matches?.("#browse form.beside input")) field.form.requestSubmit();
+});
+
+// A condition on metadata is one part of the address: the field, a sign and the value.
+const SIGNS = { part: "~", least: ">=", most: "<=" };
+
+document.addEventListener("query", ({ target: form, detail: query }) => {
+  const field = form.getAttribute("data-meta");
+  if (field === null) return;
+  for (const [name, sign] of Object.entries(SIGNS)) {
+    const value = query.get(name)?.trim();
+    query.delete(name);
+    if (value) query.append("meta", field + sign + value);
+  }
+});
+
+// Another dataset has other evaluators, classes and metadata.
+document.addEventListener("query", ({ target: form, detail: query }) => {
+  focused = document.activeElement?.dataset?.key ?? focused;
+  const before = form.getAttribute("data-dataset");
+  if (before === null || before === query.get("dataset")) return;
+  for (const name of ["evaluator", "against", "group", "cell", "bin", "meta", "field"]) query.delete(name);
+});

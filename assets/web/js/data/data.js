@@ -1,0 +1,259 @@
+// The Data page: files are sent, looked at and added; benchmarks are fetched; what is at work is followed.
+import { failure, patiently, say } from "../shared/connection.js";
+import { element, html, onChange, showNotice } from "../shared/dom.js";
+import { LivePart } from "../shared/live_part.js";
+
+// --- files in parts, which a server that was away or a page that was closed only delays ---
+
+const post = async (address, body, type, tell, signal) => {
+  const headers = { "content-type": type };
+  const response = await patiently(address, { method: "POST", headers, body, signal }, tell);
+  if (response.status === 401) location.reload();
+  if (!response.ok) throw new Error(await failure(response));
+  return response;
+};
+
+// What the server answers to an object. Throws with a message for the person.
+const postJson = async (address, values, tell, signal) => {
+  const response = await post(address, JSON.stringify(values), "application/json", tell, signal);
+  return response.status === 204 ? null : response.json();
+};
+
+// Begin to send a file, or go on with it: the number of its upload, and how many of its bytes are there.
+const beginUpload = (file, tell) => {
+  const values = { name: file.name, size: file.size, modified: String(file.lastModified ?? "") };
+  return postJson("/data/uploads", values, tell);
+};
+
+// Send what is missing of a file, `size` bytes at a time; `show` gets how many of its bytes are there.
+const sendRest = async (file, upload, size, { show, tell, signal }) => {
+  let { received } = upload;
+  while (received < file.size) {
+    const part = await file.slice(received, received + size).arrayBuffer().catch(() => {
+      throw new Error(`${file.name} can no longer be read. Choose it again.`);
+    });
+    const address = `/data/uploads/${upload.upload}/parts?start=${received}`;
+    // The server says from where to go on, which is elsewhere where an answer was lost.
+    ({ received } = await (await post(address, part, "application/octet-stream", tell, signal)).json());
+    show(received);
+  }
+};
+
+const room = () => document.querySelector("#data");
+const list = () => room()?.querySelector("ol.files");
+const sending = new Map();
+const live = new LivePart(room, "/data/state");
+
+const tell = (message) => {
+  const slot = room()?.querySelector(".said");
+  if (slot) showNotice(slot, message);
+};
+
+const ready = () => [...(list()?.querySelectorAll("li.ready") ?? [])];
+
+const count = () => {
+  const go = room()?.querySelector(".go");
+  if (!go) return;
+  const many = ready().length;
+  go.hidden = many === 0;
+  go.firstElementChild.textContent = many === 1 ? "Add 1 file" : `Add ${many} files`;
+};
+
+// --- files ---
+
+const value = (row, name) => row.querySelector(`[name="${name}"]`)?.value ?? "";
+
+const answers = (row) => {
+  const given = new URLSearchParams();
+  for (const field of row.querySelectorAll("[name]")) {
+    if (field.type !== "checkbox") given.set(field.name, field.value);
+    else if (field.checked) given.set(field.name, "1");
+  }
+  return given;
+};
+
+// What was typed in it meanwhile and what has the focus stay.
+const put = (row, part) => {
+  const active = row.contains(document.activeElement) ? document.activeElement.name : "";
+  const open = row.querySelector("details")?.open;
+  for (const field of row.querySelectorAll("input[name]")) {
+    const other = part.querySelector(`input[name="${field.name}"]`);
+    if (other && field.type === "checkbox") other.checked = field.checked;
+    else if (other && field.value !== field.defaultValue) other.value = field.value;
+  }
+  row.replaceWith(part);
+  if (active) part.querySelector(`[name="${active}"]`)?.focus();
+  if (open) part.querySelector("details")?.setAttribute("open", "");
+  count();
+};
+
+// Of several answers about a file only the one that was asked for last counts.
+const asked = new Map();
+
+const look = async ({ dataset: { upload } }, given = "") => {
+  const mine = (asked.get(upload) ?? 0) + 1;
+  asked.set(upload, mine);
+  const response = await patiently(`/data/uploads/${upload}?${given}`, {}, tell);
+  tell("");
+  const row = list()?.querySelector(`[data-upload="${upload}"]`);
+  if (!row || asked.get(upload) !== mine) return;
+  if (response.ok) put(row, html(await response.text()).querySelector("li"));
+  else refuse(row, await failure(response));
+};
+
+const refuse = (row, message) => {
+  row.classList.remove("ready");
+  row.querySelector(".notice")?.remove();
+  row.querySelector(".meter")?.remove();
+  row.append(element("div", { class: "notice", role: "alert" }, message));
+  count();
+};
+
+const removing = (name) =>
+  element("span", { class: "end" }, element("button", { type: "button", class: "button", "data-remove": "", "aria-label": `Remove ${name}` }, "Remove"));
+
+const begun = ({ name, size }) => {
+  const bar = element("i", { style: "width:0%" });
+  const meter = element("div", { class: "meter", role: "progressbar", "aria-label": `Sending ${name}`, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": 0 }, bar);
+  const row = element("li", { class: "card file", "data-name": name, "data-size": size }, element("div", { class: "what" }, element("b", {}, name), removing(name)), meter);
+  list().append(row);
+  return row;
+};
+
+const send = async (file) => {
+  const isAgain = ({ dataset: { name, size } }) => name === file.name && Number(size) === file.size;
+  [...list().children].find((row) => isAgain(row) && !sending.has(row))?.remove();
+  const row = begun(file);
+  const stop = new AbortController();
+  sending.set(row, stop);
+  try {
+    const upload = await beginUpload(file, tell);
+    row.dataset.upload = upload.upload;
+    if (stop.signal.aborted) {
+      await postJson(`/data/uploads/${upload.upload}/remove`, {}, tell);
+      return;
+    }
+    const show = (received) => {
+      const percent = Math.floor((100 * received) / file.size);
+      const meter = row.querySelector(".meter");
+      meter?.setAttribute("aria-valuenow", percent);
+      meter?.firstElementChild.setAttribute("style", `width:${percent}%`);
+    };
+    const size = Number(room().querySelector(".add").dataset.partSize);
+    await sendRest(file, upload, size, { show, tell, signal: stop.signal });
+    sending.delete(row);
+    await look(row);
+  } catch (error) {
+    if (!stop.signal.aborted) refuse(row, error.message);
+  } finally {
+    sending.delete(row);
+  }
+};
+
+const take = async (files) => {
+  for (const file of files) await send(file);
+};
+
+const remove = async (row) => {
+  sending.get(row)?.abort();
+  const { upload } = row.dataset;
+  (row.nextElementSibling ?? row.previousElementSibling)?.querySelector("[data-remove]")?.focus();
+  row.remove();
+  count();
+  if (upload) await postJson(`/data/uploads/${upload}/remove`, {}, tell);
+};
+
+const wanted = (row) => {
+  const { upload, holds, mapped } = row.dataset;
+  const file = { upload: Number(upload), holds, dataset: value(row, "dataset").trim() };
+  if (holds === "scores") return { ...file, evaluator: value(row, "evaluator").trim(), mode: value(row, "mode") };
+  const columns = {};
+  for (const name of ["problem", "steps", "labels", "labels_as", "id"]) if (value(row, name)) columns[name] = value(row, name);
+  const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
+  return { ...file, kind: value(row, "kind"), leave_out: leaves, ...(mapped ? { columns } : {}) };
+};
+
+const add = async (button) => {
+  const rows = ready();
+  button.disabled = true;
+  try {
+    await postJson("/data/imports", { files: rows.map(wanted) }, tell);
+    tell("");
+    for (const row of rows) row.remove();
+    count();
+    live.follow();
+  } catch (error) {
+    tell(error.message);
+  } finally {
+    button.disabled = false;
+  }
+};
+
+const fetchBenchmark = async (button) => {
+  button.disabled = true;
+  try {
+    await postJson("/data/fetch", { benchmark: button.dataset.fetch }, tell);
+    say("");
+    await live.ask();
+    live.follow();
+  } catch (error) {
+    say(error.message);
+    button.disabled = false;
+  }
+};
+
+document.addEventListener("change", (event) => {
+  const row = event.target.closest?.("#data li.file");
+  if (event.target.matches?.("#data input[type=file]")) {
+    const files = [...event.target.files];
+    event.target.value = "";
+    take(files);
+  } else if (row && event.target.matches("[data-reread]")) look(row, answers(row));
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("#data button");
+  if (!button) return;
+  if (button.matches("[data-remove]")) remove(button.closest("li"));
+  else if (button.matches("[data-add]")) add(button);
+  else if (button.matches("[data-fetch]")) fetchBenchmark(button);
+});
+
+const isFiles = (event) => room()?.querySelector(".add") && [...(event.dataTransfer?.types ?? [])].includes("Files");
+
+document.addEventListener("dragover", (event) => {
+  if (!isFiles(event)) return;
+  event.preventDefault();
+  room().querySelector(".drop").classList.add("over");
+});
+
+document.addEventListener("dragleave", (event) => {
+  if (isFiles(event) && !event.relatedTarget) room().querySelector(".drop").classList.remove("over");
+});
+
+document.addEventListener("drop", (event) => {
+  if (!isFiles(event)) return;
+  event.preventDefault();
+  room().querySelector(".drop").classList.remove("over");
+  take([...event.dataTransfer.files]);
+});
+
+// What was sent before this page was opened is looked at; what was not sent whole waits for its file.
+let met = null;
+const start = () => {
+  if (!room() || met === room()) return;
+  met = room();
+  for (const row of list()?.children ?? []) {
+    if (!row.dataset.upload || row.classList.contains("ready")) continue;
+    const { received, size, name } = row.dataset;
+    if (received === size) look(row);
+    else {
+      row.querySelector(".what").append(removing(name));
+      row.append(element("p", { class: "hint" }, `${Math.floor((100 * received) / size)} % is here. Choose the file again to go on.`));
+    }
+  }
+  live.start();
+};
+
+start();
+onChange(start);

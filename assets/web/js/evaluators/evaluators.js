@@ -1,0 +1,55 @@
+// The Evaluators page: fetches, cancels and resumes, and follows what is fetched.
+import { failure, patiently } from "../shared/connection.js";
+import { onChange, showNotice } from "../shared/dom.js";
+import { LivePart } from "../shared/live_part.js";
+
+const room = () => document.querySelector("#shelf");
+const live = new LivePart(room, "/evaluators/state");
+
+const tell = (message) => {
+  const slot = room()?.querySelector(".said");
+  if (!slot) return;
+  showNotice(slot, message);
+  if (message) slot.scrollIntoView({ block: "nearest" });
+};
+
+// The hub is asked meanwhile, which may take some seconds; a button that waits keeps its focus.
+const send = async (button, address, values) => {
+  if (button.getAttribute("aria-disabled") === "true") return false;
+  button.setAttribute("aria-disabled", "true");
+  try {
+    const headers = { "content-type": "application/json" };
+    const response = await patiently(address, { method: "POST", headers, body: JSON.stringify(values) }, tell);
+    tell(response.ok ? "" : await failure(response));
+    await live.ask();
+    live.follow();
+    return response.ok;
+  } finally {
+    button.removeAttribute("aria-disabled");
+  }
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("#shelf button");
+  if (button?.matches("[data-fetch]")) send(button, "/evaluators/fetch", { repo: button.dataset.fetch });
+  else if (button?.matches("[data-post]")) send(button, button.dataset.post, {});
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest?.("#shelf form.other");
+  if (!form) return;
+  event.preventDefault();
+  const { repo, revision } = form.elements;
+  const values = { repo: repo.value.trim(), revision: revision.value.trim() || "main" };
+  if (await send(form.querySelector("button"), "/evaluators/fetch", values)) repo.value = "";
+});
+
+let met = null;
+const start = () => {
+  if (!room() || met === room()) return;
+  met = room();
+  live.start();
+};
+
+start();
+onChange(start);

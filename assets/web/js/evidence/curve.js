@@ -1,0 +1,141 @@
+// The reveal curve: how one number of a step changed as later steps were revealed, as SVG.
+import { drawn } from "../shared/dom.js";
+
+const WIDTH = 470;
+const HEIGHT = 214;
+const LEFT = 34;
+const RIGHT = 20;
+const TOP = 24;
+const BOTTOM = 28;
+// Points up to which each has its number, and from which on they are small; names below the axis at most.
+const MOST_NUMBERS = 8;
+const MANY = 16;
+const MOST_NAMES = 10;
+// What a number takes of the width.
+const NUMBER = 32;
+
+const y = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
+const across = (count) => (place) =>
+  count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1);
+
+// The place of the largest change, to which the curve jumps; 0 where there is none.
+const largestJump = (values) => {
+  let found = 0;
+  let most = 0;
+  values.slice(1).forEach((value, place) => {
+    const size = Math.abs(value - values[place]);
+    if (size > most) [most, found] = [size, place + 1];
+  });
+  return found;
+};
+
+const frame = (threshold) => {
+  const parts = [0, 1].flatMap((value) => [
+    drawn("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+    drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+  ]);
+  if (threshold === null) return parts;
+  const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
+  return [...parts, drawn("line", line), drawn("text", { class: "tick", x: 3, y: y(threshold) + 4 }, threshold.toFixed(2))];
+};
+
+const names = (x, revealed) => {
+  const every = Math.ceil(revealed.length / MOST_NAMES);
+  const long = revealed.length <= 5;
+  return revealed
+    .map((name, place) => [name, place])
+    .filter(([, place]) => place % every === 0)
+    .map(([name, place]) =>
+      drawn("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
+    );
+};
+
+// The points that have their number: all of a few; else the jump and the ends, as far as there is room.
+const numbered = (count, jump, x) => {
+  if (count <= MOST_NUMBERS) return new Set(Array(count).keys());
+  const chosen = [];
+  for (const place of [jump, jump - 1, 0, count - 1]) {
+    if (place >= 0 && chosen.every((other) => Math.abs(x(other) - x(place)) >= NUMBER)) chosen.push(place);
+  }
+  return new Set(chosen);
+};
+
+const point = (x, value, { label, kind, number, below, size }) => {
+  const dot = drawn("circle", { class: kind, cx: x, cy: y(value), r: size });
+  dot.append(drawn("title", {}, label));
+  if (!number) return [dot];
+  const place = { class: "number", x, y: below ? y(value) + 18 : y(value) - 9, "text-anchor": "middle" };
+  return [dot, drawn("text", place, value.toFixed(2))];
+};
+
+const diamond = (x, value, label, size) => {
+  const top = y(value);
+  const points = `${x},${top - size} ${x + size},${top} ${x},${top + size} ${x - size},${top}`;
+  const shape = drawn("polygon", { class: "without", points });
+  shape.append(drawn("title", {}, label));
+  return shape;
+};
+
+/**
+ * Draw the curve of `values`, one for each of the steps `revealed`, by their names. `threshold` is null where the
+ * number has none; `without` holds, for each but the first, the value with that step left out, or is null; `now` is
+ * the place of the last step that is revealed.
+ */
+export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
+  const x = across(values.length);
+  const jump = largestJump(values);
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
+  svg.append(...frame(threshold), ...names(x, revealed));
+  if (now >= 0) svg.append(drawn("line", { class: "now", x1: x(now), x2: x(now), y1: TOP - 8, y2: HEIGHT - BOTTOM }));
+  svg.append(drawn("polyline", { class: "line", points: values.map((value, i) => `${x(i)},${y(value)}`).join(" ") }));
+  if (jump) {
+    const ends = { x1: x(jump - 1), y1: y(values[jump - 1]), x2: x(jump), y2: y(values[jump]) };
+    svg.append(drawn("line", { class: values[jump] < values[jump - 1] ? "jump fell" : "jump rose", ...ends }));
+  }
+  const size = values.length < MANY ? 4 : 2.2;
+  without?.forEach((value, i) =>
+    svg.append(diamond(x(i + 1), value, `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2)),
+  );
+  const withNumber = numbered(values.length, jump, x);
+  values.forEach((value, i) => {
+    const number = withNumber.has(i);
+    const kind = threshold === null ? "" : value >= threshold ? "yes" : "no";
+    // Where the curve turns down, below its line is where there is room.
+    const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);
+    const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;
+    svg.append(...point(x(i), value, { label, kind, number, below, size }));
+  });
+  holder.replaceChildren(svg);
+};
+
+// Lines that end closer than this to one another share the name of the last of them.
+const NAMED = 15;
+// What the name of a line takes beside the picture.
+const ASIDE = 22;
+
+/**
+ * Draw the curve of every step that is revealed into one picture. `curves` holds, for each of the steps `revealed` (by
+ * their names), its values from its own revelation on; `kinds`, for each, "fell", "rose" or "" as its last change was;
+ * the picture has room for `room` steps at least.
+ */
+export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
+  const x = across(Math.max(room, revealed.length));
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH + ASIDE} ${HEIGHT}`, role: "img", "aria-label": title });
+  svg.append(...frame(threshold), ...names(x, revealed));
+  // What moved last lies on top of the others, and has its name first.
+  const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));
+  for (const i of order) {
+    const points = curves[i].map((value, later) => `${x(i + later)},${y(value)}`).join(" ");
+    svg.append(drawn("polyline", { class: `line ${kinds[i] && `jump ${kinds[i]}`}`, points }));
+    svg.append(drawn("circle", { class: "start", cx: x(i), cy: y(curves[i][0]), r: 3 }));
+  }
+  const taken = [];
+  for (const i of order.reverse()) {
+    const at = y(curves[i].at(-1));
+    if (taken.some((other) => Math.abs(other - at) < NAMED)) continue;
+    taken.push(at);
+    const place = { class: `number end ${kinds[i]}`, x: x(revealed.length - 1) + 8, y: at + 5 };
+    svg.append(drawn("text", place, revealed[i]));
+  }
+  holder.replaceChildren(svg);
+};

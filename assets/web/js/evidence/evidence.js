@@ -1,0 +1,273 @@
+// The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
+import { onChange, setText } from "../shared/dom.js";
+import { register } from "../shared/keys.js";
+import { drawCurve } from "./curve.js";
+import { colourCell, readJudgment, readTriangle, showChange, showScores, valueOf } from "./scores.js";
+
+// Milliseconds from step to step, of a short trace and of a long one.
+const PACE = [900, 350];
+const LONG = 20;
+
+let current = null;
+
+class Evidence {
+  constructor(section) {
+    this.section = section;
+    Object.assign(this, readJudgment(section));
+    this.last = this.names.length - 1;
+    this.step = Number(section.dataset.step);
+    this.after = Number(section.dataset.after);
+    this.value = section.dataset.value;
+    this.without = null;
+    this.timer = 0;
+    this.slider = section.querySelector("input[type=range]");
+    this.rows = [...section.querySelectorAll("table tbody tr")].map((row) => [...row.cells].slice(1));
+    this.items = [...section.querySelectorAll("ol.steps > li")];
+    this.listen();
+    this.paint();
+    this.show();
+    this.learn();
+  }
+
+  listen() {
+    const { section } = this;
+    this.slider.addEventListener("input", () => this.reveal(Number(this.slider.value) - 1));
+    section.addEventListener("change", (event) => event.target.name === "value" && this.choose(event.target.value));
+    section.addEventListener("click", (event) => this.click(event));
+    section.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  click({ target }) {
+    const button = target.closest("button.pick");
+    if (button) this.look(Number(button.dataset.step));
+    if (target.closest("button.play")) this.play();
+    const cell = target.closest("tbody td");
+    if (!cell) return;
+    this.go(cell.parentElement.rowIndex - 1, cell.cellIndex - 1);
+  }
+
+  press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
+    const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    if (!way) return;
+    if (event.target.closest("td")) this.go(this.after + way[0], this.step + way[1]);
+    else if (way[1]) this.reveal(this.after + way[1]);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Go to a cell of the matrix. */
+  go(after, step) {
+    if (after < 0 || after > this.last || step < 0 || step > after) return;
+    this.stop();
+    [this.after, this.step] = [after, step];
+    this.changed();
+    this.rows[after][step].focus();
+  }
+
+  look(step) {
+    this.step = step;
+    this.changed();
+  }
+
+  reveal(after, playing = false) {
+    if (!playing) this.stop();
+    this.after = Math.min(Math.max(after, 0), this.last);
+    this.changed();
+  }
+
+  choose(value) {
+    this.value = value;
+    this.paint();
+    this.changed();
+  }
+
+  play() {
+    if (this.timer) return this.stop();
+    if (this.after === this.last) this.reveal(0);
+    this.timer = setInterval(() => this.tick(), this.last < LONG ? PACE[0] : PACE[1]);
+    this.showPlaying();
+  }
+
+  tick() {
+    if (!this.section.isConnected || this.after === this.last) return this.stop();
+    this.reveal(this.after + 1, true);
+    if (this.after === this.last) this.stop();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    const button = this.section.querySelector("button.play");
+    button.textContent = this.timer ? "Pause" : "Play";
+    button.setAttribute("aria-pressed", this.timer !== 0);
+  }
+
+  changed() {
+    this.show();
+    this.address();
+  }
+
+  /** What the cells of the matrix say and look like: once for each number that is chosen. */
+  paint() {
+    const { validity } = this.thresholds;
+    this.section.dataset.value = this.value;
+    this.rows.forEach((row, j) =>
+      row.slice(0, j + 1).forEach((cell, i) => {
+        const value = valueOf(this.at(j, i), this.value);
+        cell.textContent = value.toFixed(2);
+        if (this.value !== "validity") {
+          cell.className = "";
+          cell.style.setProperty("--x", value.toFixed(3));
+          return;
+        }
+        colourCell(cell, value, validity);
+      }),
+    );
+  }
+
+  show() {
+    this.showMatrix();
+    this.showPlayer();
+    this.items.forEach((item, i) => this.showStep(item, i));
+    for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
+    setText(this.section.querySelector(".story > [role=status]"), this.section.querySelector(".told:not([hidden]) .say").textContent);
+    this.showCurve();
+  }
+
+  showMatrix() {
+    const table = this.section.querySelector("table");
+    [...table.tHead.rows[0].cells].forEach((cell, i) => cell.classList.toggle("on", i === this.step + 1));
+    [...table.tBodies[0].rows].forEach((row, j) => {
+      row.classList.toggle("on", j === this.after);
+      row.classList.toggle("later", j > this.after);
+    });
+    const now = this.rows[Math.max(this.after, this.step)][this.step];
+    const before = table.querySelector("td[tabindex]");
+    if (before === now) return;
+    before?.removeAttribute("tabindex");
+    now.setAttribute("tabindex", "0");
+  }
+
+  showPlayer() {
+    const text = `after step ${this.names[this.after]} of ${this.names[this.last]}`;
+    this.slider.value = this.after + 1;
+    this.slider.setAttribute("aria-valuetext", text);
+    this.section.querySelector(".player .now").textContent = text;
+    const whole = this.after === this.last;
+    this.section.querySelector(".head .state").textContent = whole ? "Offline" : `After step ${this.names[this.after]}`;
+  }
+
+  showStep(item, i) {
+    const chosen = i === this.step;
+    item.classList.toggle("chosen", chosen);
+    item.querySelector("button.pick").setAttribute("aria-pressed", chosen);
+    item.classList.toggle("unrevealed", i > this.after);
+    item.classList.toggle("newest", i === this.after && this.after < this.last);
+    if (i > this.after) return;
+    const probs = this.at(this.after, i);
+    const when = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
+    showScores(item, probs, this.thresholds, when);
+    // Online a step is judged when all its sub-steps are there.
+    const online = this.at(Math.min(this.after, this.ends[i]), i);
+    showChange(item, valueOf(probs, "validity") - valueOf(online, "validity"));
+  }
+
+  showCurve() {
+    const places = this.names.map((_, j) => j).slice(this.step);
+    const values = places.map((j) => valueOf(this.at(j, this.step), this.value));
+    const later = places.slice(0, -1);
+    const without = this.without && later.map((row) => valueOf(this.without(row, this.step), this.value));
+    const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
+    drawCurve(this.section.querySelector(".curve"), {
+      values,
+      revealed: places.map((j) => this.names[j]),
+      threshold: this.value === "validity" ? this.thresholds.validity : null,
+      without,
+      now: this.after === this.last ? -1 : this.after - this.step,
+      title: `${name} of step ${this.names[this.step]} as later steps are revealed: ${values.map((v) => v.toFixed(2)).join(", ")}`,
+    });
+    const key = without?.length ? ` ◇ with that one step left out of the whole solution.` : "";
+    this.section.querySelector(".curve-key").textContent =
+      `${name} of step ${this.names[this.step]} after each later step.${key}`;
+  }
+
+  /** Ask what leaving steps out does, where the page does not say so itself. */
+  async learn() {
+    const { leftOut, ask } = this.section.dataset;
+    if (leftOut) return this.learned(JSON.parse(leftOut));
+    if (!ask) return;
+    this.tellWithout(() => "Leaving out one later step at a time …");
+    try {
+      const answer = await fetch(ask);
+      const found = await answer.json();
+      if (answer.ok) this.learned(found);
+      else this.tellWithout(() => `${found.error} ${found.hint}`);
+    } catch {
+      this.tellWithout(() => "The server does not answer. Reload the page.");
+    }
+  }
+
+  learned({ rows, says }) {
+    this.without = readTriangle(rows);
+    this.tellWithout((step) => says[step]);
+    this.showCurve();
+  }
+
+  tellWithout(text) {
+    this.section.querySelectorAll(".told").forEach((told) => {
+      told.querySelector(".without").textContent = text(Number(told.dataset.of));
+    });
+  }
+
+  /** Keep the address, and that of the file, at what is shown. */
+  address() {
+    const change = (url) => {
+      const query = new URLSearchParams(url.search);
+      query.set("step", this.names[this.step]);
+      if (this.after === this.last) query.delete("after");
+      else query.set("after", this.names[this.after]);
+      if (this.value === "validity") query.delete("value");
+      else query.set("value", this.value);
+      return `${url.pathname}?${query}`;
+    };
+    const link = document.querySelector("a.file");
+    if (link) link.href = change(new URL(link.href));
+    // A file has no address that could be changed.
+    if (location.protocol !== "file:") history.replaceState(history.state, "", change(location));
+  }
+}
+
+const begin = () => {
+  const section = document.querySelector("section.evidence.moves:not([data-started])");
+  if (!section) return;
+  section.dataset.started = "1";
+  current?.stop();
+  current = new Evidence(section);
+};
+
+onChange(begin);
+begin();
+
+// Keys pressed before the trace they lead away from is there wait for it.
+const waiting = [];
+const pager = () => document.querySelector("#evidence .pager[data-trace]");
+const link = (kind) => pager()?.querySelector(`a.${kind}`);
+const hasArrived = () => pager()?.dataset.trace === new URLSearchParams(location.search).get("trace");
+const move = (kind) => (hasArrived() ? link(kind)?.click() : waiting.push(kind));
+
+onChange(() => waiting.length && hasArrived() && move(waiting.shift()));
+window.addEventListener("popstate", () => (waiting.length = 0));
+
+const isShown = () => current?.section.isConnected;
+const hasNeighbours = () => link("next") || link("prev");
+register({ key: "ArrowRight", label: "reveal the next step", when: isShown, run: () => current.reveal(current.after + 1) });
+register({ key: "ArrowLeft", label: "hide the last step", when: isShown, run: () => current.reveal(current.after - 1) });
+register({ key: "p", label: "play, pause", when: isShown, run: () => current.play() });
+register({ key: ["↑", "↓"], label: "in the matrix: earlier, later", when: isShown });
+register({ key: "j", label: "next", when: hasNeighbours, run: () => move("next") });
+register({ key: "k", label: "previous", when: hasNeighbours, run: () => move("prev") });

@@ -1,0 +1,257 @@
+// The presentation of a trace: the address says how far it has come; keys and buttons go on, back and elsewhere.
+import { onChange, setText } from "../shared/dom.js";
+import { register } from "../shared/keys.js";
+import { go } from "../shared/navigation.js";
+import { quietly } from "../shared/storage.js";
+import { PresentationView } from "./presentation_view.js";
+
+const KEPT = "stepsight.pace";
+// Seconds from thing to thing.
+const PACES = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30];
+const USUAL = 5;
+// These do not take the presentation out of the hands of its clock.
+const PACING = ["p", "+", "-", "f", "Shift", "Control", "Alt", "Meta"];
+const NAMES = { problem: "Problem", evidence: "Evidence", note: "About this solution", gold: "Gold" };
+const DIGITS = [..."0123456789"];
+
+let current = null;
+// From the moment a presentation is asked for to that at which it is there, with what is pressed meanwhile.
+let waiting = null;
+
+class Presentation {
+  constructor(section) {
+    this.section = section;
+    this.view = new PresentationView(section);
+    this.places = JSON.parse(section.dataset.places);
+    this.steps = this.view.names.length;
+    this.place = Number(section.dataset.place);
+    this.timer = 0;
+    this.digits = "";
+    const kept = Number(quietly(() => localStorage.getItem(KEPT)));
+    this.pace = PACES.includes(kept) ? kept : USUAL;
+    section.addEventListener("click", ({ target }) => this.click(target.closest("button[data-act]")));
+    // The keys stay with the presentation, and not with the button that was clicked.
+    section.querySelector(".conduct").addEventListener("mousedown", (event) => event.preventDefault());
+    this.section.querySelector("[data-act=full]").hidden = !document.fullscreenEnabled;
+    this.fit = () => this.view.fit();
+    window.addEventListener("resize", this.fit);
+    document.fonts.ready.then(this.fit);
+    this.show();
+    this.showPlaying();
+    this.showFull();
+    this.learn();
+    section.focus({ preventScroll: true });
+  }
+
+  get isThere() {
+    return this.section.isConnected;
+  }
+
+  get last() {
+    return this.places.length - 1;
+  }
+
+  click(button) {
+    const acts = { back: () => this.by(-1), next: () => this.by(1), play: () => this.play(), full: () => this.full() };
+    acts.faster = () => this.setPace(-1);
+    acts.slower = () => this.setPace(1);
+    acts.leave = () => this.leave();
+    if (button) acts[button.dataset.act]();
+  }
+
+  by(things) {
+    this.pause();
+    this.goTo(this.place + things);
+  }
+
+  goTo(place) {
+    this.forget();
+    const next = Math.min(Math.max(place, 0), this.last);
+    if (next === this.place) return;
+    this.place = next;
+    this.section.querySelector(".notice")?.remove();
+    this.show();
+    this.speak();
+    const query = new URLSearchParams(location.search);
+    query.set("present", this.places[next]);
+    // Back leaves the presentation, however far it has come.
+    history.replaceState(history.state, "", `${location.pathname}?${query}`);
+  }
+
+  shown() {
+    return [Math.min(this.place, this.steps), Math.max(0, this.place - this.steps)];
+  }
+
+  show() {
+    this.view.show(...this.shown());
+    this.say("");
+    this.section.querySelector("[data-act=back]").setAttribute("aria-disabled", this.place === 0);
+    for (const act of ["next", "play"]) {
+      this.section.querySelector(`[data-act=${act}]`).setAttribute("aria-disabled", this.place === this.last);
+    }
+  }
+
+  speak() {
+    setText(this.section.querySelector("[role=status]"), this.view.told(...this.shown()));
+  }
+
+  /** What stands beside the buttons: where the presentation is, or a message. */
+  say(message) {
+    const name = this.places[this.place];
+    setText(this.section.querySelector(".place"), message || (NAMES[name] ?? `Step ${name}`));
+  }
+
+  digit(digit) {
+    this.pause();
+    this.digits = `${this.digits}${digit}`.slice(-4);
+    const most = parseInt(this.view.names.at(-1), 10);
+    // No further digit could make it the number of a step.
+    if (Number(this.digits) * 10 > most || Number(this.digits) === 0) this.jump();
+    else this.say(`Go to ${this.digits}: Enter`);
+  }
+
+  jump() {
+    const number = Number(this.digits);
+    const found = this.view.names.findIndex((name) => parseInt(name, 10) === number);
+    this.forget();
+    if (number && found < 0) {
+      this.say(`No step ${number}`);
+      setText(this.section.querySelector("[role=status]"), `There is no step ${number}.`);
+    } else this.goTo(number ? found + 1 : 0);
+  }
+
+  forget() {
+    this.digits = "";
+    this.say("");
+  }
+
+  play() {
+    if (this.timer) return this.pause();
+    if (this.place === this.last) return;
+    this.timer = setInterval(() => this.tick(), 1000 * this.pace);
+    this.showPlaying();
+  }
+
+  tick() {
+    if (!this.isThere) return this.pause();
+    this.goTo(this.place + 1);
+    if (this.place === this.last) this.pause();
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.showPlaying();
+  }
+
+  setPace(by) {
+    const place = PACES.indexOf(this.pace) + by;
+    this.pace = PACES[Math.min(Math.max(place, 0), PACES.length - 1)];
+    quietly(() => localStorage.setItem(KEPT, this.pace));
+    if (this.timer) {
+      this.pause();
+      this.play();
+    }
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    const button = this.section.querySelector("[data-act=play]");
+    setText(button, this.timer ? "Pause" : "Play");
+    button.setAttribute("aria-pressed", this.timer !== 0);
+    setText(this.section.querySelector(".seconds"), `${this.pace} s`);
+  }
+
+  async full() {
+    try {
+      if (document.fullscreenElement) await document.exitFullscreen();
+      else await document.documentElement.requestFullscreen();
+    } catch {
+      this.say("The browser refused full screen");
+    }
+  }
+
+  showFull() {
+    this.section.querySelector("[data-act=full]").setAttribute("aria-pressed", document.fullscreenElement !== null);
+  }
+
+  /** What leaving steps out does to the step that the evidence is about. */
+  async learn() {
+    const { ask, focus } = this.section.dataset;
+    if (!ask) return;
+    const answer = await fetch(ask).catch(() => null);
+    if (!answer?.ok) return;
+    const { says } = await answer.json();
+    this.view.addEvidence(says[Number(focus)]);
+  }
+
+  escape() {
+    if (this.digits) this.forget();
+    else this.leave();
+  }
+
+  leave() {
+    // As Back does, where the page that it was opened from is there.
+    if (history.state?.presented) return history.back();
+    const query = new URLSearchParams(location.search);
+    query.delete("present");
+    go(`${location.pathname}?${query}`);
+  }
+
+  stop() {
+    this.pause();
+    window.removeEventListener("resize", this.fit);
+    if (document.fullscreenElement) document.exitFullscreen();
+  }
+}
+
+const begin = () => {
+  if (current && !current.isThere) {
+    current.stop();
+    current = null;
+  }
+  const section = document.querySelector("section.presentation:not([data-started])");
+  if (!section) return;
+  section.dataset.started = "1";
+  current = new Presentation(section);
+  if (!waiting) return;
+  history.replaceState({ ...history.state, presented: true }, "");
+  const pressed = waiting;
+  waiting = null;
+  for (const run of pressed) run(current);
+};
+
+onChange(begin);
+begin();
+
+const isThere = () => current?.isThere;
+const start = () => document.querySelector("a.present");
+document.addEventListener("click", (event) => {
+  // Only a click that the page follows itself, and not one that opens another window.
+  if (event.target.closest?.("a.present") && event.defaultPrevented) waiting = [];
+});
+window.addEventListener("popstate", () => (waiting = null));
+document.addEventListener("fullscreenchange", () => current?.showFull());
+document.addEventListener("keydown", ({ key }) => current?.timer && !PACING.includes(key) && current.pause(), true);
+
+const on = (key, label, run, options = {}) =>
+  register({
+    key,
+    label,
+    when: () => isThere() || waiting,
+    run: (event) => (isThere() ? run(current, event) : waiting.push((presentation) => run(presentation, event))),
+    everywhere: true,
+    ...options,
+  });
+
+on(["ArrowRight", " ", "PageDown"], "go on", (presentation) => presentation.by(1));
+on(["ArrowLeft", "PageUp"], "go back", (presentation) => presentation.by(-1));
+on("Home", "back to the problem", (presentation) => presentation.by(-presentation.last));
+on("End", "reveal everything", (presentation) => presentation.by(presentation.last));
+on(DIGITS, "go to a step", (presentation, { key }) => presentation.digit(key), { shown: ["0–9", "Enter"] });
+register({ key: "Enter", label: "go to the step typed", when: () => isThere() && current.digits, run: () => current.jump() });
+on("p", "play, pause", (presentation) => presentation.play());
+on(["+", "-"], "play slower, faster", (presentation, { key }) => presentation.setPace(key === "+" ? 1 : -1));
+on("f", "full screen", (presentation) => presentation.full());
+on("Escape", "leave the presentation", (presentation) => presentation.escape());
+register({ key: "s", label: "start the presentation", when: start, run: () => start().click() });

@@ -1,0 +1,223 @@
+// What a presentation shows: the steps, the matrix and the curves as far as they are revealed, then the conclusions.
+//
+// What is not revealed is not in the document at all, so that nothing can show, name or find it.
+import { element, shortened } from "../shared/dom.js";
+import { drawMaths } from "../shared/maths.js";
+import { drawCurves } from "./curve.js";
+import { colourCell, NOTABLE, readJudgment, showChange, showScores, valueOf, verdictOf } from "./scores.js";
+
+// Matrix and curves have room for so many steps from the start; with more of them they draw closer.
+const ROOM = 8;
+// Steps up to which the numbers of the matrix have room, and names beside it at most.
+const NUMBERED = 10;
+const MOST_NAMES = 16;
+// Sizes of the type of the steps, the first at which all of them fit, and the window they are meant for, in pixels.
+const SIZES = [29, 26, 24, 22];
+const WINDOW = [1280, 900];
+const SMALLEST = 16;
+// What moved is told of so many steps, and counted of the others.
+const MOST_TOLD = 2;
+
+const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
+
+// A text as it is read out: formulas by their source.
+const spoken = (node) => {
+  const copy = node.cloneNode(true);
+  for (const span of copy.querySelectorAll("span.math")) span.textContent = span.dataset.source;
+  return copy.textContent.trim();
+};
+
+// As much of a problem or a step as is read out.
+const ENOUGH = 120;
+const begun = (node) => shortened(spoken(node), ENOUGH);
+
+const contents = (section, name) => [...section.querySelector(`template.${name}`).content.cloneNode(true).children];
+
+export class PresentationView {
+  constructor(section) {
+    this.section = section;
+    Object.assign(this, readJudgment(section));
+    this.focus = Number(section.dataset.focus);
+    this.hasGold = false;
+    this.list = section.querySelector("ol.steps");
+    this.steps = contents(section, "of-steps");
+    this.conclusions = contents(section, "of-conclusions");
+    this.gold = contents(section, "of-gold");
+    for (const part of [...this.steps, ...this.conclusions]) drawMaths(part);
+    this.steps.forEach((step) => step.querySelector(".bar").append(element("span", { class: "before" })));
+    this.fit();
+  }
+
+  validity(after, step) {
+    return valueOf(this.at(after, step), "validity");
+  }
+
+  /** Choose the size of the type with all steps, so that it stays while they are revealed; none of them is painted. */
+  fit() {
+    const shown = [...this.list.children];
+    const { hasGold } = this;
+    const scale = Math.min(innerWidth / WINDOW[0], innerHeight / WINDOW[1]);
+    this.section.style.setProperty("--scale", scale.toFixed(3));
+    this.list.replaceChildren(...this.steps);
+    this.showGold(true);
+    for (const size of SIZES) {
+      const pixels = Math.max(SMALLEST, Math.floor(size * scale));
+      this.section.style.setProperty("--type", `${pixels}px`);
+      if (this.list.scrollHeight <= this.list.clientHeight) break;
+    }
+    this.list.replaceChildren(...shown);
+    this.showGold(hasGold);
+    this.follow();
+  }
+
+  /** Show the first `steps` steps and `conclusions` conclusions. */
+  show(steps, conclusions) {
+    this.showSteps(steps);
+    this.showMatrix(steps);
+    this.showCurves(steps, conclusions);
+    this.showConclusions(steps, conclusions);
+    this.follow();
+  }
+
+  showSteps(count) {
+    const after = count - 1;
+    const there = this.list.children.length;
+    for (const step of this.steps.slice(count)) step.remove();
+    this.list.append(...this.steps.slice(there, count));
+    this.steps.slice(0, count).forEach((item, i) => {
+      showScores(item, this.at(after, i), this.thresholds, `after step ${this.names[after]}`);
+      // Online a step is judged when all its sub-steps are there.
+      const online = this.validity(Math.min(after, this.ends[i]), i);
+      showChange(item, this.validity(after, i) - online);
+      item.querySelector(".d").hidden = after <= this.ends[i];
+      // Where the bar turned from neg when the step was revealed.
+      const before = item.querySelector(".before");
+      before.style.left = `${(100 * (1 - online)).toFixed(1)}%`;
+      before.hidden = Math.abs(this.validity(after, i) - online) < NOTABLE;
+      item.classList.toggle("newest", i === after);
+      for (const kind of ["fell", "rose"]) item.classList.toggle(kind, this.kind(after, i) === kind);
+    });
+  }
+
+  change(after, step) {
+    return step < after ? this.validity(after, step) - this.validity(after - 1, step) : 0;
+  }
+
+  hasMoved(after, step) {
+    return Math.abs(this.change(after, step)) >= NOTABLE;
+  }
+
+  kind(after, step) {
+    if (!this.hasMoved(after, step)) return "";
+    return this.change(after, step) < 0 ? "fell" : "rose";
+  }
+
+  showMatrix(count) {
+    const { validity } = this.thresholds;
+    const every = Math.ceil(count / MOST_NAMES);
+    const name = (i) => (i % every === 0 ? this.names[i] : "");
+    const cell = (after, step) => {
+      const value = this.validity(after, step);
+      const marks = {
+        ...(after === count - 1 && this.hasMoved(after, step) && { "data-moved": "" }),
+        ...(after === this.ends[step] && { "data-online": "" }),
+      };
+      const data = element("td", marks, value.toFixed(2));
+      colourCell(data, value, validity);
+      return data;
+    };
+    const places = [...Array(count).keys()];
+    const head = element("tr", {}, element("td"), ...places.map((i) => element("th", { scope: "col" }, name(i))));
+    const rows = places.map((j) =>
+      element("tr", {}, element("th", { scope: "row" }, name(j)), ...places.slice(0, j + 1).map((i) => cell(j, i))),
+    );
+    const caption = element("caption", { class: "unseen" }, "Validity of each step, with a row for each step revealed.");
+    const kind = count <= NUMBERED ? "numbered" : "bare";
+    const table = element("table", { class: kind }, caption, element("thead", {}, head), element("tbody", {}, ...rows));
+    table.style.setProperty("--n", Math.max(ROOM, count));
+    table.style.setProperty("--columns", count);
+    this.section.querySelector(".matrix").replaceChildren(...(count ? [table] : []));
+    this.section.querySelector(".matrix-key").hidden = !count;
+  }
+
+  /** Once the evidence is told, the curve that it is about stands out as a whole. */
+  whole(step) {
+    if (step !== this.focus) return "";
+    return this.validity(this.names.length - 1, step) < this.validity(step, step) ? "fell" : "rose";
+  }
+
+  showCurves(count, conclusions) {
+    const holder = this.section.querySelector(".curve");
+    if (!count) return holder.replaceChildren();
+    const after = count - 1;
+    const revealed = this.names.slice(0, count);
+    drawCurves(holder, {
+      revealed,
+      kinds: revealed.map((_, i) => (conclusions ? this.whole(i) : this.kind(after, i))),
+      curves: revealed.map((_, i) => revealed.slice(i).map((_, later) => this.validity(i + later, i))),
+      threshold: this.thresholds.validity,
+      room: ROOM,
+      title: `Validity of each step as steps were revealed, up to step ${this.names[after]}`,
+    });
+  }
+
+  showConclusions(steps, count) {
+    const holder = this.section.querySelector(".conclusions");
+    const moved = steps && !count ? this.moved(steps - 1) : "";
+    const shown = this.conclusions.slice(0, count);
+    holder.replaceChildren(...(moved ? [element("p", { class: "moves" }, `${sentenceCase(moved)}.`)] : []), ...shown);
+    this.showGold(shown.some((part) => part.dataset.name === "gold"));
+  }
+
+  showGold(shown) {
+    this.hasGold = shown;
+    this.steps.forEach((step, i) => {
+      step.classList.toggle("wrong", shown && this.gold[i].classList.contains("wrong"));
+      if (shown) step.querySelector(".t").append(this.gold[i]);
+      else this.gold[i].remove();
+    });
+  }
+
+  /** How the last step moved the verdicts on the earlier ones, in words; "" for the first. */
+  moved(after) {
+    if (!after) return "";
+    const size = (step) => Math.abs(this.change(after, step));
+    const found = [...Array(after).keys()].filter((step) => this.hasMoved(after, step));
+    found.sort((a, b) => size(b) - size(a));
+    if (!found.length) return "no earlier step moved by 0.10 or more";
+    const told = found.slice(0, MOST_TOLD).map((step) => this.movement(after, step));
+    const others = found.length - told.length;
+    if (others) told.push(`${others} ${others === 1 ? "other step" : "other steps"} moved as well`);
+    return told.join("; ");
+  }
+
+  movement(after, step) {
+    const [before, now] = [this.validity(after - 1, step), this.validity(after, step)];
+    const valid = [before, now].map((value) => value >= this.thresholds.validity);
+    const turned = valid[0] === valid[1] ? "" : ` and is ${valid[1] ? "now" : "no longer"} valid`;
+    return `step ${this.names[step]} ${now < before ? "fell" : "rose"} from ${before.toFixed(2)} to ${now.toFixed(2)}${turned}`;
+  }
+
+  /** What is read out of the last thing revealed. */
+  told(steps, conclusions) {
+    if (conclusions) return spoken(this.conclusions[conclusions - 1]);
+    if (!steps) return `Problem: ${begun(this.section.querySelector(".q"))}`;
+    const after = steps - 1;
+    const verdict = verdictOf(this.at(after, after), this.thresholds);
+    const moved = this.moved(after);
+    const says = `${verdict}, ${this.validity(after, after).toFixed(2)}${moved && `; ${moved}`}.`;
+    return `Step ${this.names[after]}: ${begun(this.steps[after].querySelector(".t"))} ${sentenceCase(says)}`;
+  }
+
+  /** Add a sentence to the one of the evidence, once it is known. */
+  addEvidence(text) {
+    const part = this.conclusions.find(({ dataset }) => dataset.name === "evidence");
+    if (text) part.append(" ", element("p", { class: "without" }, text));
+  }
+
+  /** Bring what is newest into view. */
+  follow() {
+    this.list.lastElementChild?.scrollIntoView({ block: "nearest" });
+    this.section.querySelector(".conclusions > [data-name]:last-child")?.scrollIntoView({ block: "nearest" });
+  }
+}

@@ -1,0 +1,88 @@
+// The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
+import { AWAY, failure, patiently, say } from "../shared/connection.js";
+import { html, onChange, showNotice } from "../shared/dom.js";
+
+const EVERY = 2000;
+const shown = new Map();
+let asking = false;
+let lost = false;
+
+const room = () => document.querySelector("#jobs");
+
+const tell = (message) => showNotice(room().querySelector(".said"), message);
+
+// What has not changed stays, and so does a form that is being filled in; a button keeps the focus.
+const put = (slot, part) => {
+  const text = part?.outerHTML ?? "";
+  if (text === (shown.get(slot) ?? slot.firstElementChild?.outerHTML ?? "")) return;
+  const active = slot.contains(document.activeElement) ? document.activeElement : null;
+  if (active?.closest("form")) return;
+  shown.set(slot, text);
+  slot.replaceChildren(...(part ? [part] : []));
+  const job = active?.dataset.post?.replace(/\w+$/, "");
+  if (job) slot.querySelector(`[data-post^="${job}"]`)?.focus();
+};
+
+const show = (text) => {
+  const content = html(text);
+  for (const name of ["start", "list"]) put(room().querySelector(`.${name}`), content.querySelector(`.${name} > *`));
+};
+
+const ask = async () => {
+  if (asking || document.hidden) return;
+  asking = true;
+  try {
+    const response = await fetch(`/jobs/list${location.search}`);
+    if (response.ok) show(await response.text());
+    if (!response.ok) tell(await failure(response));
+    else if (lost) tell("");
+    lost = !response.ok;
+  } catch {
+    lost = true;
+    tell(AWAY);
+  } finally {
+    asking = false;
+  }
+};
+
+const post = async (url, values) => {
+  const headers = { "content-type": "application/json" };
+  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, tell);
+  tell(response.ok ? "" : await failure(response));
+  await ask();
+};
+
+// From a page that has nothing to show before the job is done.
+const lead = async (url, values) => {
+  const headers = { "content-type": "application/json" };
+  const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
+  if (response.ok) location.assign("/jobs");
+  else say(await failure(response));
+};
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("#jobs form[data-post], form[data-leads]");
+  if (!form) return;
+  event.preventDefault();
+  // `form.dataset` would be the field of that name.
+  const start = form.hasAttribute("data-leads") ? lead : post;
+  start(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("#jobs button[data-post]");
+  if (button) post(button.dataset.post, {});
+});
+
+let started = false;
+const start = () => {
+  if (started || !room()) return;
+  started = true;
+  ask();
+  setInterval(ask, EVERY);
+  document.addEventListener("visibilitychange", ask);
+};
+
+// The page may have been drawn before this script came.
+start();
+onChange(start);

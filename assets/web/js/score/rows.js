@@ -1,0 +1,135 @@
+// The steps of a result, edited in place: what is typed is scored when typing pauses.
+import { element } from "../shared/dom.js";
+import { amendSteps, changeSteps } from "./solution.js";
+
+// Milliseconds without a key after which what is typed is scored.
+const PAUSE = 350;
+
+// The edit that goes on: the cell with its text area, which step it is, and what stood there.
+let edit = null;
+let timer = 0;
+let rescore = () => {};
+let isQuick = () => true;
+
+/** Call `listener` with whether it is the first time in this edit, when a step of the result is another one. Where
+ * scoring is not `quick`, only when the edit ends. */
+export const onRowEdit = (listener, quick) => ([rescore, isQuick] = [listener, quick]);
+
+/** Whether a step of the result is being edited. */
+export const isEditingRow = () => edit !== null;
+
+const rows = () => [...document.querySelectorAll("#result ol.steps > li")];
+
+const changed = () => {
+  const steps = structuredClone(edit.steps);
+  steps[edit.step][edit.part] = edit.area.value.trim();
+  return steps;
+};
+
+// Score what is typed, unless that is nothing or what was scored last.
+const commit = () => {
+  clearTimeout(timer);
+  const text = edit.area.value.trim();
+  if (!text || text === edit.scored) return;
+  const isFirst = !edit.wasScored;
+  [edit.scored, edit.wasScored] = [text, true];
+  if (isFirst) changeSteps(changed(), true);
+  else amendSteps(changed());
+  rescore(isFirst);
+};
+
+// The place of a row's text among the steps and their parts.
+const placeOf = (steps, row) => {
+  const places = steps.flatMap((parts, step) => parts.map((_, part) => [step, part]));
+  return places[row];
+};
+
+const begin = (row) => {
+  finish();
+  const item = rows()[row];
+  const cell = item.querySelector(".t");
+  const steps = JSON.parse(item.parentElement.dataset.steps);
+  const [step, part] = placeOf(steps, row);
+  const text = steps[step][part];
+  const label = item.querySelector("[data-edit]").getAttribute("aria-label").replace("Edit", "Text of");
+  const area = element("textarea", { "aria-label": label, rows: Math.min(8, 1 + Math.ceil(text.length / 50)) });
+  area.value = text;
+  edit = { cell, area, steps, step, part, row, text, shown: text, scored: text, content: [...cell.childNodes] };
+  cell.replaceChildren(area);
+  item.classList.add("editing");
+  area.focus();
+  area.setSelectionRange(text.length, text.length);
+};
+
+// The cell shows the text again, as the last result has it if that is of this text.
+const close = () => {
+  const { cell, content, scored, shown } = edit;
+  clearTimeout(timer);
+  edit = null;
+  cell.closest("li")?.classList.remove("editing");
+  cell.replaceChildren(...(scored === shown ? content : [scored]));
+};
+
+/** End the edit; what is typed counts. */
+export const finish = () => {
+  if (!edit) return;
+  commit();
+  close();
+};
+
+/** End the edit without a word: the result that it stands in is going. */
+export const abandon = () => edit && close();
+
+const cancel = () => {
+  const { row } = edit;
+  edit.area.value = edit.text;
+  finish();
+  rows()[row]?.querySelector("[data-edit]").focus();
+};
+
+// Make an element like its `twin`, and leave `kept` in it where it stands, like `place` in the twin.
+const morph = (old, twin, kept, place) => {
+  for (const { name } of [...old.attributes]) if (!twin.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of twin.attributes) old.setAttribute(name, value);
+  const [at, like] = [[...old.childNodes].find((node) => node.contains(kept)), [...twin.childNodes].find((node) => node.contains(place))];
+  for (const node of [...old.childNodes]) if (node !== at) node.remove();
+  const children = [...twin.childNodes];
+  at.before(...children.slice(0, children.indexOf(like)));
+  at.after(...children.slice(children.indexOf(like) + 1));
+  if (at !== kept) morph(at, like, kept, place);
+};
+
+/** Put another result in the place of one, around the text area of the edit that goes on. */
+export const putAround = (section, next) => {
+  const place = next.querySelectorAll("ol.steps > li > .t")[edit.row];
+  if (!place || !section?.contains(edit.cell)) return false;
+  const content = [...place.childNodes];
+  morph(section, next, edit.cell, place);
+  edit.content = content;
+  edit.shown = JSON.parse(section.querySelector("ol.steps").dataset.steps)[edit.step]?.[edit.part];
+  edit.cell.closest("li").classList.add("editing");
+  return true;
+};
+
+const isSelecting = () => !getSelection().isCollapsed;
+
+document.addEventListener("click", ({ target }) => {
+  const item = target.closest?.("#result ol.steps > li");
+  if (!item || item.contains(edit?.area ?? null)) return;
+  if (target.closest("[data-edit]") || (target.closest(".t") && !target.closest("a, button") && !isSelecting()))
+    begin(rows().indexOf(item));
+});
+
+document.addEventListener("input", ({ target }) => {
+  if (target !== edit?.area) return;
+  clearTimeout(timer);
+  if (isQuick()) timer = setTimeout(commit, PAUSE);
+});
+
+document.addEventListener("focusout", ({ target }) => target === edit?.area && target.isConnected && finish());
+
+document.addEventListener("keydown", (event) => {
+  if (event.target !== edit?.area || event.isComposing || event.key !== "Escape") return;
+  event.preventDefault();
+  cancel();
+});

@@ -1,0 +1,270 @@
+// The Score page: what is entered goes to the server, its result into the page, and the result's link into the address.
+import { AGAIN, ask, latest } from "../shared/connection.js";
+import { html, setText } from "../shared/dom.js";
+import { register } from "../shared/keys.js";
+import { drawMaths } from "../shared/maths.js";
+import { isPlain, wasMoved } from "../shared/navigation.js";
+import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
+import { adoptSolution, onSteps, putSolution, settleSolution, solutionState } from "./solution.js";
+import { endEdit } from "./steps.js";
+import { inAddress, settle, thresholdsOf } from "./thresholds.js";
+
+let kept = "";
+let thresholds = {};
+// What a result is compared with while a step of it is edited: the one that was in view before.
+let base = null;
+
+const part = (id) => document.getElementById(id);
+const result = () => document.querySelector("#result section.scored");
+const problem = () => document.querySelector("#problem textarea");
+const boxes = () => [...document.querySelectorAll("#evaluators input")];
+const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
+
+const state = () => ({
+  problem: problem().value,
+  ...solutionState(),
+  evaluators: chosen(),
+  ...thresholds,
+  before: kept || (base ?? result()?.dataset.token ?? ""),
+  kept: Boolean(kept),
+  earlier: result()?.dataset.before ?? "",
+  token: result()?.dataset.token ?? "",
+});
+
+const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
+
+// A button that is busy can be pressed again, and then the last press counts.
+const setBusy = (isBusy) => {
+  setText(part("score"), isBusy ? "Scoring" : "Score");
+  part("score").setAttribute("aria-busy", String(isBusy));
+  part("result").setAttribute("aria-busy", String(isBusy));
+  part("cancel").hidden = !isBusy;
+};
+
+// The address that brings this result back.
+const address = (section) => {
+  const { token, before, kept: compared } = section.dataset;
+  const query = new URLSearchParams({ s: token });
+  if (before) query.set("before", before);
+  if (compared) query.set("kept", compared);
+  inAddress(section, query);
+  return `/?${query}`;
+};
+
+const putAddress = (section, how) => {
+  if (section.dataset.token && address(section) !== location.pathname + location.search)
+    history[how](null, "", address(section));
+};
+
+// What a result in the page says of itself, and its link.
+const settleResult = (how) => {
+  const section = result();
+  if (!section) return;
+  thresholds = thresholdsOf(section);
+  settle(section);
+  kept = section.dataset.kept ?? kept;
+  for (const place of section.querySelectorAll("[data-origin]")) place.textContent = location.origin;
+  putAddress(section, how);
+};
+
+// What has the focus in a result has it in the next one, too.
+const nameOf = (node) => [node.tagName, node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
+
+const replaceResult = (content) => {
+  const held = part("result").contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  part("result").replaceChildren(content);
+  if (held === null) return;
+  const controls = [...part("result").querySelectorAll("a, button, input, summary, [tabindex]")];
+  controls.find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
+};
+
+const put = (text, how) => {
+  const content = html(text);
+  drawMaths(content);
+  const next = content.querySelector("section.scored");
+  const isAround = next && isEditingRow() && putAround(result(), next);
+  if (!isAround) {
+    abandon();
+    replaceResult(content);
+  }
+  settleResult(how);
+  tell(result()?.dataset.said);
+  wait();
+};
+
+// What an evaluator that is being loaded will say is asked for again, as long as nothing else is entered.
+let again = 0;
+const wait = () => {
+  clearTimeout(again);
+  if (!part("result").querySelector("[data-again]")) return;
+  const entered = JSON.stringify([problem().value, solutionState(), chosen()]);
+  const isSame = () => entered === JSON.stringify([problem().value, solutionState(), chosen()]);
+  again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
+};
+
+// What takes longer is scored when a person asks for it, and not whenever a step changes.
+const QUICK = 2000;
+let took = 0;
+const isQuick = () => took < QUICK;
+
+const score = latest(async (signal, how) => {
+  setBusy(true);
+  const start = performance.now();
+  const sent = solutionState();
+  const answer = await ask("score", [state()], signal);
+  if (signal.aborted) return;
+  took = performance.now() - start;
+  // Unless a person has gone on meanwhile.
+  if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
+  put(answer.result, how);
+  part("saved").replaceChildren();
+});
+
+const scoreNow = async (how) => {
+  await score(how);
+  if (score.isBusy()) return;
+  setBusy(false);
+  settleSolution();
+};
+
+/** Score what is entered, with every edit that goes on. */
+const press = () => {
+  endEdit();
+  finish();
+  base = null;
+  open.end();
+  scoreNow("pushState");
+};
+
+const open = latest(async (signal, query, evaluators, how) => {
+  const answer = await ask("open", [query, evaluators], signal);
+  if (signal.aborted) return;
+  if (answer.problem !== undefined) {
+    problem().value = answer.problem;
+    adoptSolution(answer.text, answer.steps);
+    if (!evaluators && answer.evaluators.length) for (const box of boxes()) box.checked = answer.evaluators.includes(box.value);
+  }
+  base = null;
+  put(answer.result ?? "", how);
+  part("saved").replaceChildren();
+});
+
+const openNow = async (query, evaluators, how) => {
+  score.end();
+  setBusy(true);
+  await open(query, evaluators, how);
+  if (!open.isBusy() && !score.isBusy()) setBusy(false);
+};
+
+const openAddress = () => openNow(location.search, null, "replaceState");
+
+onRowEdit((isFirst) => {
+  if (isFirst) base = result()?.dataset.token ?? "";
+  scoreNow(isFirst ? "pushState" : "replaceState");
+}, isQuick);
+
+// Steps that are edited in their list are scored, too, once there is a result of them.
+onSteps((isDrawn) => {
+  if (isDrawn || !result() || isEditingRow() || !isQuick()) return false;
+  base = null;
+  scoreNow("pushState");
+  return true;
+});
+
+document.addEventListener("thresholds", ({ target: section }) => {
+  thresholds = thresholdsOf(section);
+  putAddress(section, "replaceState");
+});
+
+const keep = (section) => {
+  kept = section.dataset.token;
+  section.querySelector(".kept").hidden = false;
+};
+
+const forget = (section) => {
+  kept = "";
+  delete section.dataset.before;
+  delete section.dataset.kept;
+  section.querySelector(".kept").hidden = true;
+  for (const mark of section.querySelectorAll("[data-compared]")) mark.remove();
+  putAddress(section, "replaceState");
+  section.querySelector("[data-keep]")?.focus();
+};
+
+// Where a page may not reach the clipboard (plain HTTP from elsewhere), by way of a selection.
+const copied = async (text) => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+};
+
+const copy = async (button) => {
+  await copied(button.closest(".snippet").querySelector("code").textContent);
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 1500);
+};
+
+const cancel = () => {
+  clearTimeout(again);
+  score.end();
+  open.end();
+  setBusy(false);
+  settleSolution();
+  tell("Cancelled.");
+  part("score").focus();
+};
+
+const lead = (button) => {
+  const place = [...button.parentElement.querySelectorAll("button")].indexOf(button);
+  const row = result().querySelectorAll("ol.steps > li")[place];
+  row.scrollIntoView({ block: "center" });
+  row.querySelector("[data-edit]").focus({ preventScroll: true });
+};
+
+document.addEventListener("click", (event) => {
+  const example = event.target.closest?.("#examples a");
+  if (example && isPlain(event)) {
+    event.preventDefault();
+    finish();
+    return void openNow(new URL(example.href).search, chosen(), "pushState");
+  }
+  const button = event.target.closest?.("#score, #cancel, #result .marks button, #result :is([data-keep], [data-forget], [data-copy])");
+  if (!button) return;
+  if (button.id === "score") press();
+  else if (button.id === "cancel") cancel();
+  else if (button.closest(".marks")) lead(button);
+  else if ("copy" in button.dataset) copy(button);
+  else ("keep" in button.dataset ? keep : forget)(result());
+});
+
+const IN_TEXT = "#problem textarea, #solution textarea, #preview textarea, #result ol.steps textarea";
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing || event.defaultPrevented) return;
+  const keys = [event.ctrlKey || event.metaKey, event.shiftKey];
+  if (keys[0] === keys[1] || !event.target.closest?.(IN_TEXT)) return;
+  event.preventDefault();
+  press();
+});
+
+document.addEventListener("submit", async (event) => {
+  if (!event.target.matches("#result form[data-save]")) return;
+  event.preventDefault();
+  const dataset = event.target.elements.dataset.value;
+  const answer = await save({ ...state(), dataset });
+  if (answer) part("saved").innerHTML = answer.saved;
+});
+
+const save = latest((signal, values) => ask("save", [values], signal));
+
+register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score") });
+
+if (part("score")) {
+  window.addEventListener("popstate", openAddress);
+  if (wasMoved || "late" in part("result").dataset) openAddress();
+  else settleResult("replaceState");
+}

@@ -1,0 +1,127 @@
+// The solution of the Score page: the text in its box, and the steps that it is split into. The text counts; where
+// steps are edited it is written anew, so that both always say the same.
+import { ask, latest } from "../shared/connection.js";
+
+const box = () => document.querySelector("#solution textarea");
+const place = () => document.querySelector("#preview");
+const copy = (steps) => structuredClone(steps);
+
+/** Whether two lists of steps are the same. */
+export const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// Each step is a list of texts: one, or its sub-steps.
+let steps = [];
+// The text that they are in; null until it is written.
+let text = null;
+// Whether a person typed last, and did not edit steps.
+let isTyped = true;
+const past = [];
+const future = [];
+const listeners = [];
+
+/** The steps of the solution. */
+export const solutionSteps = () => steps;
+
+/** Call `listener` with whether their list is drawn whenever the steps are others. Before it is, a listener that has
+ * the steps scored returns true: their text comes with the result. */
+export const onSteps = (listener) => listeners.push(listener);
+
+const tell = (isDrawn) => listeners.map((listener) => listener(isDrawn)).includes(true);
+
+const now = () => ({ steps: copy(steps), text });
+
+const draw = (html) => {
+  place().innerHTML = html;
+  steps = JSON.parse(place().querySelector("ol.preview")?.dataset.steps ?? "[]");
+  tell(true);
+};
+
+// Milliseconds in which more of the text may come.
+const PAUSE = 40;
+
+const split = latest(async (signal, typed) => {
+  await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  if (signal.aborted) return;
+  const answer = await ask("split", [typed], signal);
+  if (typed === box().value) draw(answer.steps);
+});
+
+/** Put a text, and how it is split where that is known, into the page. */
+export const putSolution = (written, html) => {
+  write.end();
+  text = box().value = written;
+  if (html === undefined) split(written);
+  else {
+    split.end();
+    draw(html);
+  }
+};
+
+const write = latest(async (signal) => {
+  const answer = await ask("write", [{ steps }], signal);
+  if (!signal.aborted) putSolution(answer.text, answer.steps);
+});
+
+/** See to it that the text of edited steps is written. */
+export const settleSolution = () => text === null && write();
+
+/** What the server is sent of the solution: its text, or its steps where the text is not written yet. */
+export const solutionState = () => (text === null && steps.length ? { steps } : { solution: box().value });
+
+const set = (changed) => {
+  split.end();
+  [steps, text, isTyped] = [changed, null, false];
+  return tell(false);
+};
+
+/** Change the steps, so that it can be undone; with `isWritten` the caller sees to their text. */
+export const changeSteps = (changed, isWritten = false) => {
+  past.push(now());
+  future.length = 0;
+  if (!set(copy(changed)) && !isWritten) write();
+};
+
+/** Change them on, as a part of the last change; the caller sees to their text. */
+export const amendSteps = (changed) => void set(copy(changed));
+
+const travel = (from, to) => {
+  const found = from.pop();
+  if (!found) return false;
+  to.push(now());
+  set(found.steps);
+  if (found.text === null) write();
+  else putSolution(found.text);
+  return true;
+};
+
+export const undo = () => travel(past, future);
+export const redo = () => travel(future, past);
+export const canUndo = () => past.length > 0;
+export const canRedo = () => future.length > 0;
+
+/** Another solution is there, of which nothing is to be undone. */
+export const adoptSolution = (written, html) => {
+  past.length = future.length = 0;
+  isTyped = true;
+  putSolution(written, html);
+};
+
+document.addEventListener("input", ({ target }) => {
+  if (target !== box()) return;
+  // What was edited before is what undoing brings back.
+  if (!isTyped && steps.length) {
+    past.push(now());
+    future.length = 0;
+  }
+  isTyped = true;
+  write.end();
+  text = target.value;
+  split(text);
+});
+
+// The first response holds both, and a browser may have kept what was typed before it was loaded again.
+if (box()) {
+  text = box().defaultValue;
+  steps = JSON.parse(place().querySelector("ol.preview")?.dataset.steps ?? "[]");
+  if (box().value !== text) putSolution(box().value);
+}

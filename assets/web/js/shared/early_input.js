@@ -1,0 +1,18 @@
+// What a person did before the scripts of the page were there: the page keeps it, and here it is done.
+import { onChange } from "./dom.js";
+import { press } from "./keys.js";
+
+const REPEAT = {
+  keydown: press,
+  click: ({ target }) => target.click(),
+  change: ({ target }) => target.dispatchEvent(new Event("change", { bubbles: true })),
+  submit: ({ target, submitter }) => target.requestSubmit(submitter),
+};
+
+onChange(() => {
+  if (!window.early) return;
+  const { early } = window;
+  window.early = null;
+  document.addEventListener("keydown", press);
+  for (const event of early) if (event.target.isConnected ?? true) REPEAT[event.type](event);
+});

@@ -1,0 +1,76 @@
+// Hints: what a word means, beside it for as long as a pointer, the focus or a finger is on it. The texts stand once
+// in the page, each in a popover (`terms.html`), and what has `data-hint` names one. Without this script a press on a
+// term shows its hint in the middle of the window.
+import { onChange } from "./dom.js";
+
+// Milliseconds for which a pointer rests before a hint comes, and in which it may go over to the hint.
+const REST = 200;
+// Pixels between the hint and the word, and between the hint and the edge of the window.
+const GAP = 6;
+const EDGE = 8;
+
+let term = null;
+let hint = null;
+let timer = 0;
+
+const termOf = (target) => target.closest?.("[data-hint]") ?? null;
+
+// Above the word, since people read on below it; below it where there is no room.
+const place = () => {
+  const at = term.getBoundingClientRect();
+  const { width, height } = hint.getBoundingClientRect();
+  const left = Math.max(EDGE, Math.min(at.left, document.documentElement.clientWidth - width - EDGE));
+  const above = at.top - height - GAP;
+  hint.style.inset = `${above < EDGE ? at.bottom + GAP : above}px auto auto ${left}px`;
+};
+
+const hide = () => {
+  clearTimeout(timer);
+  const old = hint;
+  [term, hint] = [null, null];
+  if (old?.matches(":popover-open")) old.hidePopover();
+};
+
+const show = (next) => {
+  clearTimeout(timer);
+  if (next !== term) hide();
+  const found = document.getElementById(`hint-${next.dataset.hint}`);
+  if (!found?.showPopover) return;
+  [term, hint] = [next, found];
+  hint.style.margin = 0;
+  if (!hint.matches(":popover-open")) hint.showPopover({ source: term });
+  place();
+};
+
+const later = (run) => {
+  clearTimeout(timer);
+  timer = setTimeout(run, REST);
+};
+
+const hasFocus = () => term?.matches(":focus, :has(:focus)");
+
+document.addEventListener("pointerover", ({ target, pointerType }) => {
+  if (pointerType === "touch") return;
+  const next = termOf(target);
+  if (next && next !== term) later(() => next.isConnected && show(next));
+  else if (next || hint?.contains(target)) clearTimeout(timer);
+  else if (term && !hasFocus()) later(hide);
+  else clearTimeout(timer);
+});
+
+document.addEventListener("focusin", ({ target }) => {
+  const next = termOf(target);
+  if (next) show(next);
+  else hide();
+});
+document.addEventListener("focusout", ({ target }) => term?.contains(target) && hide());
+// Escape, or a press elsewhere.
+document.addEventListener("beforetoggle", ({ target, newState }) => {
+  if (target === hint && newState === "closed") [term, hint] = [null, null];
+}, true);
+// Safari gives a button that is pressed no focus.
+document.addEventListener("click", ({ target }) => termOf(target) && show(termOf(target)));
+
+addEventListener("scroll", () => term && place(), { capture: true, passive: true });
+addEventListener("resize", () => term && place());
+onChange(() => term && !term.isConnected && hide());

@@ -1,0 +1,56 @@
+// Formulas: rendered as they appear, or all of them as their source, as the switch in the header says.
+import { onChange } from "./dom.js";
+import { quietly } from "./storage.js";
+
+const KEPT = "stepsight.maths";
+const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 500, maxSize: 20 };
+// What stood in a span before anything was made of it: the formula without its signs.
+const formulas = new WeakMap();
+
+let raw = quietly(() => localStorage.getItem(KEPT)) === "source";
+
+const showSource = (span) => {
+  span.classList.add("source");
+  span.textContent = span.dataset.source;
+};
+
+const render = (span) => {
+  span.classList.remove("source");
+  try {
+    window.katex.render(formulas.get(span), span, { displayMode: "display" in span.dataset, ...OPTIONS });
+  } catch {
+    showSource(span);
+  }
+};
+
+const draw = (span) => (raw || !window.katex ? showSource(span) : render(span));
+
+/** Draw the formulas below `root` that are not drawn yet. */
+export const drawMaths = (root = document) => {
+  for (const span of root.querySelectorAll("span.math:not([data-done])")) {
+    span.dataset.done = "1";
+    formulas.set(span, span.textContent);
+    draw(span);
+  }
+};
+
+const press = () => {
+  for (const button of document.querySelectorAll("button.maths-switch")) button.setAttribute("aria-pressed", raw);
+};
+
+// Flip every formula of the page between rendered and source, and remember it.
+const flipMaths = () => {
+  raw = !raw;
+  quietly(() => localStorage.setItem(KEPT, raw ? "source" : "rendered"));
+  press();
+  for (const span of document.querySelectorAll("span.math[data-done]")) draw(span);
+};
+
+document.addEventListener("click", (event) => event.target.closest?.("button.maths-switch") && flipMaths());
+
+onChange(() => {
+  drawMaths();
+  press();
+});
+drawMaths();
+press();
