@@ -50,14 +50,14 @@ class TraceJudgments:
     @cached_property
     def online(self) -> StepScores | None:
         """A row per sub-step, or None where it says nothing of steps in that mode."""
-        judgment = self.by_mode.get(Mode.ONLINE)
-        return judgment.online if judgment is not None and self.outputs.has_steps else None
+        return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
 
     @cached_property
     def offline(self) -> StepScores | None:
         """The same of the other mode."""
-        judgment = self.by_mode.get(Mode.OFFLINE)
-        return judgment.offline if judgment is not None and self.outputs.has_steps else None
+        return (
+            self.by_mode[Mode.OFFLINE].offline if Mode.OFFLINE in self.by_mode and self.outputs.has_steps else None
+        )
 
     @property
     def hindsight(self) -> Hindsight | None:

@@ -1,24 +1,21 @@
 """Flipped verdicts of a dataset's traces, as the gallery of evidence lists them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import cached_traces, read_versions
-from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow, StepRow
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Profiles, read_profiles
+from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps, starts, within
 from stepsight.storage.traces.queries import Neighbours
-
-_BATCH = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,31 +74,23 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
         def read() -> Flips:
             traces = cached_traces(store, session, dataset_id, versions[None])
-            parts = read_profiles(session, traces, dataset_id, evaluator_id, (Mode.HINDSIGHT,))
-            return _read_flips(session, traces.trace_ids, [part.given for part in parts], threshold)
+            parts = list(read_profiles(session, traces, dataset_id, evaluator_id, (Mode.HINDSIGHT,)))
+            early = Profiles.joined([part.given[Mode.ONLINE] for part in parts])
+            late = Profiles.joined([part.given[Mode.OFFLINE] for part in parts])
+            return _read_flips(session, traces.trace_ids, early, late, threshold)
 
         key = ("flips", dataset_id, evaluator_id, threshold)
         return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
 
 
-def _read_flips(
-    session: Session, trace_ids: Ints, given: Sequence[Mapping[Mode, Profiles]], threshold: float
-) -> Flips:
-    online, offline = (Profiles.joined([one[mode] for one in given]) for mode in (Mode.ONLINE, Mode.OFFLINE))
-    return _find(session, trace_ids[online.places], online.counts, online.validity, offline.validity, threshold)
-
-
-def _find(
-    session: Session, ids: Ints, counts: Ints, online: Floats32, offline: Floats32, threshold: float
-) -> Flips:
-    """`ids` of the traces in file order and the `counts` of their steps, (traces,), with the validity of each step
-    online and offline, (steps,)."""
+def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:
+    """`early` and `late` are the online and offline profiles of the same traces, in file order."""
+    ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
     at = np.float32(threshold)
     # Of a step of which nothing was said there is no verdict.
     flipped = ((online >= at) != (offline >= at)) & ~(np.isnan(online) | np.isnan(offline))
     trace = np.repeat(np.arange(len(ids)), counts)
-    position = np.arange(len(trace)) - np.repeat(np.cumsum(counts) - counts, counts)
-    gold = _read_gold(session, ids, trace[flipped], position[flipped])
+    gold = _read_gold(session, ids, counts, trace[flipped], within(counts)[flipped])
     change = np.abs(offline - online)
     right = (offline[flipped] >= at) == (gold == 1)
     kinds = {
@@ -115,22 +104,13 @@ def _find(
     return Flips(by_kind, _order(ids, trace[quiet], np.nan_to_num(change[quiet])))
 
 
-def _read_gold(session: Session, ids: Ints, trace: Ints, position: Ints) -> Ints:
-    """The gold of the validity of some steps, given by the index of the trace in `ids` and of the step in the
-    trace: 0, 1 or `SILENT`."""
-    wanted = ids[np.unique(trace)].tolist()
-    valid = {
-        (row.trace_id, row.position): int(row.valid)
-        for start in range(0, len(wanted), _BATCH)
-        for row in _steps(session, wanted[start : start + _BATCH])
-    }
-    places = zip(ids[trace].tolist(), position.tolist(), strict=True)
-    return np.array([valid.get(place, SILENT) for place in places], np.int64)
-
-
-def _steps(session: Session, ids: Sequence[int]) -> Iterator[Any]:
-    steps = select(StepRow.trace_id, StepRow.position, StepRow.valid)
-    yield from session.execute(steps.where(StepRow.trace_id.in_(ids), StepRow.valid.is_not(None)))
+def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
+    """The gold's validity of some steps, 0, 1 or `SILENT`; a step is given by the place of its trace in `ids` and
+    its place in that."""
+    some = np.unique(trace)
+    _, valid = read_steps(session, ids[some], counts[some])
+    found: AnyInts = valid[starts(counts[some])[np.searchsorted(some, trace)] + position]
+    return found
 
 
 def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:

@@ -14,7 +14,7 @@ from stepsight.core.metrics.first_error import Outcome, knows_first_error
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps
+from stepsight.storage.judgments.columns import Profiles, read_profiles, read_steps, starts, within
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
@@ -146,7 +146,7 @@ class _ProfileColumns:
         self.unscored = np.full(n, SILENT, np.int32)
         self.labelled = np.zeros(n, np.bool_)
         self.cells = np.zeros(n, np.uint16)
-        self._starts = np.cumsum(traces.steps, dtype=np.int64) - traces.steps
+        self._starts = starts(traces.steps)
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, profiles: Profiles) -> None:
@@ -154,17 +154,16 @@ class _ProfileColumns:
         at, heads, validity = profiles.places, profiles.heads, profiles.validity
         if not len(at):
             return
-        starts = np.cumsum(profiles.counts) - profiles.counts
-        steps = np.arange(len(validity)) - np.repeat(starts, profiles.counts)
-        self.least[at] = np.minimum.reduceat(validity, starts)
+        first, steps = starts(profiles.counts), within(profiles.counts)
+        self.least[at] = np.minimum.reduceat(validity, first)
         for column, hit in ((self.first_wrong, validity < self._cut), (self.unscored, np.isnan(validity))):
-            first = np.minimum.reduceat(np.where(hit, steps, len(validity)), starts)
-            column[at] = np.where(first == len(validity), SILENT, first)
+            found = np.minimum.reduceat(np.where(hit, steps, len(validity)), first)
+            column[at] = np.where(found == len(validity), SILENT, found)
         self.labelled[at] = heads["labelled"] != 0
         for name in ("whole", "redundancy", "cells"):
             getattr(self, name)[at] = heads[name]
-        found = np.where(np.isnan(validity), SILENT, np.searchsorted(_EDGES, validity, side="right"))
-        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = found
+        bins = np.where(np.isnan(validity), SILENT, np.searchsorted(_EDGES, validity, side="right"))
+        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins
 
     def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
         """The verdicts; validities in single precision are compared with thresholds in single precision, so that

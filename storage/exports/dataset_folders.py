@@ -104,7 +104,7 @@ _JUDGMENT_COLUMNS = {
     "validity, redundancy": "neu + pos, and neu",
     "spread": "of an ensemble, how far its members disagree",
     "valid, redundant": "the verdicts by the thresholds in force",
-    "change": "the retroactive change: offline minus online validity",
+    "change": "the retroactive change in the hindsight judgment: offline minus online validity",
     "solution_score, rationale": "what the evaluator says of the whole solution by itself, and its words",
 }
 

@@ -98,10 +98,10 @@ def frame(
     `evaluators` are names or fingerprints, by default all that have judged the dataset. The columns are
     `storage.exports.frames.COLUMNS`: steps are counted from 1; `gold` is neg, neu, pos, or `valid` if the benchmark
     says no more; a step is its least valid sub-step, with the greatest redundancy among them, unless `substeps`
-    asks for a row each; `change` is the retroactive change, offline minus online validity, of a hindsight judgment,
-    which has rows of both modes; `valid` and `redundant` are by the thresholds in force. Values that an evaluator
-    does not give are missing. One that judges only whole solutions has one row per trace, without a step, and its
-    score in `solution_score`.
+    asks for a row each; `change` is the retroactive change, offline minus online validity, of the evaluator's
+    hindsight judgment; `valid` and `redundant` are by the thresholds in force. Values that an evaluator does not
+    give are missing. One that judges only whole solutions has one row per trace, without a step, and its score in
+    `solution_score`.
 
     `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects: by
     default all that are texts, numbers or booleans, only the named ones, or with False none.

@@ -214,7 +214,7 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
 
 def starts(counts: AnyInts) -> Ints:
     """The start index of each of several adjacent runs with these lengths."""
-    begin: Ints = np.cumsum(counts) - counts
+    begin: Ints = np.cumsum(counts, dtype=np.int64) - counts
     return begin
 
 
@@ -427,9 +427,8 @@ class Profiles:
             np.concatenate([getattr(part, name) for part in (none, *parts)]) for name in names
         )
         order = np.argsort(places, kind="stable")
-        starts = np.repeat((np.cumsum(counts) - counts)[order], counts[order])
-        within = np.arange(len(validity)) - np.repeat(np.cumsum(counts[order]) - counts[order], counts[order])
-        return cls(places[order], heads[order], counts[order], validity[starts + within])
+        steps = np.repeat(starts(counts)[order], counts[order]) + within(counts[order])
+        return cls(places[order], heads[order], counts[order], validity[steps])
 
 
 @dataclass(frozen=True, eq=False)
