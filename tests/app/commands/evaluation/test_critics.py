@@ -62,7 +62,7 @@ def test_a_file_is_scored_with_rationale_and_tokens(command: Command, chat: Chat
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
     assert [row["id"] for row in rows] == ["right", "wrong", "parted"]
-    assert [row["solution"]["valid"] for row in rows] == [True, False, True]
+    assert [row["offline"]["solution"]["valid"] for row in rows] == [True, False, True]
     assert rows[1]["rationale"] == "**Step 1: neg.** since it is so 1\n\n**Step 2: neg.** since it is so 2"
     assert rows[1]["spent"] == {"calls": 1, "unread": 0, "prompt_tokens": 300, "completion_tokens": 20}
     assert f"{name(chat)}: a critic by the preset steps" in err
@@ -86,7 +86,11 @@ def test_a_preset_is_chosen_by_name(command: Command, file: Path) -> None:
     with chat_server(lambda body: r"\boxed{correct} \boxed{incorrect}") as chat:
         code, out, err = command("score", "--input", file, "--evaluator", name(chat), "--critic", "thinkprm")
         rows = [json.loads(line) for line in out.splitlines()]
-        assert [[step["validity"] for step in row["steps"]] for row in rows] == [[1, 0], [1, 0], [1, 0, 0]]
+        assert [[step["validity"] for step in row["offline"]["steps"]] for row in rows] == [
+            [1, 0],
+            [1, 0],
+            [1, 0, 0],
+        ]
         assert code == 0
         assert "preset thinkprm" in err
         code, _, err = command("score", "--input", file, "--evaluator", name(chat), "--critic", "gpt")

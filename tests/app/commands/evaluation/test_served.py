@@ -62,7 +62,7 @@ def test_a_file(command, served, traces, tmp_path):
     assert {record["evaluator"] for record in records} == {"prm (vllm)"}
     by_hand = expected(served.folder, "online")
     for record in records:
-        validity = [step["validity"] for step in record["steps"]]
+        validity = [step["validity"] for step in record["online"]["steps"]]
         np.testing.assert_allclose(validity, by_hand[record["id"]].validity, atol=1e-5)
 
 
