@@ -48,7 +48,7 @@ from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.requests import Failures, Requests
 from stepsight.core.errors import UserError
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.storage.database.store import Store
 
 KEEP_ALIVE = 75

@@ -1,1 +1,1 @@
-"""Data files shipped with StepSight; `core.places` finds them."""
+"""Data files shipped with StepSight; `core.paths` finds them."""

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.templates import load_templates
 
 _MOST = 40

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from tests.browser import launch
 from tests.serving import serving
 

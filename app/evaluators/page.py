@@ -35,7 +35,7 @@ from stepsight.core.hubs.public import Part, find_public
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.placement import STORED, expected_dtype
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch

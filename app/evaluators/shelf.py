@@ -13,8 +13,8 @@ from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
 from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
 from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement, expected_dtype
+from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
-from stepsight.core.sizes import sized
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
 from stepsight.storage.judgments.verifications import Verification, list_verifications
@@ -102,10 +102,10 @@ def unfit(memory: int, disk: int, place: Placement) -> str:
     unknown."""
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
-        return f"Takes about {sized(memory)} of memory, and this machine has {sized(total)}."
+        return f"Takes about {format_bytes(memory)} of memory, and this machine has {format_bytes(total)}."
     free = free_disk()
     if free is not None and disk > free:
-        return f"Takes about {sized(disk)} on the disk, and {sized(free)} are free."
+        return f"Takes about {format_bytes(disk)} on the disk, and {format_bytes(free)} are free."
     return ""
 
 

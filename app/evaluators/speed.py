@@ -14,7 +14,7 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.models.devices import torch_dtype
-from stepsight.core.places import cache_folder
+from stepsight.core.paths import cache_folder
 
 TOKENS = 500
 """The length in tokens of the trace for which times are given."""

@@ -13,7 +13,7 @@ from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.web.bundles import bundle, read_web
 from stepsight.app.web.html import render
 from stepsight.core.evidence import LeaveOneOut
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.queries import StoredTrace
 

@@ -16,7 +16,7 @@ from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.html import render
-from stepsight.core.sizes import sized
+from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
 
@@ -76,10 +76,10 @@ def _progress(job: Job) -> str:
 def fetch_progress(job: Job) -> str:
     """Progress such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, at the end `3.1 GB`."""
     if job.state == State.DONE:
-        return sized(job.total)
-    parts = [f"{sized(job.done)} of {sized(job.total)}"]
+        return format_bytes(job.total)
+    parts = [f"{format_bytes(job.done)} of {format_bytes(job.total)}"]
     if job.rate:
-        parts.append(f"{sized(int(job.rate))} per second")
+        parts.append(f"{format_bytes(int(job.rate))} per second")
     if job.seconds_left and job.state == State.RUNNING:
         parts.append(f"{duration(job.seconds_left)} left")
     elif job.state == State.RUNNING and job.done >= job.total:
@@ -91,7 +91,11 @@ def _import_progress(job: Job) -> str:
     """Progress such as `1.2 MB of 3.4 MB · 2 bad rows left out`, at the end `3.4 MB · 2 bad rows left out`."""
     parts = []
     if job.total:
-        parts.append(sized(job.total) if job.state == State.DONE else f"{sized(job.done)} of {sized(job.total)}")
+        parts.append(
+            format_bytes(job.total)
+            if job.state == State.DONE
+            else f"{format_bytes(job.done)} of {format_bytes(job.total)}"
+        )
     if job.left_out:
         parts.append(f"{counted(job.left_out, 'bad row')} left out")
     return " · ".join(parts)

@@ -9,7 +9,7 @@ from functools import partial
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 SHEETS = (
     "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",

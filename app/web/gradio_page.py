@@ -25,7 +25,7 @@ from stepsight.app.web.address_page import PageContent
 from stepsight.app.web.failures import OURS, logged_under
 from stepsight.app.web.html import plain_page, render
 from stepsight.core.errors import UserError
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 HOST = "host"
 """The id of the block into which the page moves."""

@@ -1,7 +1,7 @@
 """Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
 
 Every template knows `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`, and the filters `maths`, which is
-`app.markup.text.text_html`, `markdown`, which is `app.markup.markdown.markdown_html`, `counted`, and `sized`.
+`app.markup.text.text_html`, `markdown`, which is `app.markup.markdown.markdown_html`, `counted` and `format_bytes`.
 """
 
 from pathlib import Path
@@ -13,12 +13,12 @@ from stepsight.app.access.pages import PAGES
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, text_html
 from stepsight.app.web.bundles import ADDRESSES
-from stepsight.core.sizes import sized
+from stepsight.core.paths import format_bytes
 from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(PAGES=PAGES, BUNDLES=ADDRESSES, MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
-_TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, sized=sized)
+_TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
 
 
 def render(template: str, /, **values: Any) -> Markup:

@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.critics.reading import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.validation import STRICT, ListOf, Record, checked, choice
 
 OWN = "steps"

@@ -21,8 +21,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.hubs.layout import is_hub_id
+from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
-from stepsight.core.sizes import sized
 from stepsight.core.validation import Model, choice, invalid, validate
 
 _RECORD = "stepsight.json"
@@ -107,7 +107,7 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
     free = free_disk(folder)
     if free is not None and free < needed + _RESERVE:
         raise UserError(
-            f"{what} takes {sized(needed)} more on the disk, {sized(free)} are free in {folder}.",
+            f"{what} takes {format_bytes(needed)} more on the disk, {format_bytes(free)} are free in {folder}.",
             f"Make room, or name a folder on another disk with {variable}.",
         )
 

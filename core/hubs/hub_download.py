@@ -30,8 +30,7 @@ from stepsight.core.hubs.hub_cache import (
 from stepsight.core.hubs.hub_lookup import Remote, look_up, look_up_part
 from stepsight.core.net.download import Downloader
 from stepsight.core.net.download import Progress as FileProgress
-from stepsight.core.places import CACHE_VARIABLE, cache_folder
-from stepsight.core.sizes import sized
+from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes here and their total; an exception it raises ends the transfer."""
@@ -123,7 +122,7 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
 
     beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
     told = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
-    print(f"{told}: {sized(remote.size)}, {sized(remote.here)} of it here.", file=sys.stderr)
+    print(f"{told}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
     shown = sys.stderr.isatty()
     with tqdm(total=remote.size, unit="B", unit_scale=True, disable=not shown, file=sys.stderr) as bar:
 
@@ -207,7 +206,7 @@ def _unwritable(repo: str, files: Sequence[RemoteFile], error: OSError) -> UserE
     for file in files:
         with suppress(OSError):
             file.partial.unlink()
-    missing = sized(sum(file.size - file.here for file in files))
+    missing = format_bytes(sum(file.size - file.here for file in files))
     return UserError(
         f"{repo}: the disk is full; the file that was being written is removed again.",
         f"Make room for {missing}, or name a folder on another disk with {_CACHE_OF_HUB}.",

@@ -13,7 +13,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as record
 
 from stepsight.core.files.json_values import read_json
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.validation import STRICT, ListOf, Record, validate
 
 Percent = Annotated[float, Field(ge=0, le=100)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 _NAMES = "names.json"
 # What the paper prints outside of its tables, which `training.paper` reads.

@@ -58,7 +58,7 @@ from stepsight.core.models.placement import (
     expected_dtype,
     stored_dtype,
 )
-from stepsight.core.places import CACHE_VARIABLE, cache_folder
+from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""

@@ -12,7 +12,7 @@ from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.known_cards import known_card
 from stepsight.core.hubs.layout import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
 from stepsight.core.inference_servers.address import is_address
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""

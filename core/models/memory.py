@@ -9,7 +9,7 @@ from pathlib import Path
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.models.placement import stored_dtype
-from stepsight.core.sizes import sized
+from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # Beside the weights: what is computed between the layers, and what a loader holds twice for a moment.
@@ -113,9 +113,9 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
         return
-    has = f"this machine has {sized(there)}" if whole else f"{sized(there)} is free"
+    has = f"this machine has {format_bytes(there)}" if whole else f"{format_bytes(there)} is free"
     raise UserError(
-        f"{name} needs about {sized(needed)} of memory; {has}.",
+        f"{name} needs about {format_bytes(needed)} of memory; {has}.",
         "Choose a smaller one, weights in bfloat16 (--dtype), or a machine with more memory."
         if whole
         else "End what else needs memory, or wait for it, then try again.",

@@ -11,7 +11,7 @@ import httpx2
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.net.http import BROKEN, FailedAttemptError, Retries, failed_attempt
-from stepsight.core.sizes import sized
+from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes that are here and those that there are, None if the server does not say; whatever it raises
@@ -135,8 +135,8 @@ def size_of(path: Path) -> int:
 
 
 def _broken(content: RemoteContent, there: int) -> UserError:
-    size = "" if content.size is None else f" of {sized(content.size)}"
+    size = "" if content.size is None else f" of {format_bytes(content.size)}"
     return UserError(
-        f"{content.name}: the connection broke at {sized(there)}{size}.",
+        f"{content.name}: the connection broke at {format_bytes(there)}{size}.",
         "What has come is kept; try again to go on from there.",
     )

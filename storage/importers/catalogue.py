@@ -10,7 +10,7 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.kind import PublicFile
 

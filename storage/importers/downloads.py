@@ -8,7 +8,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.net.download import Downloader, Progress, RemoteContent
 from stepsight.core.net.http import client_options, reason
-from stepsight.core.places import CACHE_VARIABLE, cache_folder
+from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 from stepsight.storage.importers.kind import PublicFile
 
 _SECONDS = 30.0

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.sizes import sized
+from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
@@ -96,8 +96,8 @@ def _check_disk(store: Store, name: str, size: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < _WRITTEN * size + _RESERVE:
         raise UserError(
-            f"{name}: {sized(size)}, and {sized(free)} are free in {folder}.",
-            f"Make room there: adding it takes {sized(_WRITTEN * size + _RESERVE)} for a while.",
+            f"{name}: {format_bytes(size)}, and {format_bytes(free)} are free in {folder}.",
+            f"Make room there: adding it takes {format_bytes(_WRITTEN * size + _RESERVE)} for a while.",
         )
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.core.places import CACHE_VARIABLE
+from stepsight.core.paths import CACHE_VARIABLE
 
 
 @pytest.fixture(autouse=True)

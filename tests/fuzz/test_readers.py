@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import KINDS

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from stepsight.app.commands.cli import COMMANDS
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.finetuning.models import write_scratch_model
 from tests.app.commands.labelling.test_patch import accept

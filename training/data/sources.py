@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.places import data_files, portable_name
+from stepsight.core.paths import data_files, portable_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row

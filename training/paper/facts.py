@@ -28,7 +28,7 @@ from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.published import PublishedRow, PublishedTable, published, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import SILENT, Third
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table

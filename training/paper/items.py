@@ -8,7 +8,7 @@ from functools import cache
 from math import isnan
 from typing import Any
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 _FILE = "paper.json"
 _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")

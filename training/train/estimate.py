@@ -20,7 +20,7 @@ from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import keep_layers, read_config
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, Head, TrainConfig
 from stepsight.training.train.init import llama_config

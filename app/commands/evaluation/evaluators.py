@@ -27,8 +27,8 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory
 from stepsight.core.models.placement import DTYPES, Placement, expected_dtype
+from stepsight.core.paths import format_bytes
 from stepsight.core.scores import StepScores
-from stepsight.core.sizes import sized
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store, open_store
 from stepsight.storage.importers import find_kind, read_traces
@@ -127,7 +127,7 @@ def _list(store: Store) -> None:
     here = {one.repo: one for one in list_fetched()}
     print(f"Shipped: {', '.join([*shipped_evaluators(), EQUATIONS])}")
     for fetched in here.values():
-        print(f"Fetched: {fetched.repo} at {fetched.revision[:12]}, {sized(fetched.size)}")
+        print(f"Fetched: {fetched.repo} at {fetched.revision[:12]}, {format_bytes(fetched.size)}")
     for one in verified:
         print(f"Verified: {one.repo} at {one.revision[:12]}: {_told(one)}")
     rows: list[Sequence[str]] = [_COLUMNS]
@@ -137,7 +137,7 @@ def _list(store: Store) -> None:
         bench, score = public.processbench, public.prmbench
         figures = (bench.average if bench else None, score.score if score else None)
         shown = ["–" if figure is None else f"{figure:.1f}" for figure in figures]
-        size, memory = f"{public.parameters / 1e9:g}B", sized(offer.memory)
+        size, memory = f"{public.parameters / 1e9:g}B", format_bytes(offer.memory)
         rows.append((public.id, size, public.judges, *shown, _state(offer), memory))
         if offer.unreadable:
             notes.append(f"{public.id}: {offer.unreadable}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from tests.storage.labelling.folds import CASES, as_json, states
 
 _FOLDS = """async ([source, cases]) => {

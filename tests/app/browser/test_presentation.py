@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from tests.app.browser.acts import overflow
 from tests.app.entries import typed
 from tests.browser import until

@@ -7,7 +7,7 @@ from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_address
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from tests.app.elements import read
 from tests.storage.samples import evaluator
 

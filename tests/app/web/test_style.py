@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.web import bundles
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 SHEETS = sorted(asset("web").glob("*.css"))
 SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)

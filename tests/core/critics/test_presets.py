@@ -8,7 +8,7 @@ from stepsight.core.critics.presets import OWN, list_presets, preset_of, read_pr
 from stepsight.core.critics.settings import Settings, read_settings
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import parse_address
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 PROBLEM, STEPS = "What is {steps} + 1?", ["First {problem}.", "Step 2: then 3."]
 

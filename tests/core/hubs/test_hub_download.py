@@ -19,7 +19,7 @@ from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import cached, can_load
 from stepsight.core.net import download
-from stepsight.core.places import CACHE_VARIABLE
+from stepsight.core.paths import CACHE_VARIABLE
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
 

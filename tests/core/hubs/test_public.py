@@ -8,7 +8,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs import public
 from stepsight.core.hubs.layout import is_hub_id
 from stepsight.core.hubs.public import Part, find_public, public_evaluators, unreadable
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 
 
 def test_each_has_a_hub_id_of_its_own_and_small_ones_come_first():

@@ -10,7 +10,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.net import download
-from stepsight.core.places import cache_folder
+from stepsight.core.paths import cache_folder
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.kind import PublicFile

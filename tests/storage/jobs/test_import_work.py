@@ -12,7 +12,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.net import download
-from stepsight.core.places import CACHE_VARIABLE
+from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.columns import ColumnMap

@@ -8,7 +8,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.label import Label
-from stepsight.core.places import DATA_VARIABLE
+from stepsight.core.paths import DATA_VARIABLE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.columns import ColumnMap

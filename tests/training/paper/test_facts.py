@@ -11,7 +11,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.published import reference_tables
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator

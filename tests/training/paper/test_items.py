@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stepsight.core.metrics.published import reference_tables
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.paper.facts import paper_facts, recipe_facts, table_facts
 from stepsight.training.paper.items import PaperItem, Source, paper_sections
 

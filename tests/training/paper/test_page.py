@@ -5,7 +5,7 @@ import re
 import pytest
 
 from stepsight.app.commands.cli import main
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.paper.facts import recipe_facts
 from stepsight.training.paper.items import paper_sections
 from stepsight.training.paper.page import make_paper_report

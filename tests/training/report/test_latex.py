@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.places import data_files
+from stepsight.core.paths import data_files
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.experiment import do_run
 from stepsight.training.train import run

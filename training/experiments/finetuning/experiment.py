@@ -23,7 +23,7 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
-from stepsight.core.places import data_files
+from stepsight.core.paths import data_files
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.filtering.output import MANIFEST, summary
 from stepsight.training.experiments.filtering.pool import Pool, Solution

@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import write_json
 from stepsight.core.files.jsonl import open_input, read_rows
 from stepsight.core.models.placement import Placement
-from stepsight.core.places import DATA_VARIABLE, data_files
+from stepsight.core.paths import DATA_VARIABLE, data_files
 from stepsight.core.validation import validate
 from stepsight.storage.importers.fields import located, text
 from stepsight.training.evaluate.grading import Grader

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from stepsight.core.places import CACHE_VARIABLE
+from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets

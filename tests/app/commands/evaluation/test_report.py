@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from stepsight.app.commands.cli import main
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.storage.database.store import open_store
 from tests.training.judged import fill
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from stepsight.app.commands.cli import main
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import write_toy
 

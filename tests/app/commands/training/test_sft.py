@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from stepsight.app.commands.cli import main
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.models import write_scratch_model
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY

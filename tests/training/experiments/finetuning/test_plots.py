@@ -1,6 +1,6 @@
 import json
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.plots import printed_plots, subset_plots
 from stepsight.training.experiments.finetuning.results import read_printed
 from tests.training.experiments.finetuning.test_results import result

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import write_json
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.finetuning.results import FILE
 from tests.training.experiments.finetuning.test_results import result

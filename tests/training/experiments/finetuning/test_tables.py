@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.results import read_printed
 from stepsight.training.experiments.finetuning.tables import (
     model_table,

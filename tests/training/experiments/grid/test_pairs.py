@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.pairs import by_size_and_data, contrast, gains, interval, mean, pair_values
 from stepsight.training.experiments.grid.results import GridResults, read_results
 from tests.training.experiments.grid.toy import KEY, results

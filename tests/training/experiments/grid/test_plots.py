@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.plots import (
     cell_plot,
     class_plots,

@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import GridResults, read_results
 from stepsight.training.report.report import write_report

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import write_json
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import read_results, read_run
 from tests.training.experiments.grid.toy import KEY, results

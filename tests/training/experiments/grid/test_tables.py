@@ -2,7 +2,7 @@ import pytest
 
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import reference_tables
-from stepsight.core.places import asset
+from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.design import RunSettings
 from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
 from stepsight.training.experiments.grid.tables import (

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.places import DATA_VARIABLE, data_files, portable_name
+from stepsight.core.paths import DATA_VARIABLE, data_files, portable_name
 
 
 def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monkeypatch):

@@ -1,9 +1,10 @@
-"""Where files are: shipped assets, benchmark files in the folder of data, and the cache."""
+"""Paths of files: shipped assets, benchmark files in the folder of data, and the cache; and sizes in words."""
 
 import os
 import sys
 from glob import glob
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 
 from stepsight.core.errors import UserError
@@ -50,6 +51,13 @@ def cache_folder() -> Path:
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
     # A relative XDG_CACHE_HOME is to be ignored, says the XDG specification.
     return (Path(base) if os.path.isabs(base) else home / ".cache") / "stepsight"
+
+
+def format_bytes(size: int) -> str:
+    """A number of bytes: `7 kB`, `1.5 MB`, `15.2 GB`."""
+    if size >= 1e9:
+        return f"{size / 1e9:,.1f} GB"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{ceil(size / 1000):,} kB"
 
 
 def _is_file(path: Path) -> bool:
