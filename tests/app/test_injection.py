@@ -12,6 +12,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from tests.app.elements import read
 from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS
+from tests.cases import each
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -20,26 +21,24 @@ def test_there_are_many_and_they_differ():
     assert len(PAYLOADS) == len(set(PAYLOADS)) > 90
 
 
-def test_a_text_is_only_text_and_loses_nothing(subtests):
-    for text in PAYLOADS:
-        with subtests.test(text=text):
-            page = read(text_html(text))
-            assert {element.tag for element in page.all()} <= {"span"}
-            for span in page.all("span"):
-                assert set(span.attributes) <= {"class", "data-source", "data-display"}
-                # As the page shows it once the switch is at source.
-                page.text = page.text.replace(span.text, span["data-source"], 1)
-            assert all(piece in page.text for piece in text.replace("\\$", "$").split("$"))
+@each("text", PAYLOADS)
+def test_a_text_is_only_text_and_loses_nothing(text):
+    page = read(text_html(text))
+    assert {element.tag for element in page.all()} <= {"span"}
+    for span in page.all("span"):
+        assert set(span.attributes) <= {"class", "data-source", "data-display"}
+        # As the page shows it once the switch is at source.
+        page.text = page.text.replace(span.text, span["data-source"], 1)
+    assert all(piece in page.text for piece in text.replace("\\$", "$").split("$"))
 
 
-def test_a_cell_is_never_a_formula(subtests):
-    for text in PAYLOADS:
-        with subtests.test(text=text):
-            (row,) = csv.reader(io.StringIO(csv_text([["x", text, f" {text}"]]), newline=""))
-            assert len(row) == 3
-            for cell, written in zip(row[1:], (text, f" {text}"), strict=True):
-                assert not cell.lstrip(" ").startswith(SIGNS)
-                assert cell in (written, f"'{written}")
+@each("text", PAYLOADS)
+def test_a_cell_is_never_a_formula(text):
+    (row,) = csv.reader(io.StringIO(csv_text([["x", text, f" {text}"]]), newline=""))
+    assert len(row) == 3
+    for cell, written in zip(row[1:], (text, f" {text}"), strict=True):
+        assert not cell.lstrip(" ").startswith(SIGNS)
+        assert cell in (written, f"'{written}")
 
 
 def test_the_cells_would_be_formulas():

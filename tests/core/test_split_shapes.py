@@ -1,8 +1,7 @@
 """The shapes in which models write solutions, each with its steps: every text was composed for this table."""
 
-import pytest
-
 from stepsight.core.text.split import split_solution, split_steps
+from tests.cases import each
 
 ONE, TWO, THREE = "Two pens cost $4$ coins.", "Three books cost $9$ coins.", "Together that is $4 + 9 = 13$."
 
@@ -290,13 +289,13 @@ ASIDE: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "steps"), SHAPES.values(), ids=SHAPES)
+@each("text, steps", SHAPES.values())
 def test_a_solution_in_this_shape_is_split_into_its_steps(text, steps):
     split = split_solution(text)
     assert (list(split.steps), split.set_aside) == (steps, ())
 
 
-@pytest.mark.parametrize(("text", "steps", "set_aside"), ASIDE.values(), ids=ASIDE)
+@each("text, steps, set_aside", ASIDE.values())
 def test_what_is_no_part_of_a_solution_is_set_aside(text, steps, set_aside):
     split = split_solution(text)
     assert (list(split.steps), split.set_aside) == (steps, set_aside)

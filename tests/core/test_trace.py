@@ -3,6 +3,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
+from tests.cases import each
 
 
 def test_substeps_are_numbered_through_with_their_owners():
@@ -42,8 +43,8 @@ def test_digest_tells_substeps_from_steps_and_depends_on_gold():
     assert Trace.of("q", ["a"], id="x").digest == Trace.of("q", ["a"], id="y").digest
 
 
-@pytest.mark.parametrize(
-    ("problem", "steps", "labels", "message"),
+@each(
+    "problem, steps, labels, message",
     [
         (" ", ["a"], None, "the problem is empty"),
         ("q", [], None, "there are no steps"),

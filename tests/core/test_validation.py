@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.validation import STRICT, ListOf, Model, Record, choice, invalid, validate
+from tests.cases import each
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -66,8 +67,8 @@ def test_keys_and_values_become_a_frozen_instance():
     assert validate(Row, {"problem": "p", "steps": ["a", ["b", "c"]]}).steps == ["a", ["b", "c"]]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@each(
+    "changes, message",
     [
         ({"epoch": 1}, "unknown key epoch. Did you mean epochs?"),
         ({"xyzzy": 1}, f"unknown key xyzzy. {KEYS}"),

@@ -2,6 +2,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.where import Conditions, as_text, from_mapping, parse_conditions
+from tests.cases import each
 
 ROWS = [
     {"source": "MATH", "phase": 2, "screening": False, "reason": None},
@@ -14,8 +15,8 @@ def kept(conditions: Conditions) -> list[int]:
     return [number for number, row in enumerate(ROWS) if conditions.hold(row)]
 
 
-@pytest.mark.parametrize(
-    ("texts", "rows"),
+@each(
+    "texts, rows",
     [
         ([], [0, 1, 2]),
         (["source=MATH"], [0, 2]),

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from stepsight.app.access.rights import Needs, Right
 from stepsight.app.access.rules import Rules
 from stepsight.app.score.page import ScorePage
+from tests.cases import each
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,8 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
     assert rules.find(method, path).rights == rights
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
+@each(
+    "method, path",
     [
         ("POST", "/"),
         ("OPTIONS", "/"),

@@ -5,6 +5,7 @@ from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import text_html
 from tests.app.elements import read
 from tests.app.injection import PAYLOADS
+from tests.cases import each
 
 
 def marks(text, wanted):
@@ -42,13 +43,12 @@ def test_a_hit_may_reach_into_a_formula():
     assert marks("add to $-5$ and 6", "to -5") == []
 
 
-def test_marks_keep_everything_escaped(subtests):
-    for text in PAYLOADS:
-        with subtests.test(text=text):
-            wanted = text.strip()[:3]
-            page = read(marked_html(text_html(text), wanted))
-            assert {element.tag for element in page.all()} <= {"span", "mark"}
-            assert page.text == read(text_html(text)).text
+@each("text", PAYLOADS)
+def test_marks_keep_everything_escaped(text):
+    wanted = text.strip()[:3]
+    page = read(marked_html(text_html(text), wanted))
+    assert {element.tag for element in page.all()} <= {"span", "mark"}
+    assert page.text == read(text_html(text)).text
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,12 @@ def test_a_formula_within_markdown_is_marked_whole():
     assert html == f"<strong>so <mark>{formula}</mark><mark> h</mark>olds</strong> and <i>then</i>"
 
 
-def test_marks_in_markdown_keep_everything_escaped(subtests):
-    for around in ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "[{}](/x)"]:
-        for text in PAYLOADS:
-            with subtests.test(around=around, text=text):
-                for wanted in (text.strip()[:3], "*", "`", "<", "&"):
-                    page = read(marked_markdown(around.replace("{}", text), wanted))
-                    assert {element.tag for element in page.all()} <= {"span", "mark", "strong", "i", "code", "pre"}
+@each("around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "[{}](/x)"])
+@each("text", PAYLOADS)
+def test_marks_in_markdown_keep_everything_escaped(around, text):
+    for wanted in (text.strip()[:3], "*", "`", "<", "&"):
+        page = read(marked_markdown(around.replace("{}", text), wanted))
+        assert {element.tag for element in page.all()} <= {"span", "mark", "strong", "i", "code", "pre"}
 
 
 def test_has_hit():

@@ -9,6 +9,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.traces.queries import StoredTrace
 from tests.app.elements import read
 from tests.app.injection import PAYLOADS
+from tests.cases import each
 from tests.storage.samples import by_mode
 
 MARKDOWN = ("strong", "i", "code", "pre")
@@ -166,20 +167,19 @@ def test_what_is_searched_for_is_marked():
     assert [mark.text for mark in view(both("mini"), wanted="so 3").all("mark")] == ["So 3"]
 
 
-def test_everything_is_escaped(subtests):
-    for text in PAYLOADS:
-        with subtests.test(text=text):
-            steps = (Step((text,), valid=True), Step((text, text), valid=False), Step((text,)))
-            trace = StoredTrace(text, text, steps, {}, trace_id=7, dataset_id=1, dataset=text, position=0)
-            page = view(both(text), both("mini"), trace=trace)
-            clean = view(both("a"), both("mini"))
-            tags = [
-                [e.tag for e in one.all() if "math" not in e.attributes.get("class", "") and e.tag not in MARKDOWN]
-                for one in (page, clean)
-            ]
-            # The clean one has gold labels and a formula of its own; some texts are Markdown.
-            assert tags[0] == tags[1]
-            assert page.one("ul", cls="answers").all("li")[0].one("a")["aria-label"] == f"Evidence of {text}"
+@each("text", PAYLOADS)
+def test_everything_is_escaped(text):
+    steps = (Step((text,), valid=True), Step((text, text), valid=False), Step((text,)))
+    trace = StoredTrace(text, text, steps, {}, trace_id=7, dataset_id=1, dataset=text, position=0)
+    page = view(both(text), both("mini"), trace=trace)
+    clean = view(both("a"), both("mini"))
+    tags = [
+        [e.tag for e in one.all() if "math" not in e.attributes.get("class", "") and e.tag not in MARKDOWN]
+        for one in (page, clean)
+    ]
+    # The clean one has gold labels and a formula of its own; some texts are Markdown.
+    assert tags[0] == tags[1]
+    assert page.one("ul", cls="answers").all("li")[0].one("a")["aria-label"] == f"Evidence of {text}"
 
 
 def test_markdown_of_steps_is_rendered_and_hits_in_it_are_marked():

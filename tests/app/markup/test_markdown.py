@@ -6,6 +6,7 @@ from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import text_html
 from tests.app.elements import INJECTIONS, read
 from tests.app.injection import PAYLOADS
+from tests.cases import each
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_markdown_is_rendered(text, html):
     assert markdown_html(text) == html
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "2 * 3 * 4", "2*3*4", "a_1 * b_2", "x_1 + y_1", "(a)*(b)*(c)", "2**3**2", "n! * m! * k", "a * b and c * d",
@@ -42,22 +43,16 @@ def test_maths_wins():
     assert markdown_html("**so $x*y$**") == f"<strong>so {text_html('$x*y$')}</strong>"
 
 
-MARKUP_IS_TEXT = ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "- *{}*", "[{}](/x)", "[x]({})"]
+@each("around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "- *{}*", "[{}](/x)", "[x]({})"])
+@each("text", [*INJECTIONS, *PAYLOADS])
+def test_markup_is_text(around, text):
+    page = read(markdown_html(around.replace("{}", text)))
+    assert {element.tag for element in page.all()} <= {"span", "strong", "i", "code", "pre"}
+    for element in page.all():
+        assert set(element.attributes) <= {"class", "data-source", "data-display"}
 
 
-def test_markup_is_text(subtests):
-    for around in MARKUP_IS_TEXT:
-        for text in [*INJECTIONS, *PAYLOADS]:
-            with subtests.test(around=around, text=text):
-                page = read(markdown_html(around.replace("{}", text)))
-                assert {element.tag for element in page.all()} <= {"span", "strong", "i", "code", "pre"}
-                for element in page.all():
-                    assert set(element.attributes) <= {"class", "data-source", "data-display"}
-
-
-@pytest.mark.parametrize(
-    "sign", ["*", "**", "_", " *a", "`", "```\n", "[a](", "- ", "# ", " **a", "$*a", "\ue0000\ue001"]
-)
+@each("sign", ["*", "**", "_", " *a", "`", "```\n", "[a](", "- ", "# ", " **a", "$*a", "\ue0000\ue001"])
 def test_many_signs_take_linear_time(sign):
     start = time.process_time()
     markdown_html(sign * (100_000 // len(sign)))

@@ -5,6 +5,7 @@ import pytest
 
 from stepsight.app.markup.text import text_html
 from tests.app.elements import INJECTIONS, read
+from tests.cases import each
 
 
 def pieces(text):
@@ -16,7 +17,7 @@ def pieces(text):
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "$1.24",
@@ -36,8 +37,8 @@ def test_prices_and_lone_signs_stay_text(text):
     assert text_html(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("so $x = 2$.", "so «x = 2»."),
         ("$x_1$, $x_2$ and $x_3$", "«x_1», «x_2» and «x_3»"),
@@ -63,7 +64,7 @@ def test_maths_is_found(text, expected):
     assert pieces(text) == expected.replace("ALL", source)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         r"\[ x",
@@ -101,18 +102,17 @@ def test_the_source_is_kept_for_what_cannot_be_rendered():
     assert (span.text, span["data-source"]) == ('x < "y"', r'\(x < "y"\)')
 
 
-def test_markup_is_text(subtests):
-    for text in INJECTIONS:
-        with subtests.test(text=text):
-            page = read(text_html(text))
-            assert [element.tag for element in page.all()] in ([], ["span"])
-            for span in page.all("span"):
-                assert set(span.attributes) <= {"class", "data-source", "data-display"}
-                assert span["class"] == "math"
-                # Nothing is lost: the source is the text itself, signs of maths included.
-                assert span["data-source"] == text
-            if not page.all("span"):
-                assert page.text == text
+@each("text", INJECTIONS)
+def test_markup_is_text(text):
+    page = read(text_html(text))
+    assert [element.tag for element in page.all()] in ([], ["span"])
+    for span in page.all("span"):
+        assert set(span.attributes) <= {"class", "data-source", "data-display"}
+        assert span["class"] == "math"
+        # Nothing is lost: the source is the text itself, signs of maths included.
+        assert span["data-source"] == text
+    if not page.all("span"):
+        assert page.text == text
 
 
 @pytest.mark.parametrize("text", ["a & b < c", "\"quoted\" & 'single'", "line\nbreak", "∑ 三 🙂 \u202e"])
@@ -136,7 +136,7 @@ OPENERS = [
 ]
 
 
-@pytest.mark.parametrize("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])
+@each("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])
 def test_many_openers_take_linear_time(opener):
     start = time.process_time()
     text_html(opener * (100_000 // len(opener)))

@@ -13,6 +13,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.people.users import Role, User, local_user
 from tests.app.elements import INJECTION, read
+from tests.cases import each
 from tests.storage.labelling.samples import person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
@@ -73,8 +74,8 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
     assert option["value"] == str(known.id)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
+@each(
+    "fields, message",
     [
         ({"after_submission": "all"}, "after_submission is 'all', expected one of nothing, gold, everything."),
         ({"sample": "some"}, "sample is 'some', expected a whole number."),

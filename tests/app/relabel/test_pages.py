@@ -15,6 +15,7 @@ from stepsight.storage.labelling.slots import find_slot
 from stepsight.storage.people.logins import log_in
 from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.labelling.samples import TRACES, campaign, do, label_all, take
 from tests.storage.samples import add
 
@@ -88,8 +89,8 @@ def test_no_address_shows_marks_on_equations_where_they_are_off(shared, client):
             assert ("74 - 5 = 70: is 69" in text, "<mark" in text) == (on, on)
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
+@each(
+    "path, status",
     [
         ("/relabel/label", 422),
         ("/relabel/label?campaign=abc", 422),

@@ -1,7 +1,5 @@
 """A submitted trace beside what others say of it."""
 
-import pytest
-
 from stepsight.app.relabel.review import agrees, review_html, skipped_html
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
@@ -12,6 +10,7 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.traces.queries import get_trace
 from tests.app.elements import INJECTIONS, Element, read
+from tests.cases import each
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator, judge
 
@@ -86,8 +85,8 @@ def test_a_skipped_trace_says_so(sqlite_store):
     assert "You skipped this trace" in read(skipped_html(open_slot(sqlite_store, task.slot_id, ann))).text
 
 
-@pytest.mark.parametrize(
-    ("label", "gold", "expected"),
+@each(
+    "label, gold, expected",
     [
         ("pos", Step(("a",), Label.POS), True),
         ("neu", Step(("a",), Label.POS), False),

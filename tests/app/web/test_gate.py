@@ -7,6 +7,7 @@ from stepsight.app.access.pages import PAGES
 from stepsight.app.web.gate import LARGEST_BODY
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.samples import add
 
 SCORE = {"problem": "What is 2 + 3?", "steps": ["5."]}
@@ -30,14 +31,14 @@ def post(client, path="/api/v1/score", **headers):
     return client.post(path, json=SCORE, headers={key.replace("_", "-"): value for key, value in headers.items()})
 
 
-@pytest.mark.parametrize(("name", "path"), [page[:2] for page in PAGES])
+@each("name, path", [page[:2] for page in PAGES])
 def test_every_page_is_there(client, name, path):
     response = client.get(path, headers=PAGE)
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/html")
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/nowhere",
@@ -74,8 +75,8 @@ def test_nothing_is_uploaded_or_called_by_other_ways(client, name):
     assert client.post(f"/gradio_api/{name}", files={"files": b"x"}).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/api/v1/score", "/api/v1/jobs", "/gradio_api/run/score"])
-@pytest.mark.parametrize("origin", [ELSEWHERE, "null", "http://127.0.0.1:8000", "http://127.0.0.1.example", ""])
+@each("path", ["/api/v1/score", "/api/v1/jobs", "/gradio_api/run/score"])
+@each("origin", [ELSEWHERE, "null", "http://127.0.0.1:8000", "http://127.0.0.1.example", ""])
 def test_a_post_of_a_page_elsewhere_is_refused(client, path, origin):
     response = post(client, path, origin=origin)
     assert response.status_code == 403

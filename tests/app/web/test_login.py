@@ -17,6 +17,7 @@ from stepsight.storage.people.attempts import FREE_BY_NAME
 from stepsight.storage.people.logins import open_login, user_of
 from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import PASSWORD, user
 from tests.storage.samples import add
@@ -118,7 +119,7 @@ def test_the_way_leads_back_to_where_one_wanted_to_go(client, next):
     assert log_in(client, next=next).headers["location"] == next
 
 
-@pytest.mark.parametrize(
+@each(
     "next",
     [
         "",

@@ -7,6 +7,7 @@ import pytest
 
 from stepsight.core.critics.reading import LONGEST, READINGS, Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.label import Label
+from tests.cases import each
 from tests.chat_server import verdicts
 
 NEG, NEU, POS = Label.NEG, Label.NEU, Label.POS
@@ -32,8 +33,8 @@ def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
     assert read(text).rationales == ("since it is so 1", "since it is so 2")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         ("", "an empty answer"),
         ("Both steps are correct.", "no JSON"),

@@ -20,6 +20,7 @@ from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from tests.cases import each
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
 
 TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 + 0 = 4"], id="t")
@@ -366,8 +367,8 @@ def test_genprm_over_the_wire() -> None:
     assert judgment.online.validity.tolist() == [1, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@each(
+    "options, message",
     [
         (",samples=0", "samples is '0', expected a whole number from 1 to 1,000"),
         (",samples=two", "samples is 'two', expected a whole number"),

@@ -3,6 +3,7 @@
 import pytest
 
 from stepsight.core.equations import Method, check_steps
+from tests.cases import each
 from tests.core.equations.steps import checks, failing
 
 
@@ -77,7 +78,7 @@ def test_an_equation_that_does_not_follow_from_the_one_before_fails(
     assert [(found[1], found[2]) for found in failing(*steps)] == [(fault, right)]
 
 
-@pytest.mark.parametrize(
+@each(
     "steps",
     [
         ["2x + 6 = 10", "so 2x = 4", "so x = 2."],

@@ -3,6 +3,7 @@
 import pytest
 
 from stepsight.core.equations import Method, check_steps
+from tests.cases import each
 from tests.core.equations.steps import checks, failing
 
 HOLDING = [
@@ -54,7 +55,7 @@ HOLDING = [
 ]
 
 
-@pytest.mark.parametrize("text", HOLDING)
+@each("text", HOLDING)
 def test_a_true_equation_holds_in_any_notation(text: str) -> None:
     found = checks(text)
     assert found
@@ -86,7 +87,7 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize(("text", "equation", "fault", "right"), FAILING)
+@each("text, equation, fault, right", FAILING)
 def test_a_false_equation_fails_with_its_place_and_the_right_value(
     text: str, equation: str, fault: str, right: str
 ) -> None:
@@ -108,8 +109,8 @@ def test_only_the_wrong_link_of_a_chain_fails() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
+@each(
+    "text, problem",
     [
         # Decimals that may have been rounded before: 26.67 is 80 / 3.
         ("26.67 * 3 = 80", "A problem."),
@@ -169,7 +170,7 @@ def test_a_text_without_equations_has_no_checks(text: str) -> None:
     assert checks(text) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The equation becomes 7 * 103 = 105. This is false.",

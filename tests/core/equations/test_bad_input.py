@@ -6,6 +6,7 @@ import time
 import pytest
 
 from stepsight.core.equations import check_steps
+from tests.cases import each
 
 # A step is answered within 50 ms; a shared machine gets three times as long, and the best of three runs counts.
 SECONDS = 0.15
@@ -42,7 +43,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_there_is_nothing_to_check_and_that_at_once(name: str) -> None:
     assert timed(HOSTILE[name]) == ()
 

@@ -3,10 +3,8 @@
 import random
 from fractions import Fraction
 
-import pytest
-
 from stepsight.core.equations import check_steps
-from tests.conftest import ROOT
+from tests.cases import each
 from tests.core.equations.steps import checks
 
 SIGNS = {
@@ -46,7 +44,7 @@ def draw(rng: random.Random) -> tuple[str, Fraction]:
     return text, value
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(20):
@@ -70,7 +68,7 @@ def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed: int) -> No
             assert false[check.fault_start : check.fault_end] == wrong
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_fractions_in_either_notation_are_worked_out_exactly(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(20):
@@ -106,9 +104,3 @@ def test_places_lie_within_the_text_and_the_fault_within_the_equation() -> None:
         for check in found:
             assert 0 <= check.start < check.end <= len(text)
             assert check.holds or check.start <= check.fault_start < check.fault_end <= check.end
-
-
-def test_the_readings_name_each_row_once() -> None:
-    lines = (ROOT / "tests" / "benchmarks" / "readings" / "mr_gsm8k_errors.csv").read_text(encoding="utf-8").split()
-    assert len(lines) == 101
-    assert len({line.split(",")[0] for line in lines}) == 101

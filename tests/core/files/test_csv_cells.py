@@ -4,6 +4,7 @@ import io
 import pytest
 
 from stepsight.core.files.csv_cells import cell, csv_text
+from tests.cases import each
 
 
 def cells(text):
@@ -15,9 +16,7 @@ def test_rows_are_read_back():
     assert cells(text) == [["a", "b"], ['say "x"', "two\nlines"], ["1", "-0.5"], ["", ""]]
 
 
-@pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@x", "=cmd|' /C calc'!A0"]
-)
+@each("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@x", "=cmd|' /C calc'!A0"])
 def test_a_text_that_would_be_a_formula_is_none(text):
     assert cells(csv_text([[text]])) == [[f"'{text}"]]
 

@@ -21,6 +21,7 @@ from stepsight.core.files.label_patch import (
 )
 from stepsight.core.label import Label
 from stepsight.core.trace import Step
+from tests.cases import each
 
 ONE = LabelChange("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
 TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
@@ -80,8 +81,8 @@ def entry(**changes: Any) -> str:
     return changed(entries=[first | changes, second])
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("{", "not JSON"),
         ("[]", "this is no label patch"),

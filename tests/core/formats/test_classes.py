@@ -2,10 +2,11 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.token_classification import class_rows, class_words
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
-    ("words", "rows"),
+@each(
+    "words, rows",
     [
         (["LABEL_0", "LABEL_1"], (0, None, 1)),
         (["0", "1"], (0, None, 1)),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.best_of_n import MOST_SUBSETS, Method, best_of, choose, pass_at, sizes_up_to, voted
+from tests.cases import each
 
 
 def test_sizes_double_up_to_all():
@@ -38,8 +39,8 @@ def drawn(seed, count=7):
     return rng.random(count) < 0.4, np.log(rng.random(count)), rng.integers(-1, 3, count)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+@each("seed", range(5))
+@each("size", [1, 2, 3, 5, 7])
 def test_every_mean_is_that_of_going_through_the_subsets(seed, size):
     correct, logs, groups = drawn(seed)
     subsets = [np.array(subset) for subset in combinations(range(7), size)]

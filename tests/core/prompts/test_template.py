@@ -2,6 +2,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import PromptTemplate, Read, Separator
+from tests.cases import each
 
 
 def test_what_is_not_the_default_is_written_and_comes_back():
@@ -21,8 +22,8 @@ def test_what_is_not_the_default_is_written_and_comes_back():
     assert PromptTemplate.from_dict(values) == template
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
+@each(
+    "values, message",
     [
         ({"sep": "x"}, "the template: unknown key sep. Did you mean step"),
         ({"prompt": "Q"}, r"prompt does not hold \{problem\} once"),

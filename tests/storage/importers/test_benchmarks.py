@@ -14,6 +14,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, guess_kind, read_traces
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.cases import each
 
 NEG, NEU, POS = Label
 
@@ -97,8 +98,8 @@ def test_a_row_is_recognised(kind: str) -> None:
     assert read(kind).problem == "q"
 
 
-@pytest.mark.parametrize(
-    ("kind", "other", "id", "gold"),
+@each(
+    "kind, other, id, gold",
     [
         ("mr-gsm8k", {}, "179e", [True, NEG, None]),
         ("prmbench", {}, "deception/p1_0", [True, NEG, True]),
@@ -217,7 +218,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "other", "message"), BAD, ids=[f"{kind}: {message}" for kind, _, message in BAD])
+@each("kind, other, message", BAD)
 def test_bad_rows_are_refused(kind: str, other: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^f line 1: .*{message}"):
         read(kind, **other)

@@ -10,6 +10,7 @@ from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.columns import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import json_rows
+from tests.cases import each
 
 ROW = {"question": "What is 1 + 1?", "meta": {"process": ["It is a sum.", "So 3."]}, "rated": [1, -1], "no": 7}
 
@@ -43,8 +44,8 @@ RATED = [Step(("a",), Label.NEG), Step(("b",), Label.NEU), Step(("c",), Label.PO
 VALID = [Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",))]
 
 
-@pytest.mark.parametrize(
-    ("labels_as", "value", "steps"),
+@each(
+    "labels_as, value, steps",
     [
         ("ratings", [-1, 0, 1], RATED),
         ("ratings", ["neg", " Neu", "pos"], RATED),
@@ -72,8 +73,8 @@ NAMES = {"problem": "q", "steps": "s"}
 LABELLED = NAMES | {"labels": "l"}
 
 
-@pytest.mark.parametrize(
-    ("row", "columns", "message"),
+@each(
+    "row, columns, message",
     [
         ({"q": "?"}, NAMES, r"the column 's' is missing \(found: 'q'\)"),
         ({"q": 7, "s": ["a"]}, NAMES, "the column 'q' is 7, expected a text"),

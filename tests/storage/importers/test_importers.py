@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.importers import KINDS, find_kind, guess_kind, read_traces
+from tests.cases import each
 from tests.storage.samples import invalid_row, plain_row, redundant_row
 
 
@@ -38,8 +39,8 @@ def test_a_row_is_recognised_by_its_fields() -> None:
     assert guess_kind({"id": 1, "scores": []}) is None
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("row", [invalid_row(), redundant_row(), plain_row(1)], ids=guess_kind)
+@each("kind", sorted(KINDS))
+@each("row", [invalid_row(), redundant_row(), plain_row(1)])
 def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) -> None:
     traces = read_traces(KINDS[kind], [json.dumps(row).encode()], "f")
     likely = guess_kind(row)

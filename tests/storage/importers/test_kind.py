@@ -5,6 +5,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.importers.kind import array_rows, json_lines, json_rows
+from tests.cases import each
 
 ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 
@@ -16,8 +17,8 @@ def test_rows_come_with_their_place() -> None:
     ]
 
 
-@pytest.mark.parametrize("indent", [None, 0, 2])
-@pytest.mark.parametrize("start", ["", "\ufeff", "\n \n"])
+@each("indent", [None, 0, 2])
+@each("start", ["", "\ufeff", "\n \n"])
 def test_an_array_is_read_however_it_is_laid_out(indent: int | None, start: str) -> None:
     lines = (start + json.dumps(ROWS, indent=indent) + "\n\n").encode().splitlines(keepends=True)
     assert list(json_rows(lines, "f")) == [(f"f row {number}", row) for number, row in enumerate(ROWS, start=1)]
@@ -40,8 +41,8 @@ def test_an_array_is_read_row_by_row() -> None:
     assert next(json_rows(lines(), "f")) == ("f row 1", {"a": 1})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ('[{"a": 1},\n{"a": ', "f row 2: the file ends within the array"),
         ('[{"a": 1}\n', "f row 2: the file ends within the array"),
@@ -53,7 +54,6 @@ def test_an_array_is_read_row_by_row() -> None:
         ('[{"a": 1}]\n[', "f line 2: .* expected the end of the file"),
         ("[" * 100_000, "f row 1: not JSON"),
     ],
-    ids=lambda text: text[:30],
 )
 def test_a_bad_array(text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -5,6 +5,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.importers.mr_math_invalid import parse
+from tests.cases import each
 from tests.storage.samples import invalid_row
 
 
@@ -39,8 +40,8 @@ def test_everything_else_is_kept() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         ({"model_output_solution_first_error_step": 0}, "is 0, expected a step from 1 to 3"),
         ({"model_output_solution_first_error_step": 4}, "is 4, expected a step from 1 to 3"),
@@ -59,7 +60,6 @@ def test_everything_else_is_kept() -> None:
         ({"model_output_step_format": ["a", "b"]}, "step 1 is 'a', expected a list of texts"),
         ({"model_output_step_format": None}, "is null, expected a list of steps"),
     ],
-    ids=str,
 )
 def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^row 1: .*{message}"):

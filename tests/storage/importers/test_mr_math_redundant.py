@@ -5,6 +5,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.importers.mr_math_redundant import parse
+from tests.cases import each
 from tests.storage.samples import redundant_row
 
 
@@ -18,8 +19,8 @@ def test_ratings_become_labels() -> None:
     assert trace.meta == {"ground_truth_answer": "2", "generator": "GPT-4 (PRM800K)"}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         ({"rating": [1, 0]}, "2 ratings for 3 steps"),
         ({"rating": [1, 0, 2]}, "the rating of step 3 is 2. Expected 1, 0 or -1"),
@@ -31,7 +32,6 @@ def test_ratings_become_labels() -> None:
         ({"rating": 1}, "'rating' is 1, expected a list"),
         ({"model_output_step_format": [], "rating": []}, "there are no steps"),
     ],
-    ids=str,
 )
 def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"^row 1: .*{message}"):

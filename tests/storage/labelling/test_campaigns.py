@@ -23,6 +23,7 @@ from stepsight.storage.labelling.campaigns import (
     list_campaigns,
 )
 from stepsight.storage.traces.queries import iterate_traces
+from tests.cases import each
 from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, campaign, person
 from tests.storage.samples import add, evaluator, judge
 
@@ -72,8 +73,8 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
     pytest.fail("no cell has a trace")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
+@each(
+    "wrong, message",
     [
         ({"where": TraceFilter(text="zebra")}, "No trace of 'sums' meets the conditions"),
         ({"dataset": "other"}, "There is no dataset 'other'"),
@@ -100,7 +101,6 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
         ({"gold_rate": 0.2, "gold_dataset": "other"}, "other: no trace outside the campaign has gold"),
         ({"gold_rate": 0.2}, "sums and gallery: no trace outside the campaign has gold"),
     ],
-    ids=str,
 )
 def test_impossible_campaigns_are_refused_and_nothing_is_stored(
     store: Store, wrong: dict[str, Any], message: str

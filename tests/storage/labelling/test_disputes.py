@@ -28,6 +28,7 @@ from stepsight.storage.labelling.disputes import (
 )
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import StoredTrace
+from tests.cases import each
 from tests.storage.labelling.samples import campaign, label_all, people, person, take
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 
@@ -74,8 +75,8 @@ def test_possible_gold_values_of_a_benchmark_with_validity_only(store: Store, an
         open_dispute(store, trace.trace_id, 1, "pos", "So.", anna)
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "message"),
+@each(
+    "changes, kind, message",
     [
         ({"trace_id": 99999}, NotFoundError, "no trace 99999"),
         ({"step": 2}, UserError, "There is no step 3: the trace has 2"),

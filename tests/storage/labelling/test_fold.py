@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from stepsight.storage.labelling.annotation import fold
+from tests.cases import each
 from tests.storage.labelling.folds import CASES, Log, as_json, states
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each("case", CASES)
 def test_the_annotation_after_all_events(case: dict[str, Any]) -> None:
     *_, log = states(case)
     annotation = as_json(log.annotation)

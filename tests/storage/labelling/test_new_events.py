@@ -9,6 +9,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.importers.prmbench import _CLASSES
 from stepsight.storage.labelling.annotation import LABELS, NewEvent
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, PRMBENCH_KINDS
+from tests.cases import each
 
 
 def sent(kind: str | None = None, key: Any = "k", step: Any = None, new: Any = None, **other: Any) -> NewEvent:
@@ -38,8 +39,8 @@ def test_prmbench_s_kinds_of_error_are_those_of_its_files() -> None:
     assert set(PRMBENCH_KINDS) == set(_CLASSES) - {"multi_solutions"}
 
 
-@pytest.mark.parametrize(
-    ("event", "message"),
+@each(
+    "event, message",
     [
         ({"kind": "praise"}, "kind is 'praise', expected one of label, comment"),
         ({"kind": "decide"}, "kind is 'decide'"),
@@ -86,7 +87,6 @@ def test_prmbench_s_kinds_of_error_are_those_of_its_files() -> None:
         ({"kind": "submit", "guideline": "1"}, "guideline is '1'"),
         ({"kind": "submit", "guidline": 1}, "unknown key guidline. Did you mean guideline"),
     ],
-    ids=str,
 )
 def test_impossible_events_are_refused(event: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):

@@ -18,6 +18,7 @@ from stepsight.storage.importers.kind import OnBad
 from stepsight.storage.traces.imports import ImportSummary, import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.storage.traces.writer import Located, TraceWriter
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
 
@@ -112,7 +113,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(("kind", "bad", "message"), BAD, ids=[message[:40] for _, _, message in BAD])
+@each("kind, bad, message", BAD)
 def test_a_bad_line_fails_the_file_and_nothing_is_stored(
     store: Store, file: Path, kind: str, bad: Any, message: str
 ) -> None:

@@ -15,6 +15,7 @@ from stepsight.storage.traces.queries import (
     iterate_traces,
     list_datasets,
 )
+from tests.cases import each
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
@@ -70,7 +71,7 @@ def test_a_trace_by_its_id_or_by_dataset_and_name(store: Store) -> None:
     assert find_trace(store, "sums", "error") == stored
 
 
-@pytest.mark.parametrize("trace_id", [0, -1, 99, 2**31, 10**30])
+@each("trace_id", [0, -1, 99, 2**31, 10**30])
 def test_no_such_trace(store: Store, trace_id: int) -> None:
     add(store)
     with pytest.raises(NotFoundError, match=f"no trace {trace_id}"):

@@ -5,6 +5,7 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
+from tests.cases import each
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
@@ -61,8 +62,8 @@ def test_the_same_id_in_another_dataset_is_another_trace(store: Store) -> None:
     assert add(store, [ERROR])[0].trace_id != add(store, [ERROR], "other")[0].trace_id
 
 
-@pytest.mark.parametrize(
-    ("id", "meta", "message"),
+@each(
+    "id, meta, message",
     [
         ("", {}, "row 1: the id is empty"),
         ("a\x00", {}, "row 1: the id holds a NUL byte"),

@@ -1,7 +1,6 @@
-import pytest
-
 from stepsight.core.trace import Trace
 from stepsight.training.data.transforms import balance_ratio, is_balanced
+from tests.cases import each
 
 
 def trace(labels):
@@ -10,8 +9,8 @@ def trace(labels):
     return Trace.of("q", ["x"] * len(labels), [names[label] for label in labels])
 
 
-@pytest.mark.parametrize(
-    ("labels", "ratio"),
+@each(
+    "labels, ratio",
     [
         ("+-", 1 / 1),
         ("+++-", 1 / 3),

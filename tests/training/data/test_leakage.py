@@ -4,6 +4,7 @@ from stepsight.core.trace import Trace
 from stepsight.training.data.leakage import Benchmarks, normalise, problems_of
 from stepsight.training.data.sources import open_origin
 from stepsight.training.data.sources_config import TraceOrigin
+from tests.cases import each
 from tests.storage.samples import plain_row, write_lines
 
 SAME = [
@@ -25,7 +26,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), SAME)
+@each("left, right", SAME)
 def test_copies_of_a_problem_are_one(left, right):
     assert normalise(left) == normalise(right)
 
@@ -46,7 +47,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+@each("left, right", DIFFERENT)
 def test_different_problems_are_two(left, right):
     assert normalise(left) != normalise(right)
 

@@ -5,6 +5,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.training.data.sources_config import Data, TraceOrigin, check_continued, describe
+from tests.cases import each
 
 SYNTHETIC = {"kind": "synthetic", "size": 10}
 FILE = {"kind": "prm800k", "path": "a.jsonl"}
@@ -16,7 +17,7 @@ def check(sources, benchmarks=()):
     return validate(Data, {"sources": sources, "benchmarks": list(benchmarks)})
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *ALIASES])
+@each("kind", [*KINDS, *ALIASES])
 def test_every_kind_of_file_can_be_a_source_and_a_benchmark(kind):
     check([{"kind": kind, "path": "a.jsonl"}], [{"kind": kind, "path": "b.jsonl"}])
 
@@ -73,7 +74,7 @@ BAD_SOURCES = [
 ]
 
 
-@pytest.mark.parametrize(("source", "message"), BAD_SOURCES)
+@each("source, message", BAD_SOURCES)
 def test_a_source_that_cannot_be_is_named(source, message):
     # It is the second one.
     with pytest.raises(UserError, match=rf"^sources\[1\].*{message}"):

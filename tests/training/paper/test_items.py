@@ -3,12 +3,11 @@
 import json
 import re
 
-import pytest
-
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
 from stepsight.training.paper.facts import paper_facts, recipe_facts, table_facts
 from stepsight.training.paper.items import PaperItem, Source, paper_sections
+from tests.cases import each
 
 PRINTED = {
     "1": ("fig:later-step-schematic; 22; 27; 88.8; 83.8; +11.3; +10.3; 5,222; +3.4"),
@@ -110,8 +109,8 @@ def item(printed, what="a number", how=""):
     return PaperItem(what, Source("s", "c"), printed=printed, of=("a",), how=how)
 
 
-@pytest.mark.parametrize(
-    ("printed", "value", "shown", "agrees"),
+@each(
+    "printed, value, shown, agrees",
     [
         ("22", 22.0, "22", True),
         ("88.8", 88.84, "88.8", True),

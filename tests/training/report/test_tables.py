@@ -14,6 +14,7 @@ from stepsight.training.report.tables import (
     to_latex,
     to_markdown,
 )
+from tests.cases import each
 
 TABLE = Table(
     name="some-table",
@@ -34,8 +35,8 @@ TABLE = Table(
 )
 
 
-@pytest.mark.parametrize(
-    ("cell", "kind", "text"),
+@each(
+    "cell, kind, text",
     [
         (Value(0.7804), CellKind.PERCENT, "78.0"),
         (Value(0.7804).within(0.7, 0.8556), CellKind.PERCENT, "78.0 [70.0, 85.6]"),

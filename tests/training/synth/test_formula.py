@@ -4,6 +4,7 @@ import pytest
 import sympy
 
 from stepsight.training.synth.formula import Condition, Formula
+from tests.cases import each
 from tests.training.synth.samples import LATEX, PLAIN
 
 VALUES = {key: Fraction(number) for key, number in {"a": 12, "b": -5, "c": 3, "n": 7}.items()} | {
@@ -11,8 +12,8 @@ VALUES = {key: Fraction(number) for key, number in {"a": 12, "b": -5, "c": 3, "n
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "plain", "latex"),
+@each(
+    "text, value, plain, latex",
     [
         ("a * b", -60, "12 * (-5)", "12 \\times (-5)"),
         ("b * a", -60, "(-5) * 12", "(-5) \\times 12"),
@@ -78,9 +79,7 @@ def test_conditions():
     assert not Condition.of("a / (n - 7) > 0").holds(VALUES)
 
 
-@pytest.mark.parametrize(
-    "text", ["a +", "a // b", "a.b", "open(a)", "gcd(a)", "[a]", "a if b else c", "1.5", "True", "'a'"]
-)
+@each("text", ["a +", "a // b", "a.b", "open(a)", "gcd(a)", "[a]", "a if b else c", "1.5", "True", "'a'"])
 def test_invalid_formulas_are_refused(text):
     with pytest.raises(ValueError, match="is no formula"):
         Formula.of(text)

@@ -11,6 +11,7 @@ from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Lora, TrainConfig, read_config
+from tests.cases import each
 from tests.conftest import ROOT
 
 SHIPPED = ROOT / "training" / "configs"
@@ -300,7 +301,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), BAD, ids=[str(change)[:40] for change, _ in BAD])
+@each("change, message", BAD)
 def test_a_bad_value_is_named_with_its_file(read, tmp_path, change, message):
     with pytest.raises(UserError, match=message) as caught:
         read(SMALL | change)

@@ -1,14 +1,13 @@
-import pytest
-
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.results.votes import vote
 from stepsight.storage.people.exposures import note_exposure
+from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take, together
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
+@each(
+    "labels, expected",
     [
         (["pos"], ("pos", "majority")),
         (["pos", "pos", "neg"], ("pos", "majority")),

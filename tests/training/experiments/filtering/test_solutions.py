@@ -5,6 +5,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import find_fields, parse_solution
+from tests.cases import each
 
 MMIQC = {"instruction": "Compute 2 + 3.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 FIELDS = ("instruction", "output")
@@ -64,8 +65,8 @@ def test_unknown_fields_are_none():
     assert find_fields([{"prompt": "q", "completion": "r"}]) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         ({"output": ""}, "the field 'output' is empty."),
         ({"output": " \n\t"}, "the field 'output' is empty."),

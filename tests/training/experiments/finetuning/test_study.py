@@ -3,6 +3,7 @@ import yaml
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.study import StudyRun, read_study
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import SMALL
 
@@ -59,8 +60,8 @@ def test_a_folder_is_named_safely():
     assert StudyRun("../..", "red", 42).name == "evaluator/red-42"
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@each(
+    "changes, message",
     [
         ({"seeds": []}, "seeds is empty"),
         ({"seeds": [1, 1]}, "seeds: 1 occurs twice"),

@@ -6,6 +6,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.experiments.grid.design import RunSettings, read_design
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.training.experiments.grid.toy import TOY, write_toy
 
@@ -86,8 +87,8 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
     assert {name for name in vars(first) if getattr(first, name) != getattr(second, name)} == {"name", "notes"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
+@each(
+    "changes, message",
     [
         ({"sizes": {}}, "sizes is empty"),
         ({"seeds": [1, 1]}, "seeds: 1 occurs twice"),

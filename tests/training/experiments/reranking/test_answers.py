@@ -4,10 +4,11 @@ import pytest
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
 from stepsight.training.experiments.reranking.answers import AnswerComparer, answer_of, normalised
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
+@each(
+    "answer, expected",
     [
         ("18", "18"),
         (" 18.0. ", "18"),

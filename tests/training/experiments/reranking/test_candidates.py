@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.reranking.candidates import read_candidates
+from tests.cases import each
 from tests.training.experiments.reranking.samples import ROWS, write_rows
 
 
@@ -69,7 +70,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("row", "told"), BAD)
+@each("row, told", BAD)
 def test_a_bad_row_is_named_by_its_line(tmp_path, row, told):
     path = write_rows(tmp_path / "c.jsonl", [GOOD, row])
     with pytest.raises(UserError, match=f"^{path} {told}"):
