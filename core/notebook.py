@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, Protocol
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
-from stepsight.core.templates import load_templates
 
 _MOST = 40
 """Sub-steps of a triangle that is drawn whole; of a longer one the online and the offline row."""

@@ -152,7 +152,7 @@ class Worker:
     def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
         """Fetch an evaluator and load it once, so that a failure to load shows now."""
         # They bring PyTorch, and the hub's client.
-        from stepsight.core.evaluators.describing import describe_fetched
+        from stepsight.core.evaluators.loading import describe_fetched
         from stepsight.core.hubs.hub_download import fetch
         from stepsight.core.hubs.hub_lookup import look_up
 

@@ -12,7 +12,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
 from stepsight.core.errors import UserError
-from stepsight.core.files.csv_cells import csv_text
+from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_table
 from stepsight.core.judgment import Judgment, Mode

@@ -13,8 +13,8 @@ from stepsight.app.access.pages import PAGES
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, text_html
 from stepsight.app.web.bundles import ADDRESSES
+from stepsight.core.escaping import load_templates
 from stepsight.core.paths import format_bytes
-from stepsight.core.templates import load_templates
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(PAGES=PAGES, BUNDLES=ADDRESSES, MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)

@@ -1,5 +1,6 @@
-"""Loading an evaluator from a folder, after recognising its checkpoint format."""
+"""Loading an evaluator from a folder, after recognising its checkpoint format; describing one that was fetched."""
 
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -7,10 +8,12 @@ from typing import Any
 
 import torch
 
+from stepsight.core.description import Description
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
+from stepsight.core.hubs.hub_cache import Fetched, save_fetched
 from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.abstract import Evaluator
@@ -20,6 +23,7 @@ from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_che
 from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.location import EQUATIONS
+from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.template import PromptTemplate
@@ -110,3 +114,22 @@ def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
     files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
     found = [path.stat() for path in files if path.exists()]
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+
+
+def describe_fetched(fetched: Fetched, place: Placement) -> Description:
+    """The description of an evaluator with its weights at `place`, stored beside it. Raises `UserError` if it
+    cannot be loaded."""
+    place = resolve_placement(place, fetched.folder)
+    kept = fetched.descriptions.get(place.dtype)
+    if kept is not None:
+        return kept
+    start = time.perf_counter()
+    try:
+        if place.on_processor:
+            check_memory(fetched.repo, memory_of(fetched, place.dtype))
+        evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
+    except UserError as error:
+        raise UserError(f"{fetched.repo} is here, but does not load: {error.message}", error.hint) from None
+    description = evaluator.description(round(time.perf_counter() - start, 2))
+    save_fetched(fetched.described(place.dtype, description))
+    return description

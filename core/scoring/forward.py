@@ -1,4 +1,4 @@
-"""Forward passes: their inputs, batches under a token budget, and the pass for any backbone and device."""
+"""Forward passes: the inputs that a mode asks for, batches under a token budget, and the pass for any backbone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,12 @@ import numpy as np
 import torch
 
 from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.judgment import Mode
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
 
 ROWS = 64
 """oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
@@ -49,6 +52,35 @@ def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats
     """The probabilities of each step, shape (steps, 3), by what `call_inputs` came to."""
     outputs = iter(rows)
     return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
+
+
+def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> list[Input]:
+    """The inputs that are needed for one trace: of a causal evaluator the whole; of a bidirectional one offline the
+    whole, online each step with what is before it, in hindsight each sub-step with what is before it."""
+    if encoded.calls:
+        return call_inputs(encoded.calls)
+    if causal or mode == Mode.OFFLINE:
+        return [Input(encoded.ids, len(encoded), encoded.reads)]
+    if mode == Mode.HINDSIGHT:
+        return [Input(encoded.ids, int(end) + 1, encoded.reads[: i + 1]) for i, end in enumerate(encoded.ends)]
+    last = np.unique(trace.step_ends)
+    first = np.concatenate([[0], last[:-1] + 1])
+    return [
+        Input(encoded.ids, int(encoded.ends[stop]) + 1, encoded.reads[start : stop + 1])
+        for start, stop in zip(first, last, strict=True)
+    ]
+
+
+def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
+    """The scores by the rows that each of `mode_inputs` came to, shape (reads, 3), or (reads, 4) with a spread.
+
+    They are a copy: the rows are parts of what a whole batch came to, which whoever keeps scores would keep too.
+    """
+    together = np.concatenate(rows)
+    if causal:
+        scores = StepScores.from_rows(together)
+        return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
+    return Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)
 
 
 Check = Callable[[], None]

@@ -12,8 +12,16 @@ from stepsight.core.models.abstract import Evaluator, RuleEvaluator, ServedEvalu
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
-from stepsight.core.scoring.forward import Check, Forward, Input, PaddedForward, go_on, verdicts
-from stepsight.core.scoring.modes import assemble, mode_inputs
+from stepsight.core.scoring.forward import (
+    Check,
+    Forward,
+    Input,
+    PaddedForward,
+    assemble,
+    go_on,
+    mode_inputs,
+    verdicts,
+)
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.trace import Trace, check_candidates

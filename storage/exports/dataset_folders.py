@@ -14,11 +14,11 @@ from pathlib import Path
 import yaml
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.parquet import load_parquet
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
 from stepsight.storage.exports.trace_lines import batches
+from stepsight.storage.importers.tables import load_parquet
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
-from stepsight.core.files.csv_cells import csv_text, inert
-from stepsight.core.files.parquet import load_parquet
+from stepsight.core.escaping import csv_text, inert
+from stepsight.storage.importers.tables import load_parquet
 
 if TYPE_CHECKING:
     # Most who write rows do without it.
@@ -33,7 +33,7 @@ _PART = 5_000
 def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[bytes]:
     """The bytes of a file with these rows, each of which has the keys of `columns` in order.
 
-    CSV cells are never formulas for a spreadsheet (`core.files.csv_cells`); an empty cell is null in JSON Lines.
+    CSV cells are never formulas for a spreadsheet (`core.escaping`); an empty cell is null in JSON Lines.
     Raises `UserError` at once on an unknown format, and on Parquet if pyarrow is missing.
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]

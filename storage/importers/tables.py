@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.parquet import load_parquet
 from stepsight.storage.importers.kind import OnBad, Rows
 
 PARQUET = b"PAR1"
@@ -100,6 +99,16 @@ def arrow_batches(path: Path) -> Iterator[Any]:
 def is_arrow(beginning: bytes) -> bool:
     """True if a file with this beginning is an Arrow file."""
     return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
+
+
+def load_parquet() -> tuple[Any, Any]:
+    """`pyarrow` and `pyarrow.parquet`. Raises `UserError` where they are not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise UserError("Parquet needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None
+    return pyarrow, pyarrow.parquet
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.app.markup.text import text_html
 from stepsight.core.errors import UserError
-from stepsight.core.files.csv_cells import csv_text
+from stepsight.core.escaping import csv_text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from tests.app.elements import read

@@ -12,8 +12,8 @@ from typing import Any
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
-from stepsight.core.templates import load_templates
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import Table, shown_rows
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from stepsight.core.files.csv_cells import inert
+from stepsight.core.escaping import inert
 from stepsight.core.metrics.bootstrap import Value
 
 Cell = str | int | Value | None

@@ -95,7 +95,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
         fetched = fetch(remote, show)
     if lacking is None:
         # Loading takes PyTorch, which no other line of this does.
-        from stepsight.core.evaluators.describing import describe_fetched
+        from stepsight.core.evaluators.loading import describe_fetched
 
         one = describe_fetched(fetched, place)
         told = f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens."

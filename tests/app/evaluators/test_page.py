@@ -13,7 +13,7 @@ from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.address_page import PART
-from stepsight.core.evaluators.describing import describe_fetched
+from stepsight.core.evaluators.loading import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory

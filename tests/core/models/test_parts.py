@@ -8,8 +8,7 @@ import pytest
 from safetensors.torch import load_file
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.describing import describe_fetched
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, storage_folder
 from stepsight.core.hubs.hub_download import check_disk, fetch

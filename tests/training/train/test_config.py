@@ -76,7 +76,14 @@ def test_every_key_can_be_set(read):
         "initialisation": "mitchell",
         "head": {"layers": "mixture"},
         "order": "sorted",
-        "plan": {"gpu": [141, 989, 450], "devices": 2, "traces": 5, "tokens": 6, "backbone": BACKBONE, "vocabulary": 7},
+        "plan": {
+            "gpu": [141, 989, 450],
+            "devices": 2,
+            "traces": 5,
+            "tokens": 6,
+            "backbone": BACKBONE,
+            "vocabulary": 7,
+        },
     }
     config = read(values)
     sources = (

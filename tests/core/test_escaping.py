@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from stepsight.core.files.csv_cells import cell, csv_text
+from stepsight.core.escaping import cell, csv_text
 from tests.cases import each
 
 

@@ -1,8 +1,11 @@
-"""CSV that a spreadsheet shows and never calculates."""
+"""Escaping of what others wrote: CSV cells that a spreadsheet shows and never calculates, and templates of HTML."""
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 # What begins a formula in a spreadsheet, at once or after white space.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -23,3 +26,15 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
     lines = io.StringIO()
     csv.writer(lines, lineterminator="\r\n").writerows([cell(value) for value in row] for row in rows)
     return lines.getvalue()
+
+
+def load_templates(folder: Path) -> Environment:
+    """The templates of a folder. Values are escaped by themselves; a name that no value was passed for raises
+    `jinja2.UndefinedError` instead of leaving a gap."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
