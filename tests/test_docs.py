@@ -24,6 +24,7 @@ from stepsight.app.api.models import ScoreRequest
 from stepsight.app.commands.cli import build_parser, main
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
+from tests.cases import each
 from tests.serving import served
 from tests.source import LAYERS, tree
 
@@ -118,7 +119,7 @@ def parsers() -> dict[tuple[str, ...], argparse.ArgumentParser]:
     return every
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_links_lead_somewhere(page):
     dead = []
     for link in page.links:
@@ -129,7 +130,7 @@ def test_links_lead_somewhere(page):
     assert dead == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_commands_parse(page, capsys):
     for words in page.commands:
         if "--help" in words or tuple(words) in parsers():
@@ -142,21 +143,21 @@ def test_commands_parse(page, capsys):
             pytest.fail(f"{page.path.name}: stepsight {shlex.join(words)}: {capsys.readouterr().err}")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_options_exist(page):
     options = {option for parser in parsers().values() for option in parser._option_string_actions} | FOREIGN
     named = {word for text in page.inline for word in re.findall(r"(?<!\S)--[a-z][\w-]*", text)}
     assert named - options == set()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_paths_exist(page):
     words = {word for text in (*page.lines, *page.inline) for word in text.split()}
     named = {word for word in words if PATH.fullmatch(word) and "NAME" not in word}
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_modules_and_make_targets_exist(page):
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for text in (*page.lines, *page.inline):
@@ -205,7 +206,7 @@ def test_the_requests_of_the_manual_are_answered(server):
     assert asked == ["/api/v1/score", "/api/v1/next", "/api/v1/score/batch", "/pooling"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", [page.values[0] for page in PAGES])
 def test_json_is_json(page):
     for text in page.code.get("json", []):
         assert json.loads(text)

@@ -3,7 +3,6 @@
 import itertools
 import re
 
-import pytest
 import sympy
 from sympy.parsing.sympy_parser import (
     convert_xor,
@@ -16,6 +15,7 @@ from sympy.parsing.sympy_parser import (
 from stepsight.core.label import Label
 from stepsight.training.evaluate.gallery import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import generate
+from tests.cases import each
 
 TRACES = {trace.id: trace for trace in read_gallery()}
 ERRORS = {
@@ -34,7 +34,7 @@ EVIDENCE = {"failing check", "passing check", "contradiction", "self-correction"
 x, y, n = sympy.symbols("x y n")
 R = sympy.Rational
 
-every = pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
+every = each("trace", TRACES.values())
 
 
 def of_kind(*kinds):
@@ -280,7 +280,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("trace", of_kind(EXPOSED, VISIBLE), ids=lambda trace: trace.id)
+@each("trace", of_kind(EXPOSED, VISIBLE))
 def test_the_wrong_step_claims_what_is_false(trace):
     claimed, right = CLAIMS[trace.id]
     assert claimed != right
