@@ -1,8 +1,7 @@
-import pytest
-
 from stepsight.app.browse.address import Address
 from stepsight.app.web.page_address import read_query
 from stepsight.storage.browse.filters import Sort, TraceFilter
+from tests.cases import each
 
 FULL = {
     "dataset": "a b&c",
@@ -86,8 +85,8 @@ def test_what_evaluators_say_can_be_left_out():
     assert read(sort="-steps", gold="error").without_verdicts() == read(sort="-steps", gold="error")
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
+@each(
+    "query, message",
     [
         ({"trace": "x"}, "trace is 'x', expected a whole number. Check the address."),
         ({"trace": "-1"}, "trace is '-1', expected a whole number."),
@@ -111,7 +110,6 @@ def test_what_evaluators_say_can_be_left_out():
         ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
         ({"q": "x" * 1001}, "expected at most 1000 characters."),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_a_part_that_makes_no_sense_is_told_and_passed_over(query, message):
     address, problems = Address.read({"dataset": "sums", **query})

@@ -12,8 +12,8 @@ def marks(text, wanted):
     return [mark.text for mark in read(marked_html(text_html(text), wanted)).all("mark")]
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted", "expected"),
+@each(
+    "text, wanted, expected",
     [
         ("Half of a half is a quarter.", "half", ["Half", "half"]),
         ("Half of a half is a quarter.", " a half ", ["a half"]),

@@ -7,6 +7,7 @@ from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 from tests.app.elements import INJECTION, read
+from tests.cases import each
 
 ROW = BrowseRow(
     trace_id=7,
@@ -57,8 +58,8 @@ def test_a_row_tells_problem_gold_and_verdict():
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "expected"),
+@each(
+    "changes, kind, expected",
     [
         ({"first_error": None}, "gold", "✓ no error"),
         ({"first_error": None, "has_gold": False}, "gold", "no gold"),

@@ -4,6 +4,7 @@ import pytest
 from stepsight.app.score.comparison import Fate, Move, StepMatch, StepMatches, largest_move
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight
+from tests.cases import each
 
 
 def fates(before, now):
@@ -13,8 +14,8 @@ def fates(before, now):
     return " ".join(told), list(matches.gone)
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "expected"),
+@each(
+    "before, now, expected",
     [
         ("a b c", "a b c", ("s0 s1 s2", [])),
         # A step in the middle has another text.

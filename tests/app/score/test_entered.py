@@ -12,6 +12,7 @@ from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.entries import typed
+from tests.cases import each
 
 NAMES = ("mini-bidir", "ReasonEval-7B")
 FORM = typed("What is $1 + 1$?", "It is a sum.\nSo 3 — “∑” 三 🙂.", NAMES, 0.25, 0.75)
@@ -82,7 +83,7 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
         assert opened(changed) in (None, FORM)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -108,7 +109,6 @@ def test_a_token_cut_or_changed_anywhere_is_refused_or_harmless():
         f'[1, "p", ["s"], null, ["e"], {"1" * 5000}, 0.1]',
         "[" * 5000,
     ],
-    ids=lambda text: text[:30] or "empty",
 )
 def test_a_token_that_holds_something_else_is_refused(text):
     with pytest.raises(UserError, match="This link was cut or changed"):
@@ -121,8 +121,8 @@ def test_what_is_no_token_is_refused(token):
         Entered.from_token(token)
 
 
-@pytest.mark.parametrize("value", [-0.01, 1.01, float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("key", ["validity", "redundancy"])
+@each("value", [-0.01, 1.01, float("nan"), float("inf"), float("-inf")])
+@each("key", ["validity", "redundancy"])
 def test_a_threshold_outside_0_to_1_is_refused(key, value):
     values = {"validity": 0.5, "redundancy": 0.15} | {key: value}
     with pytest.raises(UserError, match="a threshold outside 0 to 1"):
@@ -168,7 +168,7 @@ def test_a_trace_becomes_a_form_that_gives_it_back():
     assert form.trace == trace
 
 
-@pytest.mark.parametrize(
+@each(
     "steps",
     [
         ["One.", "Two."],
@@ -226,7 +226,7 @@ def test_a_state_is_read():
     assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}
 
 
-@pytest.mark.parametrize(
+@each(
     "state",
     ["{", [], 7, None, {"steps": 7}, {"steps": [7]}, {"validity": 1.5}, {"evaluators": "x"}, {"problem": 1}],
 )

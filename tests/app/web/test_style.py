@@ -8,6 +8,7 @@ import pytest
 
 from stepsight.app.web import bundles
 from stepsight.core.paths import asset
+from tests.cases import each
 
 SHEETS = sorted(asset("web").glob("*.css"))
 SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)
@@ -88,8 +89,8 @@ def test_labels_differ_in_lightness_to_a_deuteranope(theme):
         assert abs(seen[one][0] - seen[other][0]) >= 10, (theme, one, other)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("eyes", [np.eye(3), DEUTERANOPIA, PROTANOPIA])
+@each("theme", THEMES)
+@each("eyes", [np.eye(3), DEUTERANOPIA, PROTANOPIA])
 def test_labels_differ_to_every_eye(theme, eyes):
     seen = drawn(THEMES[theme], eyes)
     for one, other in itertools.combinations(seen, 2):

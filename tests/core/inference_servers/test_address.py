@@ -6,6 +6,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import Address, is_address, parse_address
+from tests.cases import each
 
 
 @pytest.mark.parametrize(
@@ -28,8 +29,8 @@ def test_an_address(text, expected):
     assert parse_address(str(expected)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("vllm:h:8000#m", "'h:8000' is no address of a server: http:// or https:// was expected."),
         ("vllm:ftp://h/v1#m", "http:// or https:// was expected"),

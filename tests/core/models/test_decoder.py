@@ -16,6 +16,7 @@ from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
+from tests.cases import each
 from tests.checkpoints import DEEPSEEK, LLAMA3, MISTRAL, QWEN2, random_model, write_llada, write_token_classifier
 from tests.conftest import ROOT
 from tests.core.formats.by_hand import TRACES
@@ -97,7 +98,7 @@ def test_llada_is_a_decoder_that_looks_ahead(tmp_path):
     assert not evaluator.model.config.is_causal
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"model_type": "gemma3"},

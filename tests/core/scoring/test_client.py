@@ -12,6 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.scoring import client as module
 from stepsight.core.scoring.client import Client
 from stepsight.core.trace import Trace
+from tests.cases import each
 from tests.local_server import LocalServer
 
 TRACE = Trace.of("q", ["a", "b"])
@@ -126,7 +127,7 @@ def test_patience_ends(told):
         client.score_next("q", [], ["b"])
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         (200, b"[]\n"),
@@ -140,7 +141,6 @@ def test_patience_ends(told):
         (200, [{"index": 0}]),
         (200, b"[" * 10_000 + b"\n"),
     ],
-    ids=repr,
 )
 def test_what_is_no_answer_of_ours_is_told(told, answer):
     with pytest.raises(UserError, match="answered what no StepSight server of this version does"):

@@ -7,6 +7,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
+from tests.cases import each
 
 
 @pytest.mark.parametrize("field", ["gold", "error_at", "mode", "verdict", "mistake", "modes", "relabelled"])
@@ -77,7 +78,7 @@ CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "needing"), CONDITIONS)
+@each("fields, needing", CONDITIONS)
 def test_which_conditions_are_about_judgments(fields: dict[str, Any], needing: str | None) -> None:
     where = TraceFilter(**fields)
     assert where.needing_evaluator() == needing

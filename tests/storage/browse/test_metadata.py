@@ -15,6 +15,7 @@ from stepsight.storage.browse.filters import MOST_META, TraceFilter
 from stepsight.storage.browse.metadata import MetaCondition
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
+from tests.cases import each
 from tests.storage.samples import add
 
 HOSTILE = (
@@ -46,8 +47,8 @@ METAS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("conditions", "expected"),
+@each(
+    "conditions, expected",
     [
         (["source=MATH"], [0]),
         (["source~math"], [0, 1]),
@@ -177,7 +178,7 @@ def test_counts_and_what_is_left_without_a_condition(sqlite_store: Store) -> Non
     assert page.counts["gold"]["missing"] == 0
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, "plain", "two words", '"', "\\"])
+@each("name", [*HOSTILE, "plain", "two words", '"', "\\"])
 def test_a_condition_is_read_as_it_was_written(name: str) -> None:
     for operator, value in (("=", "a=b~c"), ("=", ""), ("~", " x\n"), (">=", "-1.5"), ("<=", "1e9")):
         condition = MetaCondition(name, operator, value)  # type: ignore[arg-type]
@@ -191,8 +192,8 @@ def test_how_conditions_are_spelled() -> None:
     assert str(MetaCondition("a=b", "=", "3")) == '"a=b"=3'
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
+@each(
+    "written, message",
     [
         ("source", r"meta.*'source' found, expected a field, one of = ~ >= <=, and a value, such as source=MATH"),
         ("=MATH", "'=MATH' found, expected a field"),

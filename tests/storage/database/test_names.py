@@ -2,6 +2,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import check_name
+from tests.cases import each
 
 
 def test_a_name_in_any_script() -> None:
@@ -9,7 +10,7 @@ def test_a_name_in_any_script() -> None:
     assert check_name("x" * 200, "the name")
 
 
-@pytest.mark.parametrize("name", ["", " ", " x", "x\n", "a\nb", "a\x00", "a\u200bb", "x" * 201, "\ud800"])
+@each("name", ["", " ", " x", "x\n", "a\nb", "a\x00", "a\u200bb", "x" * 201, "\ud800"])
 def test_what_cannot_be_a_name(name: str) -> None:
     with pytest.raises(UserError, match="the name"):
         check_name(name, "the name")

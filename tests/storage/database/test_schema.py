@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import Store
+from tests.cases import each
 from tests.storage.samples import add, evaluator
 
 TRACE = {
@@ -34,7 +35,7 @@ JUDGMENT = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"external_id": "error"},
@@ -47,7 +48,6 @@ JUDGMENT = {
         {"first_error": 1},
         {"dataset_id": 99},
     ],
-    ids=str,
 )
 def test_traces(store: Store, wrong: dict[str, Any]) -> None:
     dataset_id = add(store)[0].dataset_id
@@ -55,7 +55,7 @@ def test_traces(store: Store, wrong: dict[str, Any]) -> None:
         session.execute(insert(TraceRow), TRACE | {"dataset_id": dataset_id} | wrong)
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"label": 3, "valid": True},
@@ -64,7 +64,6 @@ def test_traces(store: Store, wrong: dict[str, Any]) -> None:
         {"label": 1, "valid": None},
         {"trace_id": 99},
     ],
-    ids=str,
 )
 def test_steps(store: Store, wrong: dict[str, Any]) -> None:
     trace_id = add(store)[0].trace_id
@@ -80,7 +79,7 @@ def test_a_substep_belongs_to_a_step(store: Store) -> None:
         session.execute(insert(SubstepRow), {"trace_id": trace_id, "step": 9, "position": 0, "text": "t"})
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {"mode": "later"},
@@ -91,7 +90,6 @@ def test_a_substep_belongs_to_a_step(store: Store) -> None:
         {"evaluator_id": 99},
         {"validity": None},
     ],
-    ids=str,
 )
 def test_judgments(store: Store, wrong: dict[str, Any]) -> None:
     trace = add(store)[0]

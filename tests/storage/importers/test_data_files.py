@@ -15,6 +15,7 @@ from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.data_files import choose_part, find_data, is_hub_id
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
+from tests.cases import each
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -116,8 +117,8 @@ def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> 
     assert (trace.problem, len(trace.steps)) == ("1 + 1?", 2)
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
+@each(
+    "columns, message",
     [
         (ColumnMap("problem", "solution.steps.text"), r"row 1: the column 'problem' is missing \(found: 'qu"),
         (ColumnMap("question", "solution.steps.body"), "row 1: the column 'solution.steps.body' is missing"),

@@ -9,6 +9,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.score_files import parse_scores
+from tests.cases import each
 
 # Three steps, of which the second has two sub-steps.
 TRACE = Trace("7", "q", (Step(("a",)), Step(("b", "c")), Step(("d",))))
@@ -46,8 +47,8 @@ def test_one_number_for_the_solution_says_nothing_of_steps() -> None:
 VALID, NEG, NEU, UNREAD = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("word", "steps", "solution", "expected"),
+@each(
+    "word, steps, solution, expected",
     [
         ("Correct", "N/A", 1.0, [VALID] * 4),
         ("correct", "Step 1", 1.0, [VALID] * 4),
@@ -107,8 +108,8 @@ def test_a_sum_may_be_off_by_a_thousandth() -> None:
     assert parse_scores({"scores": [[0.5, 0.25, 0.249]]}).outputs == Outputs.THREE_WAY
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
+@each(
+    "row, message",
     [
         ({"scores": [[0.5, 0.3, 0.3]]}, r"the scores of step 1 sum to 1\.1000\. Expected 1, within 0\.001"),
         ({"scores": [[0, 0, 1], [0.5, 0.25, 0.2515]]}, "the scores of step 2 sum to 1.0015"),

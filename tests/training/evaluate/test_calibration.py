@@ -16,6 +16,7 @@ from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, find_calibration, register_evaluator
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.calibration import Goal, calibrate, choose
+from tests.cases import each
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
 
@@ -54,8 +55,8 @@ def test_redundant_is_what_reaches_the_threshold() -> None:
     assert (found.value, found.macro_f1, found.precision, found.recall) == (0.25, 1.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("errors", list(Errors))
-@pytest.mark.parametrize("seed", range(20))
+@each("errors", list(Errors))
+@each("seed", range(20))
 def test_no_threshold_is_better(errors: Errors, seed: int) -> None:
     """Every score is tried by the rule of the protocol; there are ties, and neighbours in single precision."""
     rng = np.random.default_rng(seed)
