@@ -21,6 +21,7 @@ from stepsight.core.trace import Trace
 from tests.app.client import asking, assert_alike
 from tests.app.held_up import hold_up, posted, served
 from tests.app.processes import until
+from tests.cases import each
 from tests.vllm_server import Classifier, Day, VllmServer
 
 STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
@@ -111,8 +112,8 @@ def test_what_cannot_be_judged_is_a_line_beside_the_others(client):
     assert "candidate 2: the trace has" in lines[0]["error"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status", "said"),
+@each(
+    "path, body, status, said",
     [
         ("score/batch", {"traces": []}, 422, "traces: List should have at least 1 item"),
         ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}] * 1001}, 422, "at most 1000 items"),
@@ -126,7 +127,7 @@ def test_what_cannot_be_judged_is_a_line_beside_the_others(client):
         ("next", {"problem": "q", "candidates": ["a"], "mode": "offline"}, 422, "mode: Extra inputs"),
         ("next", {"problem": "q", "candidates": ["a"], "evaluator": "big"}, 404, "There is no evaluator 'big'"),
     ],
-    ids=str,
+
 )  # fmt: skip
 def test_bad_input_is_told_before_anything_is_scored(client, path, body, status, said):
     response = client.post(f"/api/v1/{path}", json=body)

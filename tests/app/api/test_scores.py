@@ -26,6 +26,7 @@ from stepsight.storage.judgments.evaluators import Threshold, register_loaded, s
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import asking, assert_alike
+from tests.cases import each
 from tests.checkpoints import write_actprm
 from tests.storage.samples import add
 
@@ -80,8 +81,8 @@ def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
         assert_alike(answers[n].json(), said.model_dump(mode="json"), 2e-5)
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "said"),
+@each(
+    "change, status, said",
     [
         ({"evaluator": "big"}, 404, "There is no evaluator 'big'"),
         ({"mode": "later"}, 422, "mode: Input should be 'offline', 'online' or 'hindsight', found 'later'"),
@@ -96,7 +97,6 @@ def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
         ({"steps": ["7" * 20_000]}, 422, "the trace has 20,0"),
         ({"steps": ["7" * 1_100_000]}, 413, "larger than 1,000,000 bytes"),
     ],
-    ids=str,
 )
 def test_bad_input_is_told_with_its_reason(client, change, status, said):
     response = post(client, **change)

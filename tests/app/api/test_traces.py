@@ -1,7 +1,5 @@
 """The read-only routes: evaluators, datasets, traces."""
 
-import pytest
-
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Outputs, StepScores
@@ -12,6 +10,7 @@ from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.samples import add, judge
 
 
@@ -127,8 +126,8 @@ def test_unlabelled_is_null_and_valid_alone_is_told(client, filled):
     assert [(step["label"], step["valid"]) for step in steps] == [(None, True), ("neg", False), (None, None)]
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "said"),
+@each(
+    "path, status, said",
     [
         ("/traces/99", 404, "There is no trace 99"),
         ("/traces/-1", 404, "There is no trace -1"),

@@ -17,6 +17,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import get_trace
 from tests.app.elements import INJECTION, read
 from tests.app.injection import PAYLOADS
+from tests.cases import each
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
 
 BAD_ID, LONG = 999, Trace.of("q", ["7" * 20_000], ["neg"], id="long")
@@ -315,8 +316,8 @@ def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
     assert page.all("div", cls="c") == []
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
+@each(
+    "query, message",
     [
         ({"trace": "x"}, "trace is 'x', expected a whole number. Check the address."),
         ({"trace": "-1"}, "trace is '-1', expected a whole number."),
@@ -331,7 +332,6 @@ def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
         ({"sort": "-change"}, "tiny has judged no trace of this dataset"),
         ({"against": "nobody"}, "No evaluator 'nobody'"),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_a_query_that_makes_no_sense_gets_a_notice_above_a_list(browse, query, message):
     page = browse(**query)

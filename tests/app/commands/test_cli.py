@@ -25,6 +25,7 @@ from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.app.client import assert_alike
+from tests.cases import each
 from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.storage.public_server import PublicServer
@@ -183,8 +184,8 @@ def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
     fails(message, "score", "--input", file, "--evaluator", tiny, *argv)
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
+@each(
+    "argv, message",
     [
         (["--device", "gpu"], "'gpu' found, expected cpu, cuda, cuda:N or auto"),
         (["--dtype", "float64"], "invalid choice: 'float64'"),
@@ -195,7 +196,7 @@ def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
         (["--device", "cpu", "--device-map", "auto"], "not allowed with argument"),
     ],
 )
-@pytest.mark.parametrize("asked", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
+@each("asked", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
 def test_what_is_no_device_and_no_type_is_told(run, asked, argv, message):
     outcome = run(*asked, *argv)
     assert (outcome.code, outcome.out) == (2, "")

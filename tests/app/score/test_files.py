@@ -13,6 +13,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.client import let_in
 from tests.app.entries import typed
+from tests.cases import each
 
 TRACE = Trace.of("What is 2 + 3?", ["=2 + 3", ["So, 5.", '+1 "quoted"\nline']])
 FORM = Entered.of(TRACE, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
@@ -65,8 +66,8 @@ def test_thresholds_of_the_address_decide(client):
     assert {record["offline"]["solution"]["valid"] for record in strict["judgments"]} == {False}
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
+@each(
+    "query, message",
     [
         ({}, "This link was cut or changed."),
         ({"s": FORM.token()[:40]}, "This link was cut or changed."),
@@ -77,7 +78,7 @@ def test_thresholds_of_the_address_decide(client):
         ({"s": typed("q", "7" * 20_000, ("tiny",)).token()}, "tiny reads at most 1,024."),
     ],
 )
-@pytest.mark.parametrize("path", [JSON_PATH, CSV_PATH])
+@each("path", [JSON_PATH, CSV_PATH])
 def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, message):
     answer = client.get(path, params=query)
     assert answer.status_code == (404 if "gone" in message else 422)

@@ -6,6 +6,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.samples import add, judge
 
 
@@ -20,8 +21,8 @@ def client(tmp_path_factory, evaluators):
             yield client
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
+@each(
+    "path, status",
     [
         ("/browse?trace=1", 200),
         ("/browse?trace=", 200),

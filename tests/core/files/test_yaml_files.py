@@ -2,6 +2,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import read_yaml
+from tests.cases import each
 
 # Nine items, each of nine of the one before: read in a moment, and gone through by nobody.
 BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
@@ -24,8 +25,8 @@ def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
     assert read_yaml(tmp_path / "first.yaml")["g"] == [6]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("extends: it.yaml", r"it\.yaml: extends it\.yaml leads back to where it began"),
         ("extends: round.yaml", r"round\.yaml: extends it\.yaml leads back"),

@@ -22,6 +22,7 @@ from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.cases import each
 from tests.core.test_judgment_record import KINDS, TRACE, described
 from tests.storage.samples import add, find_evaluator, find_judgment, write_lines
 
@@ -140,7 +141,7 @@ BAD: list[tuple[list[Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "message"), BAD, ids=[message[:30] for _, message in BAD])
+@each("content, message", BAD)
 def test_a_bad_file_is_refused_and_nothing_is_stored(
     store: Store, traces: list[StoredTrace], file: Path, content: list[Any], message: str
 ) -> None:

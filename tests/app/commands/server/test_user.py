@@ -8,6 +8,7 @@ import pytest
 
 from stepsight.storage.people.logins import log_in, open_login, user_of
 from stepsight.storage.people.users import Role, find_user, list_users
+from tests.cases import each
 from tests.conftest import ROOT
 from tests.storage.people.samples import PASSWORD, user
 
@@ -68,8 +69,8 @@ def test_role_password_and_end(typed, sqlite_store):
     assert told == "ada: adjudicator\nFrom now on everybody has to log in.\n"
 
 
-@pytest.mark.parametrize(
-    ("argv", "text", "message"),
+@each(
+    "argv, text, message",
     [
         (["add", "ada", "--role", "boss"], "", "invalid choice: 'boss'"),
         (["add", "ada"], "", "--role"),

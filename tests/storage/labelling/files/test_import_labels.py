@@ -18,6 +18,7 @@ from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.users import Role, find_user, local_user
+from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, labelled
 from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take, together
 from tests.storage.samples import add, write_lines
@@ -264,7 +265,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("bad", "message"), BAD_ANSWERS)
+@each("bad, message", BAD_ANSWERS)
 def test_bad_answers_are_refused_with_their_line(
     other: Store, exported: Path, tmp_path: Path, bad: Any, message: str
 ) -> None:
@@ -304,7 +305,7 @@ BAD_LOGS = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "message"), BAD_LOGS)
+@each("bad, message", BAD_LOGS)
 def test_bad_logs_are_refused_with_their_line(
     other: Store, exported: Path, tmp_path: Path, bad: Any, message: str
 ) -> None:
