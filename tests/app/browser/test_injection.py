@@ -28,6 +28,8 @@ from tests.browser import until
 from tests.checkpoints import write_evaluator
 from tests.serving import served
 
+pytestmark = pytest.mark.slow
+
 SHORT = [text for text in PAYLOADS if text not in LONG]
 PART = 20
 PARTS = [SHORT[i : i + PART] for i in range(0, len(SHORT), PART)]

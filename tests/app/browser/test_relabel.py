@@ -169,6 +169,7 @@ def test_a_journey_by_keys(store, page):
     expect(page.locator("h1")).to_have_text("Nothing is left for you")
 
 
+@pytest.mark.slow
 def test_the_next_trace_comes_without_a_page_load(store, page):
     made = campaign(store, *(trace(2, str(n), ["pos", "neg"]) for n in range(3)), after_submission="nothing")
     start(page, made)
@@ -191,6 +192,7 @@ def test_the_next_trace_comes_without_a_page_load(store, page):
     expect(page).not_to_have_url(address)
 
 
+@pytest.mark.slow
 def test_a_submitted_trace_can_be_gone_back_to_and_taken_back_where_nothing_is_shown(store, page):
     made = campaign(store, trace(1, "a", ["neg"]), trace(1, "b"), after_submission="nothing")
     start(page, made)
@@ -211,6 +213,7 @@ def test_a_submitted_trace_can_be_gone_back_to_and_taken_back_where_nothing_is_s
     assert (answer.labels, answer.exposed) == (("neg",), frozenset())
 
 
+@pytest.mark.slow
 def test_keys_that_come_while_the_next_trace_does_are_meant_for_it(store, page):
     made = campaign(store, trace(2, "a"), trace(3, "b"), after_submission="nothing")
     start(page, made)
@@ -232,6 +235,7 @@ def test_keys_that_come_while_the_next_trace_does_are_meant_for_it(store, page):
     assert events(store, made)[3:] == [("label", 0, "neg"), ("label", 1, "neu")]
 
 
+@pytest.mark.slow
 def test_what_was_submitted_is_kept_while_the_server_is_away_and_the_next_trace_comes_with_it(store, opened):
     made = campaign(store, trace(1, "a"), trace(1, "b"), after_submission="nothing")
     with opened(expected=TROUBLES) as page:
@@ -249,6 +253,7 @@ def test_what_was_submitted_is_kept_while_the_server_is_away_and_the_next_trace_
         expect(page.locator("#labelling [data-label][aria-pressed=true]")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_problem_and_answer_stay_in_view(store, opened):
     long = Trace.of(
         "What is $1 + 1$?", [f"Thought {n}. " * 40 for n in range(12)], id="long", meta={"answer": "\\frac{4}{2}"}
@@ -280,6 +285,7 @@ def test_problem_and_answer_stay_in_view(store, opened):
         expect(page.locator(".answer")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_kinds_of_error_are_the_campaign_s_own(store, page):
     made = campaign(store, trace(1), error_kinds=("sign", "unit <b>"))
     start(page, made)
@@ -292,6 +298,7 @@ def test_kinds_of_error_are_the_campaign_s_own(store, page):
     assert ("error", 0, "unit <b>") in events(store, made)
 
 
+@pytest.mark.slow
 def test_keys_as_quick_as_they_come_are_events_in_order(store, page):
     made = campaign(store, trace(20))
     start(page, made)
@@ -389,6 +396,7 @@ def test_a_closed_tab_sends_the_rest_later_and_one_resumes_where_one_was(store, 
         expect(page.get_by_label("Comment on step 4", exact=True).last).to_have_value("half a sent")
 
 
+@pytest.mark.slow
 def test_step_by_step_reveals_nothing_early(store, opened):
     made = campaign(store, trace(3, labels=["pos", "pos", "neg"]), view="stepwise")
     bodies: list[str] = []
@@ -421,6 +429,7 @@ def text_of(response) -> str:
     return response.text() if response.ok and re.search("html|json", kind) else ""
 
 
+@pytest.mark.slow
 def test_a_key_for_a_step_that_is_on_its_way_is_not_the_present_one(store, opened):
     made = campaign(store, trace(3), view="stepwise")
     with opened() as page:
@@ -444,6 +453,7 @@ def test_a_key_for_a_step_that_is_on_its_way_is_not_the_present_one(store, opene
 SECRETS = ("the-id", "agrees", "differs", "peer remark", "tell-tale", "dispute the gold", "Other 1")
 
 
+@pytest.mark.slow
 def test_blind_until_submission(store, opened):
     made = campaign(store, trace(2, "blind", ["pos", "neg"]), trace(2, "later"), overlap=2)
     peer = person(store, "a peer")
@@ -499,6 +509,7 @@ def test_a_text_that_is_refused_stays_in_its_field(store, opened):
     assert events(store, made) == [("comment", 0, "short"), ("label", 0, "pos")]
 
 
+@pytest.mark.slow
 def test_a_trace_that_somebody_else_took(store, opened):
     made = campaign(store, trace(3, "mine"), trace(1, "next"))
     with opened(expected=TROUBLES) as page:
@@ -517,6 +528,7 @@ def test_a_trace_that_somebody_else_took(store, opened):
     assert events(store, made) == [("label", 0, "pos")]
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_closed_meanwhile(store, opened):
     made = campaign(store, trace(2))
     with opened(expected=TROUBLES) as page:
@@ -528,6 +540,7 @@ def test_a_campaign_that_is_closed_meanwhile(store, opened):
     assert events(store, made) == []
 
 
+@pytest.mark.slow
 def test_a_guideline_that_is_new_is_read_before_one_goes_on(store, opened):
     made = campaign(store, trace(3))
     with opened(expected=TROUBLES) as page:
@@ -553,6 +566,7 @@ def test_a_guideline_that_is_new_is_read_before_one_goes_on(store, opened):
         assert session.execute(found.order_by(EventRow.id)).all() == [("pos", 1), ("neg", 2), ("neu", 2)]
 
 
+@pytest.mark.slow
 def test_an_answer_taken_back_goes_on_where_it_was(store, page):
     made = campaign(store, trace(2), overlap=1)
     start(page, made)
@@ -574,6 +588,7 @@ def test_an_answer_taken_back_goes_on_where_it_was(store, page):
     assert answer.labels == ("neg", "unsure")
 
 
+@pytest.mark.slow
 def test_a_trace_that_is_skipped_goes_to_somebody_else(store, page):
     made = campaign(store, trace(1, "odd"), trace(1, "even"))
     start(page, made)
@@ -589,6 +604,7 @@ def test_a_trace_that_is_skipped_goes_to_somebody_else(store, page):
     assert not read_annotation(store, slot).submitted
 
 
+@pytest.mark.slow
 def test_labels_end_at_the_first_error_where_no_more_is_asked(store, page):
     made = campaign(store, trace(4), after_error=False)
     start(page, made)
@@ -601,6 +617,7 @@ def test_labels_end_at_the_first_error_where_no_more_is_asked(store, page):
     expect(page.locator("#review")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_by_thumb_on_a_phone(store, opened):
     made = campaign(store, trace(3, labels=["pos", "neg", None]))
     with opened(width=390, height=844, has_touch=True, is_mobile=True) as page:
@@ -619,6 +636,7 @@ def test_by_thumb_on_a_phone(store, opened):
     assert ("comment", 1, "wrong") in events(store, made)
 
 
+@pytest.mark.slow
 def test_a_campaign_is_made_of_what_browse_shows(store, opened):
     traces = [trace(2, "wrong", ["pos", "neg"]), trace(2, "right", ["pos", "pos"])]
     add(store, traces, "chosen ones")
@@ -682,6 +700,7 @@ def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
         assert set(session.scalars(select(EventRow.user_id))) == {ann.id}
 
 
+@pytest.mark.slow
 def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evaluators, sqlite_store, opened):
     store = sqlite_store
     made = campaign(store, trace(2))
@@ -718,6 +737,7 @@ def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evalu
     assert events(store, made) == [("label", 0, "pos"), ("label", 1, "pos"), ("submit", None, None)]
 
 
+@pytest.mark.slow
 def test_texts_stay_texts(store, page):
     payloads = [text for text in INJECTIONS if "<" in text][:7]
     hostile = Trace.of(payloads[0], payloads, id="hostile")
@@ -745,6 +765,7 @@ def test_texts_stay_texts(store, page):
     assert page.locator("main :is(script, img, iframe, svg, style, base)").count() == 0
 
 
+@pytest.mark.slow
 def test_nothing_is_out_of_reach(store, opened):
     made = campaign(store, trace(2, "seen", ["pos", "neg"]), guideline="To $x$.")
     with opened(reduced_motion="reduce") as page:
@@ -766,6 +787,7 @@ def test_nothing_is_out_of_reach(store, opened):
         assert in_both_schemes(page, "#review") == {}
 
 
+@pytest.mark.slow
 def test_suggested_labels_are_marked_until_they_are_touched(store, page):
     (stored,) = add(store, [trace(3, "suggested")], "suggested")
     judged = evaluator(store, "suggests")
