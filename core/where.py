@@ -21,7 +21,7 @@ _KEPT = 200
 
 
 @dataclass(frozen=True)
-class Condition:
+class RowCondition:
     """`field` is one of `values`, or none of them where not `wanted`."""
 
     field: str
@@ -36,13 +36,13 @@ class Condition:
         return (as_text(row.get(self.field)) in self.values) == self.wanted
 
 
-class Conditions:
+class RowConditions:
     """All of some conditions, with what became of the rows that were asked.
 
     `left_out` counts, for each condition in words, the rows that met those before it and not this one.
     """
 
-    def __init__(self, conditions: Sequence[Condition] = ()) -> None:
+    def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
         self.conditions = tuple(conditions)
         self.left_out: Counter[str] = Counter()
         self._asked = self._met = 0
@@ -95,28 +95,28 @@ def as_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def parse_conditions(texts: Iterable[str]) -> Conditions:
+def parse_conditions(texts: Iterable[str]) -> RowConditions:
     """Conditions as the command line has them. Raises `UserError` on what is none."""
-    return Conditions([_parse(text) for text in texts])
+    return RowConditions([_parse(text) for text in texts])
 
 
-def _parse(text: str) -> Condition:
+def _parse(text: str) -> RowCondition:
     field, sign, values = text.partition("=")
     wanted = not field.endswith("!")
     field = field.removesuffix("!").strip()
     if not sign or not field:
         raise UserError(f"{text!r:.60} is no condition.", "Write FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE.")
-    return Condition(field, tuple(value.strip() for value in values.split(",")), wanted)
+    return RowCondition(field, tuple(value.strip() for value in values.split(",")), wanted)
 
 
-def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> Conditions:
+def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
     """Conditions as a configuration has them: a value or a list of them by field, and `FIELD!` for none of them."""
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]
         field, wanted = key.removesuffix("!").strip(), not key.endswith("!")
-        conditions.append(Condition(field, tuple(as_text(one) for one in values), wanted))
-    return Conditions(conditions)
+        conditions.append(RowCondition(field, tuple(as_text(one) for one in values), wanted))
+    return RowConditions(conditions)
 
 
 def _nearest(field: str, fields: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ from stepsight.app.api.context import Context
 from stepsight.app.api.conversation import trace_of_messages, trace_of_text
 from stepsight.app.api.models import FailedLine
 from stepsight.app.api.scores import gone_away
-from stepsight.app.api.streams import Part, Stream
+from stepsight.app.api.streams import AnswerPart, Stream
 from stepsight.app.web.failures import failure_json
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
@@ -175,7 +175,9 @@ async def _answer(
             f"{name} gives verdicts and no numbers.", f"Ask one of: {', '.join(context.evaluators.names)}."
         )
     parts = [
-        Part((place,), partial(context.evaluators.submit, name, trace, mode), partial(_validities, place), (trace,))
+        AnswerPart(
+            (place,), partial(context.evaluators.submit, name, trace, mode), partial(_validities, place), (trace,)
+        )
         for place, trace in enumerate(await to_thread.run_sync(traces))
     ]
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, find_user_of(request)))

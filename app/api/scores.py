@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest, ScoreRequest
-from stepsight.app.api.streams import MEDIA_TYPE, Part, Stream
+from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.line import Scoring
 from stepsight.core.arrays import Floats32
@@ -110,7 +110,7 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": line, "description": f"Lines of JSON, as {MEDIA_TYPE}"}}
 
 
-async def streamed(context: Context, request: Request, parts: Sequence[Part]) -> StreamingResponse:
+async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
     """The answer that has a line for each place of the parts."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
@@ -118,7 +118,7 @@ async def streamed(context: Context, request: Request, parts: Sequence[Part]) ->
     return StreamingResponse(stream.lines(), media_type=MEDIA_TYPE)
 
 
-def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]:
+def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[AnswerPart]:
     evaluator = context.evaluators.about(name)
     thresholds = context.evaluators.thresholds(context.store, name)
 
@@ -131,11 +131,11 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Part]
         with _at(f"traces.{place}"):
             trace = Trace.of(one.problem, one.steps, id=one.id)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
-        parts.append(Part((place,), submit, partial(lines, place), (trace,)))
+        parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
 
 
-def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
+def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
     """One part where the evaluator scores all candidates together, else one for each text among them."""
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
@@ -154,12 +154,12 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[Part]:
     if evaluators.scores_together(name):
         every = tuple(range(len(texts)))
         together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
-        return [Part(every, together, partial(lines, every), tuple(traces.values()))]
+        return [AnswerPart(every, together, partial(lines, every), tuple(traces.values()))]
     parts = []
     for text, trace in traces.items():
         places = tuple(place for place, other in enumerate(texts) if other == text)
         submit = partial(evaluators.submit, name, trace, Mode.OFFLINE)
-        parts.append(Part(places, submit, partial(lines, places), (trace,)))
+        parts.append(AnswerPart(places, submit, partial(lines, places), (trace,)))
     return parts
 
 

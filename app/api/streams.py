@@ -31,7 +31,7 @@ _PASSING = (BusyError, ShortError, LoadingError)
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """The answers at `places` of a request, counted from 0: `submit` asks for them, `lines` makes them of what
     comes out; `texts` is what is then shown judged."""
 
@@ -44,12 +44,12 @@ class Part:
 class Stream:
     """The lines of an answer. What the client does not wait for any more is not scored."""
 
-    def __init__(self, parts: Sequence[Part], seconds: float, note: Callable[..., None]) -> None:
+    def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
         """Scored for so many `seconds` in all. `note` is called with texts whose scores are about to be given."""
         self._parts = list(reversed(parts))
         self._seconds, self._note = seconds, note
         self._until = time.monotonic() + seconds
-        self._waiting: dict[asyncio.Future[Any], Part] = {}
+        self._waiting: dict[asyncio.Future[Any], AnswerPart] = {}
         self._failed: list[BaseModel] = []
 
     async def begin(self) -> None:
@@ -78,7 +78,7 @@ class Stream:
             for waiting in self._waiting:
                 waiting.cancel()
 
-    async def _next(self) -> dict[asyncio.Future[Any], Part]:
+    async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
         """Those parts that are there, waited for; after the time is over, none."""
         left = self._until - time.monotonic()
         if left <= 0:
@@ -109,9 +109,9 @@ class Stream:
         return passing
 
     def _submit(
-        self, parts: Sequence[Part]
-    ) -> tuple[list[tuple[Part, Scoring[Any] | UserError]], BusyError | ShortError | LoadingError | None]:
-        asked: list[tuple[Part, Scoring[Any] | UserError]] = []
+        self, parts: Sequence[AnswerPart]
+    ) -> tuple[list[tuple[AnswerPart, Scoring[Any] | UserError]], BusyError | ShortError | LoadingError | None]:
+        asked: list[tuple[AnswerPart, Scoring[Any] | UserError]] = []
         for part in parts:
             try:
                 asked.append((part, part.submit()))
@@ -132,7 +132,7 @@ class Stream:
         self._waiting, self._parts = {}, []
         self._failed += [line for part in left for line in _failures(part, late)]
 
-    def _answered(self, done: dict[asyncio.Future[Any], Part], failed: list[BaseModel]) -> list[BaseModel]:
+    def _answered(self, done: dict[asyncio.Future[Any], AnswerPart], failed: list[BaseModel]) -> list[BaseModel]:
         lines, shown = list(failed), list[Trace]()
         for future, part in done.items():
             try:
@@ -147,7 +147,7 @@ class Stream:
         return lines
 
 
-def _failures(part: Part, error: UserError) -> list[BaseModel]:
+def _failures(part: AnswerPart, error: UserError) -> list[BaseModel]:
     seconds = error.seconds if isinstance(error, _PASSING) else None
     return [_failure(place, error.message, error.hint, status_of(error), seconds) for place in part.places]
 

@@ -23,7 +23,7 @@ EMPTY = "(empty)"
 
 
 @dataclass(frozen=True)
-class Condition:
+class ConditionOptions:
     """A condition of the filter with the values that it can be given, each with its label; none where the dataset
     decides on them. `about_evaluator` tells that it is about an evaluator's verdicts."""
 
@@ -46,7 +46,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Section:
+class FacetSection:
     """The choices that are offered for a condition."""
 
     title: str
@@ -55,7 +55,7 @@ class Section:
 
 
 _CONDITIONS = (
-    Condition(
+    ConditionOptions(
         "gold",
         "Gold",
         (
@@ -65,13 +65,13 @@ _CONDITIONS = (
             ("missing", "no gold"),
         ),
     ),
-    Condition(
+    ConditionOptions(
         "error_at",
         "First error is",
         (("early", "in the first third"), ("middle", "in the middle"), ("late", "in the last third")),
     ),
-    Condition("group", "Class"),
-    Condition(
+    ConditionOptions("group", "Class"),
+    ConditionOptions(
         "mistake",
         "First error",
         (
@@ -83,21 +83,23 @@ _CONDITIONS = (
         ),
         about_evaluator=True,
     ),
-    Condition(
+    ConditionOptions(
         "verdict",
         "Solution judged",
         (("valid", "valid"), ("invalid", "not valid"), ("redundant", "redundant"), ("unjudged", "not judged")),
         about_evaluator=True,
     ),
-    Condition("modes", "Online and offline", (("agree", "agree"), ("disagree", "disagree")), about_evaluator=True),
-    Condition(
+    ConditionOptions(
+        "modes", "Online and offline", (("agree", "agree"), ("disagree", "disagree")), about_evaluator=True
+    ),
+    ConditionOptions(
         "change",
         "Retroactive change",
         (("0.1", "0.1 or more"), ("0.3", "0.3 or more"), ("0.5", "0.5 or more")),
         about_evaluator=True,
     ),
-    Condition("against", "Verdict differs from", about_evaluator=True),
-    Condition("relabelled", "Relabelled", (("yes", "yes"), ("no", "no"))),
+    ConditionOptions("against", "Verdict differs from", about_evaluator=True),
+    ConditionOptions("relabelled", "Relabelled", (("yes", "yes"), ("no", "no"))),
 )
 _TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search"}
 _LABELS = {(condition.name, value): label for condition in _CONDITIONS for value, label in condition.values}
@@ -193,12 +195,12 @@ def condition_words(address: Address, name: str, words: Words = None) -> str:
 
 
 def _section(
-    condition: Condition,
+    condition: ConditionOptions,
     address: Address,
     counts: Counts,
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
-) -> Section:
+) -> FacetSection:
     numbers = counts.get(condition.name, {})
     values = condition.values or _values(condition, address, numbers, choices, about)
     if condition.name == "verdict" and not about.outputs.has_redundancy:
@@ -206,11 +208,11 @@ def _section(
     if numbers and not any(numbers.values()) and condition.name not in address.active:
         values = ()
     lines = [_choice(condition.name, value, label, address, numbers) for value, label in values]
-    return Section(condition.title, condition.about_evaluator, lines)
+    return FacetSection(condition.title, condition.about_evaluator, lines)
 
 
 def _values(
-    condition: Condition,
+    condition: ConditionOptions,
     address: Address,
     numbers: Mapping[str, int],
     choices: Sequence[EvaluatorChoice],

@@ -16,7 +16,7 @@ _LONGEST = 80
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _FieldEntry:
     """A field: `url` opens or closes it."""
 
     field: MetaField
@@ -52,10 +52,10 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
     )
 
 
-def _entry(address: Address, field: MetaField, conditions: Sequence[MetaCondition]) -> _Entry:
+def _entry(address: Address, field: MetaField, conditions: Sequence[MetaCondition]) -> _FieldEntry:
     is_open = address.field == field.name
     url = address.url(field="" if is_open else field.name, trace=None)
-    return _Entry(field, url, is_open, any(one.field == field.name for one in conditions))
+    return _FieldEntry(field, url, is_open, any(one.field == field.name for one in conditions))
 
 
 def _choice(address: Address, field: str, value: str, count: int, own: Sequence[MetaCondition]) -> Choice:

@@ -31,7 +31,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
 from stepsight.core.hubs.hub_download import check_disk
 from stepsight.core.hubs.hub_lookup import Remote, look_up
-from stepsight.core.hubs.public import Part, find_public
+from stepsight.core.hubs.public import BenchmarkPart, find_public
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import needed_memory
 from stepsight.core.models.placement import STORED, expected_dtype
@@ -135,7 +135,7 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         readable=readable,
         unreadable=[one for one in shelf.offers if one.unreadable],
         coming=coming,
-        parts=list(Part),
+        parts=list(BenchmarkPart),
         judges=judges,
         about_time=about_time,
         tokens=TOKENS,

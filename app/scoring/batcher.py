@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.line import Line, NextRequest, Request, Scoring, TraceRequest, asking
+from stepsight.app.scoring.line import CandidatesRequest, FairQueue, Request, Scoring, TraceRequest, asking
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -111,7 +111,7 @@ class Batcher:
         tokens = nexts.tokens(asked)
         self._check_tokens(tokens, "these candidates")
         answer: Scoring[Floats32] = Scoring()
-        self._add(NextRequest(tokens + _EACH * len(asked.unique), asking(), answer, asked))
+        self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), asking(), answer, asked))
         return answer
 
     def _check_tokens(self, tokens: int, what: str) -> None:
@@ -159,7 +159,7 @@ class Batcher:
     def score(self, batch: list[Request]) -> None:
         """Score them, traces in as many calls as they have modes, and take the time."""
         for request in batch:
-            if isinstance(request, NextRequest):
+            if isinstance(request, CandidatesRequest):
                 self._score_next(request)
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
@@ -171,7 +171,7 @@ class Batcher:
             # A running mean: what comes next is most like what came last.
             self._rate += 0.3 * (rate - self._rate)
 
-    def _score_next(self, request: NextRequest) -> None:
+    def _score_next(self, request: CandidatesRequest) -> None:
         nexts = self._scorer.next_steps
         assert nexts is not None
         with _told([request]):
@@ -214,7 +214,7 @@ class _Lane:
         is_long: bool = False,
     ) -> None:
         self._batcher, self._lock, self._place, self._most, self._is_long = batcher, lock, place, most, is_long
-        self.line = Line()
+        self.line = FairQueue()
         self.is_running = False
         self._released = time.monotonic()
 

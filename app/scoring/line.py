@@ -125,13 +125,13 @@ class TraceRequest(Request):
 
 
 @dataclass
-class NextRequest(Request):
+class CandidatesRequest(Request):
     """Candidates for the next step, scored together."""
 
     asked: Asked
 
 
-class Line:
+class FairQueue:
     """Requests in the order of their clients' turns: each client's first, then each one's second, and so on."""
 
     def __init__(self) -> None:

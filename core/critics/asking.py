@@ -36,15 +36,15 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CallEstimate:
     """The approximate cost of judging some traces."""
 
     traces: int = 0
     calls: int = 0
     tokens: int = 0
 
-    def __add__(self, other: "Estimate") -> "Estimate":
-        return Estimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
+    def __add__(self, other: "CallEstimate") -> "CallEstimate":
+        return CallEstimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
@@ -65,7 +65,7 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
             yield from (Line(sample, (count,)) for count in shown)
 
 
-def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate:
+def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
     """The approximate cost of judging a trace. Tokens are estimated from characters and from the critic's usual
     length of an answer per step."""
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
@@ -78,7 +78,7 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Estimate
         )
         # What was answered before is sent again.
         tokens += preset.written * (count - 1) if reading.keeps else 0
-    return Estimate(1, samples * len(shown), samples * tokens)
+    return CallEstimate(1, samples * len(shown), samples * tokens)
 
 
 def judgment(

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.critics.asking import Estimate, estimate
+from stepsight.core.critics.asking import CallEstimate, estimate
 from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.reading import READINGS
 from stepsight.core.critics.scoring import CriticClient, Tally
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
-from stepsight.core.inference_servers.address import CRITIC, Address
+from stepsight.core.inference_servers.address import CRITIC, ServerAddress
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.evaluator import named
@@ -69,7 +69,7 @@ class Critic(ServedEvaluator):
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
         return self.estimate(trace, mode).tokens
 
-    def estimate(self, trace: Trace, mode: Mode) -> Estimate:
+    def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
         """The approximate cost of judging a trace."""
         return estimate(self._preset, trace, mode, self.client.settings.samples)
 
@@ -90,7 +90,7 @@ class Critic(ServedEvaluator):
         return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
 
 
-def open_critic(address: Address) -> Critic:
+def open_critic(address: ServerAddress) -> Critic:
     """The critic at an address. Nothing is sent to the server before the first trace. Raises `UserError` on an
     unknown option, an invalid value, or an invalid key in the environment."""
     settings = read_settings(address)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stepsight.core.critics.presets import ENDINGS, Preset, preset_of, read_preset
 from stepsight.core.errors import UserError
-from stepsight.core.inference_servers.address import CRITIC, Address, parse_address
+from stepsight.core.inference_servers.address import CRITIC, ServerAddress, parse_address
 from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
 
 # Those that say how the server is asked, and change nothing about what a critic says, come last.
@@ -36,7 +36,7 @@ class Settings:
     """`samples` answers to each question are drawn at `temperature`, of at most `max_tokens` each; at most
     `requests` are in flight at once, each with a limit of `timeout` seconds."""
 
-    address: Address
+    address: ServerAddress
     preset_name: str
     samples: int
     temperature: float
@@ -70,7 +70,7 @@ class Settings:
         return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
 
 
-def read_settings(address: Address) -> Settings:
+def read_settings(address: ServerAddress) -> Settings:
     """The settings from the options of an address. Raises `UserError` on an unknown option or an invalid value."""
     address.check_options(_OPTIONS)
     options = address.options
@@ -110,7 +110,7 @@ def with_options(spec: str, options: dict[str, object]) -> str:
 
 
 def _number(
-    address: Address, name: str, default: float, least: float, most: float, *, whole: bool = False
+    address: ServerAddress, name: str, default: float, least: float, most: float, *, whole: bool = False
 ) -> float:
     text = address.options.get(name)
     if text is None:

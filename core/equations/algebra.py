@@ -6,8 +6,8 @@ from fractions import Fraction
 from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
-from stepsight.core.equations.numbers import Comparison, Verdict
-from stepsight.core.equations.values import ONE, Monomial, UndecidedError, Value
+from stepsight.core.equations.numbers import Comparison, EquationVerdict
+from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
 
 # The imaginary unit, the base of the natural logarithm, roots of unity: letters that are no variables.
 CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
@@ -28,8 +28,8 @@ def compare_identity(left: Member, right: Member) -> Comparison | None:
         for (reading_a, reading_b), percent in readings(a, b):
             x, y = evaluate(a.node, reading_a, percent), evaluate(b.node, reading_b, percent)
             if not values.difference(x, y).above:
-                return Comparison(Verdict.HOLDS, x, y)
-            first = first or Comparison(Verdict.FAILS, x, y)
+                return Comparison(EquationVerdict.HOLDS, x, y)
+            first = first or Comparison(EquationVerdict.FAILS, x, y)
     except UndecidedError:
         return None
     if first is None or not _is_slip(a, b, first):
@@ -156,7 +156,7 @@ def _factors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def value_of(expression: Expression | None) -> Value | None:
+def value_of(expression: Expression | None) -> AlgebraicValue | None:
     """The value of an expression that has only one reading; None if it has no value."""
     if expression is None or expression.choices or expression.has_percent:
         return None

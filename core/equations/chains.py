@@ -7,7 +7,7 @@ from functools import cached_property
 
 from stepsight.core.equations.expressions import Expression, Kind
 from stepsight.core.equations.parsing import Reader
-from stepsight.core.equations.tokens import Sort, Token
+from stepsight.core.equations.tokens import Token, TokenKind
 from stepsight.core.equations.units import is_word, may_be_glued, words
 
 MAX_RELATIONS = 60
@@ -79,10 +79,10 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     reader, chains, index = Reader(tokens), [], 0
     while index < len(tokens):
         token = tokens[index]
-        if token.sort is Sort.SUBSCRIPT:
+        if token.kind is TokenKind.SUBSCRIPT:
             index = _behind_group(tokens, index + 1)
             continue
-        is_relation = token.sort is Sort.RELATION
+        is_relation = token.kind is TokenKind.RELATION
         expression = None if is_relation or not _may_begin(tokens, index) else reader.read(index)
         if reader.steps < 0:
             return []
@@ -102,7 +102,7 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
     members = [_member(tokens, first if is_whole else None, index, last)]
     relations = []
     while _is_relation(tokens, last):
-        is_spoken = tokens[last].sort is Sort.WORD
+        is_spoken = tokens[last].kind is TokenKind.WORD
         relations.append("=" if is_spoken else tokens[last].text)
         begin = last + 1
         expression = reader.read(begin)
@@ -115,7 +115,7 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
         if is_spoken:
             # What "is" a number is an expression; what is an expression may be named so.
             ends_well &= expression.node.is_literal and _is_worked_out(members[-1])
-            ends_well &= not (last < len(tokens) and tokens[last].sort is Sort.WORD)
+            ends_well &= not (last < len(tokens) and tokens[last].kind is TokenKind.WORD)
         members.append(_member(tokens, expression if ends_well else None, begin, last))
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
@@ -131,7 +131,7 @@ _STATING = words(
 
 def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bool:
     """True if an expression is a single number that belongs to the word before it."""
-    if not expression.node.is_literal or index == 0 or tokens[index - 1].sort is not Sort.WORD:
+    if not expression.node.is_literal or index == 0 or tokens[index - 1].kind is not TokenKind.WORD:
         return False
     return tokens[index - 1].text.lower() not in _STATING
 
@@ -141,13 +141,13 @@ def _is_relation(tokens: Sequence[Token], index: int) -> bool:
     if index >= len(tokens):
         return False
     token = tokens[index]
-    if token.sort is Sort.RELATION:
+    if token.kind is TokenKind.RELATION:
         return True
-    if token.sort is not Sort.WORD or token.text != "is" or not 0 < index < len(tokens) - 1:
+    if token.kind is not TokenKind.WORD or token.text != "is" or not 0 < index < len(tokens) - 1:
         return False
     before, behind = tokens[index - 1], tokens[index + 1]
-    ends = before.sort is Sort.NUMBER or before.is_sign(")", "}", "!")
-    return ends and (behind.sort is Sort.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
+    ends = before.kind is TokenKind.NUMBER or before.is_sign(")", "}", "!")
+    return ends and (behind.kind is TokenKind.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
 
 
 def _is_worked_out(member: Member) -> bool:
@@ -160,7 +160,7 @@ def _is_worked_out(member: Member) -> bool:
 def _member(tokens: Sequence[Token], expression: Expression | None, first: int, last: int) -> Member:
     trailing = []
     for token in tokens[last : last + 4]:
-        if token.sort is not Sort.WORD:
+        if token.kind is not TokenKind.WORD:
             break
         trailing.append(token.text.lower())
     place = min(first, len(tokens) - 1)
@@ -171,12 +171,12 @@ def _member(tokens: Sequence[Token], expression: Expression | None, first: int, 
 
 def _may_begin(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
-    if token.sort in (Sort.NUMBER, Sort.COMMAND, Sort.UNIT):
+    if token.kind in (TokenKind.NUMBER, TokenKind.COMMAND, TokenKind.UNIT):
         return True
-    if token.sort is Sort.LETTER:
+    if token.kind is TokenKind.LETTER:
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         is_article = token.text in ("a", "A", "I") and not token.in_formula
-        return not is_article or (following is not None and following.sort in (Sort.RELATION, Sort.SIGN))
+        return not is_article or (following is not None and following.kind in (TokenKind.RELATION, TokenKind.SIGN))
     return token.is_sign("(", "[", "{", "|", "-", "+")
 
 
@@ -200,21 +200,25 @@ def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     before = tokens[index - 1]
     if token.is_sign("-", "+") and not _is_sign_of_number(tokens, index):
         return False
-    if before.sort in (Sort.BREAK, Sort.RELATION):
-        return not (before.text == ":" and index > 1 and tokens[index - 2].sort is Sort.NUMBER and not token.spaced)
-    if before.sort is Sort.WORD:
+    if before.kind in (TokenKind.BREAK, TokenKind.RELATION):
+        return not (
+            before.text == ":" and index > 1 and tokens[index - 2].kind is TokenKind.NUMBER and not token.spaced
+        )
+    if before.kind is TokenKind.WORD:
         # floor(42/16), gcd(12, 18)
         is_function = token.is_sign("(") and not token.spaced and not token.in_formula
         return not is_function and not _is_changed(tokens, index)
     if before.is_sign("(", "[", "{"):
         return (
-            index < 2 or tokens[index - 2].sort not in (Sort.LETTER, Sort.SUBSCRIPT, Sort.OBSTACLE) or token.spaced
+            index < 2
+            or tokens[index - 2].kind not in (TokenKind.LETTER, TokenKind.SUBSCRIPT, TokenKind.OBSTACLE)
+            or token.spaced
         )
     if before.is_sign(")"):
         return token.spaced and not token.in_formula and not token.is_sign("(")
     if before.is_sign("-"):
         # The dash of a list.
-        begins_line = index == 1 or (tokens[index - 2].sort is Sort.BREAK and tokens[index - 2].text == "\n")
+        begins_line = index == 1 or (tokens[index - 2].kind is TokenKind.BREAK and tokens[index - 2].text == "\n")
         return begins_line and token.in_formula and not before.in_formula
     return False
 
@@ -227,17 +231,17 @@ def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
     """True if a minus is the sign of the number behind it, neither a list's dash nor a subtraction."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
-    if following is None or before.sort is Sort.WORD:
+    if following is None or before.kind is TokenKind.WORD:
         return following is not None and not following.spaced
-    if before.sort is Sort.BREAK and before.text == "\n":
+    if before.kind is TokenKind.BREAK and before.text == "\n":
         return not following.spaced
-    return before.sort in (Sort.BREAK, Sort.RELATION) or before.is_sign("(", "[", "{")
+    return before.kind in (TokenKind.BREAK, TokenKind.RELATION) or before.is_sign("(", "[", "{")
 
 
 def _is_changed(tokens: Sequence[Token], index: int) -> bool:
     """True if the words before an expression change its value."""
     word = tokens[index - 1].text.lower()
-    earlier = tokens[index - 2].text.lower() if index > 1 and tokens[index - 2].sort is Sort.WORD else ""
+    earlier = tokens[index - 2].text.lower() if index > 1 and tokens[index - 2].kind is TokenKind.WORD else ""
     if word == "of":
         return earlier not in _SUMS
     return word in _CHANGING or (word in ("the", "a", "to", "from") and earlier in _CHANGING - {"of", "by"})
@@ -252,21 +256,21 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
         return True
     token = tokens[index]
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    if token.sort is Sort.BREAK:
-        glued = following is not None and following.sort is Sort.NUMBER and not following.spaced
+    if token.kind is TokenKind.BREAK:
+        glued = following is not None and following.kind is TokenKind.NUMBER and not following.spaced
         return not (glued and token.text in (":", ".", ","))
-    if token.sort is Sort.WORD:
-        is_glued = tokens[index - 1].sort is Sort.NUMBER and not token.spaced and not may_be_glued(token.text)
+    if token.kind is TokenKind.WORD:
+        is_glued = tokens[index - 1].kind is TokenKind.NUMBER and not token.spaced and not may_be_glued(token.text)
         return is_word(token.text) and not is_glued and not _goes_on_in_words(tokens, index)
     if token.is_sign("(", "["):
-        return token.spaced and (following is None or following.sort in (Sort.WORD, Sort.LETTER))
+        return token.spaced and (following is None or following.kind in (TokenKind.WORD, TokenKind.LETTER))
     if token.is_sign("!"):
         return True
     if token.is_sign("-"):
         # A dash of prose.
         is_spaced = token.spaced and following is not None and following.spaced
-        return is_spaced and following is not None and following.sort is Sort.WORD and is_word(following.text)
-    if token.sort is Sort.LETTER:
+        return is_spaced and following is not None and following.kind is TokenKind.WORD and is_word(following.text)
+    if token.kind is TokenKind.LETTER:
         return token.spaced and not token.in_formula and token.text in ("a", "A", "I")
     return token.is_sign(")", "]", "}")
 
@@ -274,21 +278,21 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
     """True if the words behind a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
-    while index < len(tokens) and tokens[index].sort is Sort.WORD and count < 4:
+    while index < len(tokens) and tokens[index].kind is TokenKind.WORD and count < 4:
         word = tokens[index].text.lower()
         following = tokens[index + 1] if index + 1 < len(tokens) else None
-        if word in _ENDING_WORDS or (word == "or" and following is not None and following.sort is Sort.NUMBER):
+        if word in _ENDING_WORDS or (word == "or" and following is not None and following.kind is TokenKind.NUMBER):
             return True
-        if word == "and" and following is not None and following.sort is Sort.NUMBER:
+        if word == "and" and following is not None and following.kind is TokenKind.NUMBER:
             behind = tokens[index + 2] if index + 2 < len(tokens) else None
             # "12 and 3 + 4 = 7" begins another equation.
-            return behind is None or behind.sort in (Sort.WORD, Sort.BREAK)
+            return behind is None or behind.kind in (TokenKind.WORD, TokenKind.BREAK)
         index, count = index + 1, count + 1
     # A number behind the words (5 hours 30 minutes), or an operation whose second side is in words.
     if index >= len(tokens):
         return False
     token = tokens[index]
-    if count <= 2 and token.sort is Sort.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
+    if count <= 2 and token.kind is TokenKind.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
         return True
     return token.is_sign("+", "*", "/", "^") or (
         token.is_sign("-") and token.spaced and not _is_dash(tokens, index)
@@ -300,7 +304,7 @@ _STARTS = words("and so then thus since because where when is with for in of are
 
 def _is_dash(tokens: Sequence[Token], index: int) -> bool:
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    return following is None or following.sort is Sort.WORD or not following.spaced
+    return following is None or following.kind is TokenKind.WORD or not following.spaced
 
 
 def _behind_group(tokens: Sequence[Token], index: int) -> int:

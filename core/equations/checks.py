@@ -9,8 +9,8 @@ from stepsight.core.equations.algebra import compare_identity, value_of
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.context import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.expressions import Kind, Node, evaluate
-from stepsight.core.equations.numbers import Comparison, Verdict, compare
-from stepsight.core.equations.values import UndecidedError, Value
+from stepsight.core.equations.numbers import Comparison, EquationVerdict, compare
+from stepsight.core.equations.values import AlgebraicValue, UndecidedError
 from stepsight.core.equations.wording import closed, write_value
 
 
@@ -48,15 +48,15 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     number is rounded or unsigned.
     """
     if (identity := compare_identity(left, right)) is not None:
-        if identity.verdict is Verdict.HOLDS:
+        if identity.verdict is EquationVerdict.HOLDS:
             return Check(left.start, right.end, True, Method.IDENTITY)
         return _failing(left, right, identity, Method.IDENTITY)
     if left.is_literal and right.is_literal:
         return None
     comparison = compare(left, right, relation, exact_texts)
-    if comparison is None or comparison.verdict is Verdict.DOUBTFUL:
+    if comparison is None or comparison.verdict is EquationVerdict.DOUBTFUL:
         return None
-    if comparison.verdict is Verdict.HOLDS:
+    if comparison.verdict is EquationVerdict.HOLDS:
         return Check(left.start, right.end, True, Method.ARITHMETIC)
     if _runs_on(left, right, comparison) or _is_left_out(left, right, comparison, text):
         return None
@@ -126,7 +126,7 @@ def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
     return False
 
 
-def _difference(right: Value, stated: Value) -> str:
+def _difference(right: AlgebraicValue, stated: AlgebraicValue) -> str:
     try:
         return write_value(closed(values.add(stated, right, -1)))
     except UndecidedError:

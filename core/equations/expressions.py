@@ -10,7 +10,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from stepsight.core.equations import values
-from stepsight.core.equations.values import UndecidedError, Value
+from stepsight.core.equations.values import AlgebraicValue, UndecidedError
 
 MAX_READINGS = 8
 
@@ -103,7 +103,7 @@ def evaluate(
     reading: int = 0,
     percent: Fraction = Fraction(1, 100),
     replaced: Mapping[int, Fraction] | None = None,
-) -> Value:
+) -> AlgebraicValue:
     """The value of a tree. Raises `UndecidedError` if it has none.
 
     Bit i of `reading` chooses the reading of ambiguous place i; `percent` is the factor of a percent sign;
@@ -122,7 +122,7 @@ def evaluate(
     return _operation(node, parts, percent)
 
 
-def _operation(node: Node, parts: list[Value], percent: Fraction) -> Value:
+def _operation(node: Node, parts: list[AlgebraicValue], percent: Fraction) -> AlgebraicValue:
     match node.kind:
         case Kind.ADD:
             return values.add(parts[0], parts[1])

@@ -10,12 +10,12 @@ from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
 from stepsight.core.equations.units import mixes_units
-from stepsight.core.equations.values import UndecidedError, Value
+from stepsight.core.equations.values import AlgebraicValue, UndecidedError
 
 _PI = {"π": values.number(values.PI, exact=False)}
 
 
-class Verdict(Enum):
+class EquationVerdict(Enum):
     """The verdict on an equation; a doubtful one is neither right nor wrong."""
 
     HOLDS = "holds"
@@ -27,9 +27,9 @@ class Verdict(Enum):
 class Comparison:
     """A verdict with the values of both sides."""
 
-    verdict: Verdict
-    left: Value
-    right: Value
+    verdict: EquationVerdict
+    left: AlgebraicValue
+    right: AlgebraicValue
 
 
 def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
@@ -56,62 +56,62 @@ def compare(left: Member, right: Member, relation: str, exact_texts: Collection[
         except UndecidedError:
             doubtful = True
             continue
-        if verdict is Verdict.HOLDS:
+        if verdict is EquationVerdict.HOLDS:
             return Comparison(verdict, x, y)
-        doubtful |= verdict is Verdict.DOUBTFUL
+        doubtful |= verdict is EquationVerdict.DOUBTFUL
         first = first or Comparison(verdict, x, y)
     if first is None:
         return None
     doubtful = doubtful or _has_mixed_units(left, right) or _is_hundredfold(first, a, b)
-    return Comparison(Verdict.DOUBTFUL if doubtful else Verdict.FAILS, first.left, first.right)
+    return Comparison(EquationVerdict.DOUBTFUL if doubtful else EquationVerdict.FAILS, first.left, first.right)
 
 
 def _verdict(
     a: Expression,
     b: Expression,
-    x: Value,
-    y: Value,
+    x: AlgebraicValue,
+    y: AlgebraicValue,
     relation: str,
     exact_texts: Collection[str],
     reading_a: int,
     reading_b: int,
     percent: Fraction,
-) -> Verdict:
+) -> EquationVerdict:
     if not values.difference(x, y).above:
-        return Verdict.HOLDS
+        return EquationVerdict.HOLDS
     left, right = (values.substitute(value, _PI).number for value in (x, y))
     if left is None or right is None:
         raise UndecidedError
     if a.names_bases and b.names_bases and min(left, right) < 0:
         # In another base, digits are borrowed from the place before.
-        return Verdict.DOUBTFUL
+        return EquationVerdict.DOUBTFUL
     if not values.difference(values.number(left, False), values.number(right, False)).above and not (
         x.exact and y.exact and not a.letters | b.letters
     ):
-        return Verdict.HOLDS
+        return EquationVerdict.HOLDS
     rounded = [_rounding(left, b.node, percent), _rounding(right, a.node, percent)]
-    if Verdict.HOLDS in rounded:
-        return Verdict.HOLDS
-    if Verdict.DOUBTFUL in rounded:
-        return Verdict.DOUBTFUL
+    if EquationVerdict.HOLDS in rounded:
+        return EquationVerdict.HOLDS
+    if EquationVerdict.DOUBTFUL in rounded:
+        return EquationVerdict.DOUBTFUL
     gap = abs(left - right)
     scale = max(abs(left), abs(right))
     if (left.denominator == 1) != (right.denominator == 1):
         broken, reading = (b, reading_b) if left.denominator == 1 else (a, reading_a)
         if broken.node.kind in (Kind.ADD, Kind.SUBTRACT) and gap < _parts_rounded(broken, reading, percent):
-            return Verdict.DOUBTFUL
+            return EquationVerdict.DOUBTFUL
     if relation == "≈" and gap <= scale / 20:
-        return Verdict.DOUBTFUL
+        return EquationVerdict.DOUBTFUL
     if ("π" in a.letters) != ("π" in b.letters) and gap <= scale / 200:
-        return Verdict.DOUBTFUL
+        return EquationVerdict.DOUBTFUL
     slack = _slack(a, reading_a, percent, exact_texts, x) + _slack(b, reading_b, percent, exact_texts, y)
     literal = next((node.literal for node in (b.node, a.node) if node.is_literal), None)
     if slack and literal is not None:
         slack += Fraction(1, 10**literal.decimals)
-    return Verdict.DOUBTFUL if gap <= slack else Verdict.FAILS
+    return EquationVerdict.DOUBTFUL if gap <= slack else EquationVerdict.FAILS
 
 
-def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
+def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict | None:
     """The verdict on a literal as a rounded value: it holds if rounded to nearest, is doubtful if cut off, else
     None."""
     if not node.is_literal:
@@ -125,14 +125,14 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> Verdict | None:
     if (value < 0) != (node.kind is Kind.NEGATIVE) and gap < 2 * literal.number:
         return None
     if literal.cut:
-        return Verdict.HOLDS if gap <= unit else None
+        return EquationVerdict.HOLDS if gap <= unit else None
     if literal.decimals >= 8 and gap <= abs(value) / 10**10:
         # As a computer writes it: 14.999999999999998.
-        return Verdict.HOLDS
+        return EquationVerdict.HOLDS
     if literal.decimals:
-        return Verdict.HOLDS if gap <= unit / 2 else Verdict.DOUBTFUL if gap < unit else None
+        return EquationVerdict.HOLDS if gap <= unit / 2 else EquationVerdict.DOUBTFUL if gap < unit else None
     # An integer may be what is broken, rounded; it is rarely cut off without a word.
-    return Verdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
+    return EquationVerdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
@@ -146,7 +146,7 @@ def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> i
 
 
 def _slack(
-    expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: Value
+    expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: AlgebraicValue
 ) -> Fraction:
     """The error that earlier rounding of its decimals may cause in a value."""
     total = Fraction(0)

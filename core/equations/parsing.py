@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from stepsight.core.equations.expressions import Expression, Kind, Node
-from stepsight.core.equations.tokens import Sort, Token
+from stepsight.core.equations.tokens import Token, TokenKind
 from stepsight.core.equations.units import SCALES, is_unit_word, may_be_glued
 from stepsight.core.equations.values import UndecidedError
 
@@ -145,21 +145,21 @@ class Reader:
         if self._is_times(token):
             self.at += 1
             return "*"
-        if token.sort is Sort.WORD and token.text.lower() == "of" and self._is_part():
+        if token.kind is TokenKind.WORD and token.text.lower() == "of" and self._is_part():
             self.at += 1
             return "*"
         if token.opens:
             # $x = 3$ $y = 4$
             return None
-        if token.sort is Sort.LETTER:
+        if token.kind is TokenKind.LETTER:
             return "" if self._is_factor(token) else None
-        if token.sort is Sort.COMMAND and token.text not in ("boxed",):
+        if token.kind is TokenKind.COMMAND and token.text not in ("boxed",):
             return ""
         if token.is_sign("("):
             return ""
         # 2!3!
         is_behind_factorial = (
-            token.sort is Sort.NUMBER and not token.spaced and self.tokens[self.at - 1].is_sign("!")
+            token.kind is TokenKind.NUMBER and not token.spaced and self.tokens[self.at - 1].is_sign("!")
         )
         return "" if is_behind_factorial else None
 
@@ -168,19 +168,21 @@ class Reader:
         before = self.tokens[self.at - 1]
         if before.is_sign("%") or before.text.lower() == "percent":
             return True
-        if before.sort is Sort.NUMBER and self.at >= 3 and self.tokens[self.at - 2].is_sign("/"):
-            return self.tokens[self.at - 3].sort is Sort.NUMBER
+        if before.kind is TokenKind.NUMBER and self.at >= 3 and self.tokens[self.at - 2].is_sign("/"):
+            return self.tokens[self.at - 3].kind is TokenKind.NUMBER
         return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
 
     def _is_times(self, token: Token) -> bool:
         """True if a letter x means multiplication: a factor before it, a number after it."""
-        if token.text not in ("x", "X") or token.sort is not Sort.LETTER or self.at == 0:
+        if token.text not in ("x", "X") or token.kind is not TokenKind.LETTER or self.at == 0:
             return False
         following, before = self._peek(1), self.tokens[self.at - 1]
         if following is None:
             return False
-        if following.sort is Sort.NUMBER or (following.sort is Sort.UNIT and following.text == "$"):
-            return before.sort in (Sort.NUMBER, Sort.UNIT, Sort.WORD) or before.is_sign(")", "%", "}")
+        if following.kind is TokenKind.NUMBER or (following.kind is TokenKind.UNIT and following.text == "$"):
+            return before.kind in (TokenKind.NUMBER, TokenKind.UNIT, TokenKind.WORD) or before.is_sign(
+                ")", "%", "}"
+            )
         # `2 x (3 + 4)`, but not `2x (3 + 4)`.
         return following.is_sign("(") and token.spaced and following.spaced and not token.in_formula
 
@@ -191,14 +193,14 @@ class Reader:
         following = self._peek(1)
         if token.text in ("a", "A", "I") or following is None:
             return False
-        return following.sort in (Sort.RELATION, Sort.SIGN) and not following.is_sign("(")
+        return following.kind in (TokenKind.RELATION, TokenKind.SIGN) and not following.is_sign("(")
 
     def _implicit(self, depth: int) -> Node:
         token = self._peek()
         if token is not None and token.is_sign("(") and token.spaced and not token.in_formula:
             # In prose, a bracket behind a space is rarely a factor: it is one only if numbers or letters fill it.
             following = self._peek(1)
-            if following is None or following.sort is Sort.WORD:
+            if following is None or following.kind is TokenKind.WORD:
                 raise UndecidedError
         return self._power(depth)
 
@@ -214,13 +216,13 @@ class Reader:
                 return node
             if token.is_sign("^"):
                 following = self._peek(1)
-                if following is not None and following.sort is Sort.UNIT:  # degrees: ^\circ
+                if following is not None and following.kind is TokenKind.UNIT:  # degrees: ^\circ
                     self.units.add("°")
                     self.at += 2
                     continue
                 if following is not None and following.is_sign("{"):
                     degrees = self._peek(2)
-                    if degrees is not None and degrees.sort is Sort.UNIT:
+                    if degrees is not None and degrees.kind is TokenKind.UNIT:
                         self.units.add("°")
                         self.at += 4
                         continue
@@ -235,13 +237,13 @@ class Reader:
                     raise UndecidedError
                 factorial = self._node(Kind.FACTORIAL, node)
                 node = self._either(factorial, node) if ends_sentence else factorial
-            elif token.is_sign("%") or (token.sort is Sort.WORD and token.text.lower() == "percent"):
+            elif token.is_sign("%") or (token.kind is TokenKind.WORD and token.text.lower() == "percent"):
                 self.at += 1
                 node = self._node(Kind.PERCENT, node)
-            elif token.sort is Sort.UNIT:
+            elif token.kind is TokenKind.UNIT:
                 self.units.add(token.text)
                 self.at += 1
-            elif token.sort is Sort.WORD and token.text.lower() in SCALES:
+            elif token.kind is TokenKind.WORD and token.text.lower() in SCALES:
                 if self.at > 1 and self.tokens[self.at - 2].is_sign("/"):
                     raise UndecidedError
                 self.at += 1
@@ -254,7 +256,7 @@ class Reader:
         following = self._peek(1)
         if self.tokens[self.at].in_formula:
             return False
-        return following is None or following.sort in (Sort.WORD, Sort.BREAK)
+        return following is None or following.kind in (TokenKind.WORD, TokenKind.BREAK)
 
     def _exponent(self, depth: int) -> Node:
         token = self._peek()
@@ -269,19 +271,21 @@ class Reader:
         token = self._peek()
         if token is None or depth > MAX_DEPTH or self.steps < 0:
             raise UndecidedError
-        if token.sort is Sort.UNIT and token.text != "°":
+        if token.kind is TokenKind.UNIT and token.text != "°":
             self.at += 1
             token = self._peek()
-            if token is None or (token.sort not in (Sort.NUMBER, Sort.LETTER) and not token.is_sign("(", "-")):
+            if token is None or (
+                token.kind not in (TokenKind.NUMBER, TokenKind.LETTER) and not token.is_sign("(", "-")
+            ):
                 raise UndecidedError
             if token.is_sign("-"):
                 self.at += 1
                 return self._node(Kind.NEGATIVE, self._base(depth + 1))
-        if token.sort is Sort.NUMBER:
+        if token.kind is TokenKind.NUMBER:
             return self._number(token)
-        if token.sort is Sort.LETTER:
+        if token.kind is TokenKind.LETTER:
             return self._letter(token)
-        if token.sort is Sort.COMMAND:
+        if token.kind is TokenKind.COMMAND:
             return self._command(token, depth)
         for opening, closing in (("(", ")"), ("[", "]"), ("{", "}"), ("|", "|")):
             if token.is_sign(opening):
@@ -306,7 +310,7 @@ class Reader:
         following = self._peek()
         if following is None:
             return node
-        if following.sort is Sort.SUBSCRIPT:
+        if following.kind is TokenKind.SUBSCRIPT:
             return self._in_base(token)
         if token.decimals == 0 and self._is_mixed(token, following):
             part = self._base(MAX_DEPTH - 2) if following.text == "frac" else self._plain_fraction()
@@ -316,16 +320,16 @@ class Reader:
 
     def _is_mixed(self, token: Token, following: Token) -> bool:
         """True if a fraction follows an integer, as in `1 1/2`."""
-        if following.text == "frac" and following.sort is Sort.COMMAND:
+        if following.text == "frac" and following.kind is TokenKind.COMMAND:
             return True
         slash, below = self._peek(1), self._peek(2)
         return (
-            following.sort is Sort.NUMBER
+            following.kind is TokenKind.NUMBER
             and following.spaced
             and slash is not None
             and slash.is_sign("/")
             and below is not None
-            and below.sort is Sort.NUMBER
+            and below.kind is TokenKind.NUMBER
             and (following.number or 0) < (below.number or 0)
         )
 
@@ -353,13 +357,13 @@ class Reader:
             raise UndecidedError
         self.at += 1
         if not token.is_sign("{"):
-            if token.sort not in (Sort.NUMBER, Sort.LETTER, Sort.WORD):
+            if token.kind not in (TokenKind.NUMBER, TokenKind.LETTER, TokenKind.WORD):
                 raise UndecidedError
             return token.text
         inner: list[str] = []
         while not self._is_sign("}"):
             token = self._peek()
-            if token is None or len(inner) > 8 or token.sort in (Sort.RELATION, Sort.OBSTACLE):
+            if token is None or len(inner) > 8 or token.kind in (TokenKind.RELATION, TokenKind.OBSTACLE):
                 raise UndecidedError
             inner.append(token.text)
             self.at += 1
@@ -371,7 +375,7 @@ class Reader:
         self.nodes += 1
         name = token.text
         following = self._peek()
-        if following is not None and following.sort is Sort.SUBSCRIPT:
+        if following is not None and following.kind is TokenKind.SUBSCRIPT:
             name = f"{name}_{self._subscript()}"
             following = self._peek()
         applied = following is not None and following.is_sign("(") and not following.spaced
@@ -403,10 +407,10 @@ class Reader:
             return self._group("}", depth)
         if token.is_sign("("):
             return self._group(")", depth)
-        if token.sort is Sort.NUMBER or token.sort is Sort.LETTER:
+        if token.kind is TokenKind.NUMBER or token.kind is TokenKind.LETTER:
             self.at += 1
             self.nodes += 1
-            kind = Kind.NUMBER if token.sort is Sort.NUMBER else Kind.LETTER
+            kind = Kind.NUMBER if token.kind is TokenKind.NUMBER else Kind.LETTER
             return Node(kind, name=token.text, number=token.number, decimals=token.decimals)
         raise UndecidedError
 
@@ -416,7 +420,7 @@ class Reader:
         parts = []
         exponent = None
         following = self._peek()
-        if following is not None and following.sort is Sort.SUBSCRIPT and name == "log":
+        if following is not None and following.kind is TokenKind.SUBSCRIPT and name == "log":
             foot = self._subscript()
             if not foot.isdecimal() or len(foot) > 9:
                 raise UndecidedError
@@ -432,15 +436,15 @@ class Reader:
         token = self._peek()
         if token is not None and token.is_sign("^") and not self.tokens[mark].is_sign("("):
             following = self._peek(1)
-            if following is not None and following.sort is Sort.UNIT:
+            if following is not None and following.kind is TokenKind.UNIT:
                 is_degrees, self.at = True, self.at + 2
             elif following is not None and following.is_sign("{") and self._holds_degrees(2):
                 is_degrees, self.at = True, self.at + 4
             else:
                 raise UndecidedError
-        elif token is not None and token.sort is Sort.UNIT and token.text == "°":
+        elif token is not None and token.kind is TokenKind.UNIT and token.text == "°":
             is_degrees, self.at = True, self.at + 1
-        if any(unit.sort is Sort.UNIT and unit.text == "°" for unit in self.tokens[mark : self.at]):
+        if any(unit.kind is TokenKind.UNIT and unit.text == "°" for unit in self.tokens[mark : self.at]):
             is_degrees = True
         if is_degrees:
             argument = self._node(Kind.MULTIPLY, argument, Node(Kind.LETTER, name="π/180"))
@@ -453,7 +457,7 @@ class Reader:
 
     def _holds_degrees(self, ahead: int) -> bool:
         token = self._peek(ahead)
-        return token is not None and token.sort is Sort.UNIT
+        return token is not None and token.kind is TokenKind.UNIT
 
     def _common_log(self, depth: int) -> Node:
         # Without its base, a logarithm may be the natural or the common one.
@@ -465,9 +469,9 @@ class Reader:
         found: list[str] = []
         while at < len(self.tokens) and len(found) < 7:
             token = self.tokens[at]
-            if at == self.at and token.sort is Sort.WORD and not token.spaced and not may_be_glued(token.text):
+            if at == self.at and token.kind is TokenKind.WORD and not token.spaced and not may_be_glued(token.text):
                 break
-            if token.sort is Sort.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
+            if token.kind is TokenKind.WORD and is_unit_word(token.text) and (found or token.text.lower() != "of"):
                 found.append(token.text.lower())
             elif found and token.is_sign("(") and self._word_at(at + 1) and self._closes(at + 2):
                 found.append(self.tokens[at + 1].text.lower())
@@ -481,7 +485,7 @@ class Reader:
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
         """True if a sign stands within a unit: km/hour, square-feet, dollars $."""
-        if token.sort is Sort.UNIT:
+        if token.kind is TokenKind.UNIT:
             return is_behind_word
         if token.is_sign("/"):
             return self._word_at(at + 1)
@@ -490,7 +494,7 @@ class Reader:
     def _word_at(self, index: int) -> bool:
         return (
             index < len(self.tokens)
-            and self.tokens[index].sort is Sort.WORD
+            and self.tokens[index].kind is TokenKind.WORD
             and is_unit_word(self.tokens[index].text)
         )
 
@@ -499,7 +503,7 @@ class Reader:
 
     def _goes_on(self, at: int) -> bool:
         token = self.tokens[at]
-        if token.sort is Sort.RELATION or token.is_sign("+", "-", "*", "/", ")", "}"):
+        if token.kind is TokenKind.RELATION or token.is_sign("+", "-", "*", "/", ")", "}"):
             return True
         mark, self.at = self.at, at
         is_times = self._is_times(token)

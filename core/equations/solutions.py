@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from stepsight.core.equations import values
 from stepsight.core.equations.algebra import CONSTANTS
-from stepsight.core.equations.values import ONE, Monomial, UndecidedError, Value
+from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
 from stepsight.core.equations.wording import write_number, write_value
 
 MAX_DEGREE = 6
@@ -51,7 +51,7 @@ class Memory:
         self.last[stated.letters] = stated
 
 
-def equation(left: Value, right: Value, step: int, end: int, behind: str) -> Stated | None:
+def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, behind: str) -> Stated | None:
     """An equation with unknowns in the form that is remembered; None if it has none or is too large."""
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
@@ -94,7 +94,7 @@ def roots(polynomial: Coefficients) -> list[Fraction]:
     return sorted({(-b - surd.number) / (2 * a), (-b + surd.number) / (2 * a)})
 
 
-def solves(polynomial: Coefficients, value: Value, decimals: int) -> bool | None:
+def solves(polynomial: Coefficients, value: AlgebraicValue, decimals: int) -> bool | None:
     """True if a number solves an equation; None if it may be a rounded solution."""
     number = value.number
     if number is None:
@@ -175,7 +175,7 @@ def write_equation(stated: Stated) -> str:
         return write_solutions(next(iter(stated.letters)), solved)
     rest = {key: value for key, value in polynomial.items() if key != ONE}
     constant = -polynomial.get(ONE, Fraction(0))
-    return f"{write_value(Value(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
+    return f"{write_value(AlgebraicValue(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
 
 
 _REFUTED = re.compile(

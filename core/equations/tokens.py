@@ -22,7 +22,7 @@ _BOLD = re.compile(r"(?:(?<=\s)|^)\*\*(?=\S)|(?<=\S)\*\*(?=[\s.,;:!?)]|$)", re.M
 MAX_DIGITS = 40
 
 
-class Sort(StrEnum):
+class TokenKind(StrEnum):
     """The kind of a token."""
 
     NUMBER = "number"
@@ -45,7 +45,7 @@ class Token:
     if it stands inside LaTeX maths, and `opens` if it is the first token there.
     """
 
-    sort: Sort
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -57,7 +57,7 @@ class Token:
     opens: bool = False
 
     def is_sign(self, *signs: str) -> bool:
-        return self.sort is Sort.SIGN and self.text in signs
+        return self.kind is TokenKind.SIGN and self.text in signs
 
 
 _TOKEN = re.compile(
@@ -162,7 +162,12 @@ def _is_prose(formula: str) -> bool:
 
 def _append(tokens: list[Token], token: Token) -> None:
     """Add a token; a line that begins with a relation continues the line before."""
-    if token.sort is Sort.RELATION and tokens and tokens[-1].sort is Sort.BREAK and tokens[-1].text == "\n":
+    if (
+        token.kind is TokenKind.RELATION
+        and tokens
+        and tokens[-1].kind is TokenKind.BREAK
+        and tokens[-1].text == "\n"
+    ):
         tokens.pop()
     tokens.append(token)
 
@@ -171,8 +176,8 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
     """The tokens of a match, usually one."""
     text, (start, end) = match[0], match.span()
 
-    def token(sort: Sort, text: str) -> Token:
-        return Token(sort, text, start, end, spaced, inside)
+    def token(kind: TokenKind, text: str) -> Token:
+        return Token(kind, text, start, end, spaced, inside)
 
     match kind:
         case "number":
@@ -181,40 +186,46 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
             return _words(text, start, spaced, inside)
         case "sign":
             if text in _RAISED:
-                raised = Token(Sort.NUMBER, text, start, end, False, inside, Fraction(_RAISED[text]))
-                return [token(Sort.SIGN, "^"), raised]
-            return [token(Sort.COMMAND, "sqrt")] if text == "√" else [token(Sort.SIGN, _SIGNS.get(text, text))]
+                raised = Token(TokenKind.NUMBER, text, start, end, False, inside, Fraction(_RAISED[text]))
+                return [token(TokenKind.SIGN, "^"), raised]
+            return (
+                [token(TokenKind.COMMAND, "sqrt")]
+                if text == "√"
+                else [token(TokenKind.SIGN, _SIGNS.get(text, text))]
+            )
         case "relation":
-            return [token(Sort.RELATION, _RELATIONS[text]) if text in _RELATIONS else token(Sort.BREAK, text)]
+            return [
+                token(TokenKind.RELATION, _RELATIONS[text]) if text in _RELATIONS else token(TokenKind.BREAK, text)
+            ]
         case "fraction":
-            return [token(Sort.COMMAND, "frac"), *_short_fraction(match, inside)]
+            return [token(TokenKind.COMMAND, "frac"), *_short_fraction(match, inside)]
         case "text":
             return _words_within(match, spaced, inside)
         case "command":
             return [_command(text[1:], token)]
         case "dots":
-            return [token(Sort.OBSTACLE, text)]
+            return [token(TokenKind.OBSTACLE, text)]
         case "escaped":
             if text == "\\%":
-                return [token(Sort.SIGN, "%")]
-            return [token(Sort.UNIT, "$") if text == "\\$" else token(Sort.OBSTACLE, text)]
+                return [token(TokenKind.SIGN, "%")]
+            return [token(TokenKind.UNIT, "$") if text == "\\$" else token(TokenKind.OBSTACLE, text)]
         case "delimiter" if text in ("$$", "\\[", "\\]"):
-            return [token(Sort.BREAK, "\n")]
+            return [token(TokenKind.BREAK, "\n")]
         case "delimiter":
-            return [] if inside or text != "$" else [token(Sort.UNIT, "$")]
+            return [] if inside or text != "$" else [token(TokenKind.UNIT, "$")]
         case "unit":
-            return [token(Sort.UNIT, text)]
+            return [token(TokenKind.UNIT, text)]
         case "subscript":
-            return [token(Sort.SUBSCRIPT, "_")]
+            return [token(TokenKind.SUBSCRIPT, "_")]
         case "line":
-            return [token(Sort.BREAK, "\n")]
+            return [token(TokenKind.BREAK, "\n")]
         case "break":
-            return [token(Sort.BREAK, text)]
+            return [token(TokenKind.BREAK, text)]
         case "environment":
             # Its beginning or end is as the end of a line; a matrix is one thing.
-            return [token(Sort.OBSTACLE if match.re is _MATRIX else Sort.BREAK, text[:20])]
+            return [token(TokenKind.OBSTACLE if match.re is _MATRIX else TokenKind.BREAK, text[:20])]
         case _:
-            return [token(Sort.OBSTACLE, text)]
+            return [token(TokenKind.OBSTACLE, text)]
 
 
 def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Token:
@@ -223,12 +234,12 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
     plain = re.sub(r"\.{3}|…|\\l?dots", "", text) if cut else text[: period.start()] if period else text
     whole, _, decimals = re.sub(r"[^\d.]", "", plain).partition(".")
     if len(whole) + len(decimals) > MAX_DIGITS:
-        return Token(Sort.OBSTACLE, "", start, end, spaced, inside)
+        return Token(TokenKind.OBSTACLE, "", start, end, spaced, inside)
     value = Fraction(int((whole or "0") + decimals), 10 ** len(decimals))
     if period:
         value += Fraction(int(period[1]), 10 ** len(decimals) * (10 ** len(period[1]) - 1))
     written = f"{whole or '0'}.{decimals}" if decimals else whole
-    return Token(Sort.NUMBER, written, start, end, spaced, inside, value, len(decimals), cut)
+    return Token(TokenKind.NUMBER, written, start, end, spaced, inside, value, len(decimals), cut)
 
 
 def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
@@ -236,27 +247,27 @@ def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
     end = start + len(text)
     lower = text.lower()
     if lower in _SPOKEN and not inside:
-        return [Token(Sort.SIGN, _SPOKEN[lower], start, end, spaced, inside)]
+        return [Token(TokenKind.SIGN, _SPOKEN[lower], start, end, spaced, inside)]
     if lower in _SPOKEN_RELATIONS:
-        return [Token(Sort.RELATION, _SPOKEN_RELATIONS[lower], start, end, spaced, inside)]
+        return [Token(TokenKind.RELATION, _SPOKEN_RELATIONS[lower], start, end, spaced, inside)]
     if lower in ("sqrt", "sin", "cos", "tan", "ln", "log"):
-        return [Token(Sort.COMMAND, lower, start, end, spaced, inside)]
+        return [Token(TokenKind.COMMAND, lower, start, end, spaced, inside)]
     if lower == "pi" or text == "π":
-        return [Token(Sort.LETTER, "π", start, end, spaced, inside)]
+        return [Token(TokenKind.LETTER, "π", start, end, spaced, inside)]
     if len(text) == 1:
-        return [Token(Sort.LETTER, text, start, end, spaced, inside)]
+        return [Token(TokenKind.LETTER, text, start, end, spaced, inside)]
     if "π" in text and len(text) <= 4:
         return [
-            Token(Sort.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
+            Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
             for i, letter in enumerate(text)
         ]
     # Three letters or more are a word or the corners of a figure, where a product would be shorter.
     if inside and len(text) <= 3 and text.islower() and text not in ("and", "for", "mod", "the", "or", "if", "cm"):
         return [
-            Token(Sort.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
+            Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
             for i, letter in enumerate(text)
         ]
-    return [Token(Sort.WORD, text, start, end, spaced, inside)]
+    return [Token(TokenKind.WORD, text, start, end, spaced, inside)]
 
 
 def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
@@ -269,40 +280,40 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
     for word in parts:
         start, end = offset + word.start(), offset + word.end()
         if word[0][0].isdigit():
-            tokens.append(Token(Sort.OBSTACLE, word[0], start, end, True, inside))
+            tokens.append(Token(TokenKind.OBSTACLE, word[0], start, end, True, inside))
         elif word[0].isalpha():
-            tokens.append(Token(Sort.WORD, word[0], start, end, True, inside))
+            tokens.append(Token(TokenKind.WORD, word[0], start, end, True, inside))
         elif word[0] in ".,;:":
-            tokens.append(Token(Sort.BREAK, word[0], start, end, True, inside))
+            tokens.append(Token(TokenKind.BREAK, word[0], start, end, True, inside))
         else:
-            sort = Sort.SIGN if word[0] in "/" else Sort.OBSTACLE
-            tokens.append(Token(sort, word[0], start, end, True, inside))
+            kind = TokenKind.SIGN if word[0] in "/" else TokenKind.OBSTACLE
+            tokens.append(Token(kind, word[0], start, end, True, inside))
     return tokens
 
 
 def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
     """The two digits of `\\frac12`."""
     return [
-        Token(Sort.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
+        Token(TokenKind.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
         for name in ("above", "below")
         if match[name]
     ]
 
 
-def _command(name: str, token: Callable[[Sort, str], Token]) -> Token:
+def _command(name: str, token: Callable[[TokenKind, str], Token]) -> Token:
     if name in _COMMAND_SIGNS:
-        return token(Sort.SIGN, _COMMAND_SIGNS[name])
+        return token(TokenKind.SIGN, _COMMAND_SIGNS[name])
     if name in _COMMAND_RELATIONS:
-        return token(Sort.RELATION, _COMMAND_RELATIONS[name])
+        return token(TokenKind.RELATION, _COMMAND_RELATIONS[name])
     if name in _BREAKS:
-        return token(Sort.BREAK, name)
+        return token(TokenKind.BREAK, name)
     if name == "pi":
-        return token(Sort.LETTER, "π")
+        return token(TokenKind.LETTER, "π")
     if name in ("circ", "degree"):
-        return token(Sort.UNIT, "°")
+        return token(TokenKind.UNIT, "°")
     if name in FUNCTIONS:
-        return token(Sort.COMMAND, "binom" if name.endswith("binom") else name)
-    return token(Sort.LETTER if name in _GREEK else Sort.OBSTACLE, name)
+        return token(TokenKind.COMMAND, "binom" if name.endswith("binom") else name)
+    return token(TokenKind.LETTER if name in _GREEK else TokenKind.OBSTACLE, name)
 
 
 def without_bold(text: str) -> str:

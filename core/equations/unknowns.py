@@ -11,7 +11,7 @@ from stepsight.core.equations.checks import Check, Method, decimals_of
 from stepsight.core.equations.context import is_assertion, is_one_of_several, is_stated, sentence_around
 from stepsight.core.equations.systems import System
 from stepsight.core.equations.tokens import read_tokens
-from stepsight.core.equations.values import Value
+from stepsight.core.equations.values import AlgebraicValue
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Unknowns:
                 self.memory.keep(stated)
                 yield from checks or self._of_system(chain, *pair, text)
 
-    def _of_solution(self, chain: Chain, name: str, value: Value, text: str) -> Iterator[Check]:
+    def _of_solution(self, chain: Chain, name: str, value: AlgebraicValue, text: str) -> Iterator[Check]:
         earlier = self.memory.before(frozenset({name}), self.step)
         polynomial = solutions.coefficients(earlier) if earlier else None
         if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
@@ -108,7 +108,7 @@ class Unknowns:
             right = solutions.write_equation(earlier)
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
-    def _of_system(self, chain: Chain, left: Value, right: Value, text: str) -> Iterator[Check]:
+    def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
         """Checks of a linear equation against all earlier ones."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
         if (
@@ -141,7 +141,7 @@ class Unknowns:
         return f"{earlier.behind}\n{text[: chain.start]}"
 
 
-def _unknown_pair(sides: Sequence[Value | None]) -> tuple[Value, Value] | None:
+def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:
     """The two sides of an equation with unknowns; of a longer chain, its side with letters and one without."""
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None

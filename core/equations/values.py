@@ -26,7 +26,7 @@ class UndecidedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class AlgebraicValue:
     """`above / below`, two polynomials; `exact` is False if a root or function was approximated."""
 
     above: Mapping[Monomial, Fraction]
@@ -53,19 +53,19 @@ class Value:
         return frozenset(name for part in (self.above, self.below) for key in part for name, _ in key)
 
 
-def number(value: Fraction | int, exact: bool = True) -> Value:
+def number(value: Fraction | int, exact: bool = True) -> AlgebraicValue:
     """A number as a value. Raises `UndecidedError` if it has too many digits."""
     fraction = Fraction(value)
     if fraction.numerator.bit_length() + fraction.denominator.bit_length() > MAX_BITS:
         raise UndecidedError
-    return Value({ONE: fraction} if fraction else {}, {ONE: Fraction(1)}, exact)
+    return AlgebraicValue({ONE: fraction} if fraction else {}, {ONE: Fraction(1)}, exact)
 
 
-def letter(name: str) -> Value:
-    return Value({((name, 1),): Fraction(1)}, {ONE: Fraction(1)})
+def letter(name: str) -> AlgebraicValue:
+    return AlgebraicValue({((name, 1),): Fraction(1)}, {ONE: Fraction(1)})
 
 
-def add(left: Value, right: Value, sign: int = 1) -> Value:
+def add(left: AlgebraicValue, right: AlgebraicValue, sign: int = 1) -> AlgebraicValue:
     """`left + right`, or `left - right` if the sign is -1."""
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
@@ -76,21 +76,21 @@ def add(left: Value, right: Value, sign: int = 1) -> Value:
     return _bounded(above, _product(left.below, right.below), exact)
 
 
-def multiply(left: Value, right: Value) -> Value:
+def multiply(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a * b, exact)
     return _bounded(_product(left.above, right.above), _product(left.below, right.below), exact)
 
 
-def divide(left: Value, right: Value) -> Value:
+def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     """`left / right`. Raises `UndecidedError` if `right` is zero."""
     if not right.above:
         raise UndecidedError
-    return multiply(left, Value(right.below, right.above, right.exact))
+    return multiply(left, AlgebraicValue(right.below, right.above, right.exact))
 
 
-def power(base: Value, exponent: Value) -> Value:
+def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
     """`base` to a rational power. Raises `UndecidedError` on 0^0 and on roots of letters or negative numbers."""
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
@@ -110,7 +110,7 @@ def power(base: Value, exponent: Value) -> Value:
     return result if e >= 0 else divide(number(1), result)
 
 
-def _number_power(base: Fraction, exponent: int, exact: bool) -> Value:
+def _number_power(base: Fraction, exponent: int, exact: bool) -> AlgebraicValue:
     if not base and exponent <= 0:
         raise UndecidedError
     if base in (1, -1):
@@ -121,7 +121,7 @@ def _number_power(base: Fraction, exponent: int, exact: bool) -> Value:
     return number(base**exponent, exact)
 
 
-def root(value: Value, degree: int) -> Value:
+def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
     """The root of a number, exact if it is a fraction."""
     radicand = value.number
     if radicand is None or not 2 <= degree <= 24:
@@ -152,28 +152,28 @@ def _integer_root(value: int, degree: int) -> int:
         guess = better
 
 
-def factorial(value: Value) -> Value:
+def factorial(value: AlgebraicValue) -> AlgebraicValue:
     n = value.number
     if n is None or n.denominator != 1 or not 0 <= n <= MAX_FACTORIAL:
         raise UndecidedError
     return number(math.factorial(int(n)))
 
 
-def binomial(above: Value, below: Value) -> Value:
+def binomial(above: AlgebraicValue, below: AlgebraicValue) -> AlgebraicValue:
     n, k = above.number, below.number
     if n is None or k is None or n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= 1000:
         raise UndecidedError
     return number(math.comb(int(n), int(k)))
 
 
-def absolute(value: Value) -> Value:
+def absolute(value: AlgebraicValue) -> AlgebraicValue:
     inner = value.number
     if inner is None:
         raise UndecidedError
     return number(abs(inner), value.exact)
 
 
-def function(name: str, value: Value, base: Value | None = None) -> Value:
+def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = None) -> AlgebraicValue:
     """A sine, cosine, tangent (in radians) or logarithm, to the precision of a float."""
     inner = value.number
     if inner is None or abs(inner) > 10**12:
@@ -192,20 +192,20 @@ def function(name: str, value: Value, base: Value | None = None) -> Value:
     return _rounded({"sin": math.sin, "cos": math.cos, "tan": math.tan}[name](inner))
 
 
-def _rounded(value: float) -> Value:
+def _rounded(value: float) -> AlgebraicValue:
     return number(Fraction(value).limit_denominator(10**13), exact=False)
 
 
-def substitute(value: Value, letters: Mapping[str, Value]) -> Value:
+def substitute(value: AlgebraicValue, letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
     """The value with numbers in place of its letters."""
     if value.letters.isdisjoint(letters):
         return value
     above, below = (_substituted(part, letters) for part in (value.above, value.below))
     result = divide(above, below)
-    return Value(result.above, result.below, result.exact and value.exact)
+    return AlgebraicValue(result.above, result.below, result.exact and value.exact)
 
 
-def _substituted(part: Mapping[Monomial, Fraction], letters: Mapping[str, Value]) -> Value:
+def _substituted(part: Mapping[Monomial, Fraction], letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
     total = number(0)
     for key, coefficient in part.items():
         term = number(coefficient)
@@ -250,10 +250,10 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
     return tuple(sorted(exponents.items()))
 
 
-def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> Value:
+def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
     """The fraction with common single-term factors cancelled."""
     if not above:
-        return Value({}, {ONE: Fraction(1)}, exact)
+        return AlgebraicValue({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
         raise UndecidedError
     if len(below) == 1:
@@ -263,7 +263,7 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
             size = value.numerator.bit_length() + value.denominator.bit_length()
             if size > MAX_BITS or sum(exponent for _, exponent in key) > MAX_DEGREE:
                 raise UndecidedError
-    return Value(above, below, exact)
+    return AlgebraicValue(above, below, exact)
 
 
 def _reduced(above: Polynomial, below: Mapping[Monomial, Fraction]) -> tuple[Polynomial, Polynomial]:
@@ -282,11 +282,11 @@ def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
     return tuple((name, exponent) for name, exponent in left if exponent)
 
 
-def difference(left: Value, right: Value) -> Value:
+def difference(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     """`left - right`, with a mere error of approximation taken as zero."""
     result = add(left, right, -1)
     if result.exact:
         return result
     scale = 1 + max((abs(value) for part in (left, right) for value in part.above.values()), default=Fraction(0))
     kept = {key: value for key, value in result.above.items() if abs(value) > TOLERANCE * scale}
-    return Value(kept, result.below, False)
+    return AlgebraicValue(kept, result.below, False)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from stepsight.core.equations.values import ONE, PI, Monomial, Value, number, substitute
+from stepsight.core.equations.values import ONE, PI, AlgebraicValue, Monomial, number, substitute
 
 _MAX_LENGTH = 60
 
 
-def write_value(value: Value, like_decimal: bool = False) -> str:
+def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
     """A value as text; numbers are decimals if these end soon or `like_decimal` asks for it, else fractions."""
     above, below = dict(value.above), dict(value.below)
     if any(below):
@@ -90,6 +90,6 @@ def _power(name: str, exponent: int) -> str:
     return written.strip() if exponent == 1 else f"{written.strip()}^{exponent}"
 
 
-def closed(value: Value) -> Value:
+def closed(value: AlgebraicValue) -> AlgebraicValue:
     """The value with π replaced by a number, if that makes it closed."""
     return substitute(value, {"π": number(PI, exact=False)})

@@ -39,7 +39,7 @@ from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.hubs.layout import TOKENIZER, is_hub_id
-from stepsight.core.inference_servers.address import Address
+from stepsight.core.inference_servers.address import ServerAddress
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.inference_servers.vllm import (
     ServedModel,
@@ -184,7 +184,7 @@ class VllmEvaluator(ServedEvaluator):
         return self.reading.probabilities(_at(rows, ids, item.reads, self.encoder, self.server.url))
 
 
-def open_served(address: Address) -> VllmEvaluator:
+def open_served(address: ServerAddress) -> VllmEvaluator:
     """The evaluator at an address. Asks the server for its models and tries the one meant with a short trace.
 
     Raises `UserError` if the server does not respond, lacks the model, or does not serve it in a way that its
@@ -199,7 +199,7 @@ def open_served(address: Address) -> VllmEvaluator:
         raise
 
 
-def _opened(server: Server, address: Address) -> VllmEvaluator:
+def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
     model = server.now(find_model(server, address.model))
     checkpoint = _describing(address, model)
     kind = recognise(checkpoint)
@@ -223,7 +223,7 @@ def _opened(server: Server, address: Address) -> VllmEvaluator:
     )
 
 
-def _requests(address: Address) -> int:
+def _requests(address: ServerAddress) -> int:
     text = address.options.get(REQUESTS_OPTION, str(AT_ONCE))
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= _MOST_REQUESTS):
         raise UserError(
@@ -232,7 +232,7 @@ def _requests(address: Address) -> int:
     return int(text)
 
 
-def _describing(address: Address, model: ServedModel) -> Checkpoint:
+def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
     """The model's description, without weights. Raises `UserError` if it cannot be obtained."""
     named_here = address.options.get(TOKENIZER_OPTION)
     reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
@@ -255,7 +255,7 @@ def _describing(address: Address, model: ServedModel) -> Checkpoint:
     )
 
 
-def _check_tokenizer(server: Server, address: Address, checkpoint: Checkpoint, model: ServedModel) -> None:
+def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
     """Raises `UserError` if the server's token ids differ from ours. Its way of tokenizing text does not matter,
     since it gets none."""
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []

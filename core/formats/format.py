@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch import nn
 
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, Mixture, Rows
+from stepsight.core.models.model import THREE_WAY, LayerMixture, Rows
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Loaded:
     head: nn.Module
     rows: Rows = THREE_WAY
     reading: tuple[object, ...] = ()
-    mixture: Mixture | None = None
+    mixture: LayerMixture | None = None
 
 
 class CheckpointFormat(Protocol):

@@ -24,7 +24,7 @@ from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, read_tensor
 from stepsight.core.models.devices import torch_dtype
-from stepsight.core.models.model import LAST, MIXTURE, Layers, Mixture, linear_head
+from stepsight.core.models.model import LAST, MIXTURE, LayerMixture, Layers, linear_head
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     )
 
 
-def _mixture(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Mixture:
-    mixture = Mixture(int(backbone.config.num_hidden_layers))
+def _mixture(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> LayerMixture:
+    mixture = LayerMixture(int(backbone.config.num_hidden_layers))
     mixture.weight = nn.Parameter(checkpoint.tensor(_MIXTURE, tuple(mixture.weight.shape)))
     return mixture

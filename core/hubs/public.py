@@ -19,7 +19,7 @@ from stepsight.core.validation import STRICT, ListOf, Record, validate
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class Part(StrEnum):
+class BenchmarkPart(StrEnum):
     """A part of ProcessBench."""
 
     GSM8K = "gsm8k"
@@ -40,7 +40,12 @@ class Part(StrEnum):
 
 # Of the trace that times are given for.
 _STEPS = 10
-_TITLES = {Part.GSM8K: "GSM8K", Part.MATH: "MATH", Part.OLYMPIADBENCH: "OlympiadBench", Part.OMNIMATH: "Omni-MATH"}
+_TITLES = {
+    BenchmarkPart.GSM8K: "GSM8K",
+    BenchmarkPart.MATH: "MATH",
+    BenchmarkPart.OLYMPIADBENCH: "OlympiadBench",
+    BenchmarkPart.OMNIMATH: "Omni-MATH",
+}
 
 
 @record(frozen=True, config=STRICT)
@@ -54,7 +59,7 @@ class ProcessBenchFigures(Record):
     average: Percent
     source: str
 
-    def of(self, part: Part) -> float:
+    def of(self, part: BenchmarkPart) -> float:
         """The figure of a part."""
         number: float = getattr(self, part.value)
         return number

@@ -28,7 +28,7 @@ _OPTION = re.compile(r",(?=[a-z_]+=)")
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """`url` is the base of the OpenAI-style routes, without a trailing slash; `options` follow the name of the
     `model`, in order."""
 
@@ -62,7 +62,7 @@ def is_address(spec: object) -> bool:
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
-def parse_address(spec: str) -> Address:
+def parse_address(spec: str) -> ServerAddress:
     """The address in a text. Raises `UserError` if it is invalid; the text may hold a password, which is never
     repeated."""
     kind, _, rest = spec.partition(":")
@@ -82,7 +82,7 @@ def parse_address(spec: str) -> Address:
         if names.count(name) > 1 or not value:
             found = "there twice" if value else "without a value"
             raise UserError(f"{kind}:{url}#{model}: the option {name!r} is {found}.", "Give it once: NAME=VALUE.")
-    return Address(kind, url, model.strip(), {name: value for name, _, value in pairs})
+    return ServerAddress(kind, url, model.strip(), {name: value for name, _, value in pairs})
 
 
 def checked_url(url: str, hint: str, key_variable: str) -> str:

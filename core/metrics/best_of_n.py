@@ -36,7 +36,7 @@ class By(StrEnum):
     LAST = "last"
 
 
-class Method(StrEnum):
+class RankingMethod(StrEnum):
     """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest total
     score (Li et al. 2023). majority: the answer of most solutions (Wang et al. 2023), regardless of score."""
 
@@ -46,7 +46,7 @@ class Method(StrEnum):
 
     @property
     def votes(self) -> bool:
-        return self != Method.BEST_OF_N
+        return self != RankingMethod.BEST_OF_N
 
 
 def log_score(scores: StepScores, by: By) -> float:
@@ -59,7 +59,7 @@ def log_score(scores: StepScores, by: By) -> float:
     return float({By.MIN: logs.min(), By.PRODUCT: logs.sum(), By.LAST: logs[-1]}[by])
 
 
-def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
+def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
     """The index of the chosen candidate, the first among equals.
 
     `logs` are the candidates' log scores, shape (n,). `groups`, shape (n,), are equal for equal answers,
@@ -70,7 +70,7 @@ def choose(method: Method, logs: ArrayLike, groups: ArrayLike) -> int:
     scored = np.asarray(logs, np.float64)
     if not len(scored):
         raise ValueError("there is no candidate to choose")
-    if method == Method.BEST_OF_N:
+    if method == RankingMethod.BEST_OF_N:
         return int(scored.argmax())
     ballots = Ballots.of(method, scored, np.asarray(groups, np.int64), np.arange(len(scored))[None])
     elected = ballots.won[0, ballots.answers[0]]
@@ -92,10 +92,10 @@ class Ballots:
     stands: Bools
 
     @classmethod
-    def of(cls, method: Method, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
+    def of(cls, method: RankingMethod, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
         """The vote by a voting method. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape (m,
         k), are indices of candidates."""
-        weighted = method == Method.WEIGHTED_VOTE
+        weighted = method == RankingMethod.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
         answers = _numbered(groups)[subsets]
         rows = np.arange(len(subsets))
@@ -155,7 +155,7 @@ def pass_at(correct: Bools, size: int) -> float:
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
 
 
-def voted(correct: Bools, method: Method, logs: Floats64, groups: Ints, size: int) -> float:
+def voted(correct: Bools, method: RankingMethod, logs: Floats64, groups: Ints, size: int) -> float:
     """The share of subsets of `size` candidates whose vote chooses a correct one, over all subsets or over
     `MOST_SUBSETS` drawn with a fixed seed, which is unbiased too."""
     subsets = _subsets(len(logs), min(size, len(logs)))

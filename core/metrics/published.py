@@ -59,7 +59,7 @@ class PublishedTable:
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class PublishedBenchmark:
     """The benchmark of a published figure: traces of an importer's `kind`, all of them or one `group`, searched for
     `errors`."""
 
@@ -78,7 +78,7 @@ class Published:
     evaluator: str
     aliases: frozenset[str]
     dataset: str
-    benchmark: Benchmark
+    benchmark: PublishedBenchmark
     mode: Mode
     values: Mapping[str, float] = field(compare=False)
 
@@ -120,7 +120,7 @@ def published(kind: str, group: str = "") -> tuple[Published, ...]:
 def _rows() -> list[Published]:
     names = _names()
     benchmarks = {
-        name: Benchmark(**values | {"errors": Errors(values["errors"])})
+        name: PublishedBenchmark(**values | {"errors": Errors(values["errors"])})
         for name, values in names["datasets"].items()
     }
     return [

@@ -28,7 +28,7 @@ MIXTURE: Literal["mixture"] = "mixture"
 _EPS = 1e-6
 
 
-class Mixture(nn.Module):
+class LayerMixture(nn.Module):
     """A learnt mixture of the states after each layer: the sum of `softmax(w)_l · h_l / rms(h_l)`.
 
     It is ELMo's (Peters et al. 2018, equation 1) with each layer's states scaled to a root mean square of 1, since
@@ -70,7 +70,7 @@ class StepModel(nn.Module):
     """Whether the loss is a mean of examples' means, and not of all ends alike."""
 
     def __init__(
-        self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: Mixture | None = None
+        self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: LayerMixture | None = None
     ) -> None:
         """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one. They
         are those of the last layer where there is no `mixture`."""
@@ -100,7 +100,7 @@ class StepModel(nn.Module):
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
-        return cls(backbone, head, Mixture(int(backbone.config.num_hidden_layers)) if mixed else None)
+        return cls(backbone, head, LayerMixture(int(backbone.config.num_hidden_layers)) if mixed else None)
 
     def forward(
         self,

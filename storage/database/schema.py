@@ -28,7 +28,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorInfo, SpentInfo, StoredJson
+from stepsight.storage.database.stored_json import CalibrationInfo, EvaluatorFacts, SpentInfo, StoredJson
 
 # PostgreSQL refuses to index a text longer than about 2,700 bytes; four bytes a character stay below it.
 NAME_LENGTH = 200
@@ -198,7 +198,7 @@ class EvaluatorRow(Base):
     fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
     format: Mapped[str] = mapped_column(String(NAME_LENGTH))
     attention: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    info: Mapped[dict[str, Any]] = mapped_column(StoredJson("evaluators.info", EvaluatorInfo))
+    info: Mapped[dict[str, Any]] = mapped_column(StoredJson("evaluators.info", EvaluatorFacts))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 

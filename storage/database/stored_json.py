@@ -43,7 +43,7 @@ class _OwnThresholds(BaseModel):
     redundancy: Share = 0.15
 
 
-class EvaluatorInfo(_Kept):
+class EvaluatorFacts(_Kept):
     """The facts on an evaluator beyond its row."""
 
     outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY

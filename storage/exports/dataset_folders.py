@@ -34,14 +34,14 @@ _LARGEST = "n>10M"
 
 
 @dataclass(frozen=True)
-class Table:
+class ParquetTable:
     """The bytes of a Parquet file, and descriptions of its columns by name."""
 
     parts: Iterable[bytes]
     columns: Mapping[str, str]
 
 
-def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Table]) -> dict[str, int]:
+def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, ParquetTable]) -> dict[str, int]:
     """Write a folder with tables, each a configuration of its name, the first being the default, and return their
     numbers of rows. `about` is Markdown.
 
@@ -83,8 +83,8 @@ def write_judgments(
         [f"What evaluators say of each step of the traces of {plain(dataset)}:", "", *(names or ["- nobody yet"])]
     )
     tables = {
-        "judgments": Table(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
-        "traces": Table(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
+        "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
+        "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
@@ -122,7 +122,7 @@ def plain(text: str) -> str:
     return _SIGNS.sub(r"\\\1", text)
 
 
-def _card(title: str, about: str, tables: Mapping[str, Table], rows: Mapping[str, int]) -> str:
+def _card(title: str, about: str, tables: Mapping[str, ParquetTable], rows: Mapping[str, int]) -> str:
     configs = [
         {"config_name": name, "data_files": [{"split": "train", "path": f"data/{name}.parquet"}]}
         | ({"default": True} if name == next(iter(tables)) else {})

@@ -18,7 +18,7 @@ from stepsight.storage.importers import (
     stepwise,
 )
 from stepsight.storage.importers.fields import canonical
-from stepsight.storage.importers.kind import Kind, OnBad, Row
+from stepsight.storage.importers.kind import FileKind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,
@@ -32,11 +32,11 @@ _MODULES = (
     stepwise,
     plain,
 )
-KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
+KINDS: dict[str, FileKind] = {module.KIND.name: module.KIND for module in _MODULES}
 ALIASES = {"jsonl": plain.KIND.name}
 
 
-def find_kind(name: str) -> Kind:
+def find_kind(name: str) -> FileKind:
     """The kind of that name or alias. Raises `UserError` naming all of them."""
     try:
         return KINDS[ALIASES.get(name, name)]
@@ -51,7 +51,7 @@ _FIRST = 20
 class OtherKindError(UserError):
     """A row that looks like one of another kind, `likely`."""
 
-    def __init__(self, error: UserError, kind: Kind, likely: str) -> None:
+    def __init__(self, error: UserError, kind: FileKind, likely: str) -> None:
         super().__init__(
             f"{error.message} The row looks like {likely}, not {kind.name}.", f"Import it as {likely}."
         )
@@ -59,7 +59,7 @@ class OtherKindError(UserError):
 
 
 def read_traces(
-    kind: Kind, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
+    kind: FileKind, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
 ) -> Iterator[tuple[str, Trace]]:
     """Yield (where, trace) for each row of the file called `name`, holding one row at a time.
 
@@ -84,14 +84,14 @@ def read_traces(
             yield where, trace
 
 
-def _check_kind(kind: Kind, first: Sequence[tuple[str, Row]], name: str) -> None:
+def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> None:
     likely = [_likely(kind, row, where) for where, row in first]
     if likely and likely[0] is not None and set(likely) == {likely[0]}:
         rows = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
         raise UserError(f"{name}: {rows} like {likely[0]}, not {kind.name}.", f"Import it as {likely[0]}.")
 
 
-def _likely(kind: Kind, row: Row, where: str) -> str | None:
+def _likely(kind: FileKind, row: Row, where: str) -> str | None:
     """The other kind that a row looks like, None for one of this kind or with any other fault."""
     try:
         parse_row(kind, row, where)
@@ -102,7 +102,7 @@ def _likely(kind: Kind, row: Row, where: str) -> str | None:
     return None
 
 
-def parse_row(kind: Kind, row: Row, where: str) -> Trace:
+def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
     """A row as a trace. Raises `UserError`, or `OtherKindError` if the row looks like another kind."""
     try:
         return kind.parse(row, where)

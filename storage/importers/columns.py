@@ -14,7 +14,7 @@ from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.fields import content_id, describe, located, until_error
-from stepsight.storage.importers.kind import Kind, Reader, Row
+from stepsight.storage.importers.kind import FileKind, Row, RowReader
 
 NAME = "columns"
 """The kind of a dataset imported in this way."""
@@ -64,9 +64,9 @@ class ColumnMap(Record):
     split: str = ""
 
 
-def columns_kind(columns: ColumnMap, rows: Reader) -> Kind:
+def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
     """The kind of a file whose `rows` have these columns."""
-    return Kind(
+    return FileKind(
         name=NAME,
         title="a table under its own column names",
         fields=frozenset(),

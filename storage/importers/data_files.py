@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
 from stepsight.storage.importers.columns import ColumnMap, columns_kind
-from stepsight.storage.importers.kind import Kind, OnBad, Rows
+from stepsight.storage.importers.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, check_beginning, find_reader
 from stepsight.storage.importers.tables import PARQUET, arrow_batches, is_arrow, parquet_batches, table_rows
 
@@ -49,7 +49,7 @@ class DataFiles:
         self._read = 0
         self._hash = hashlib.sha256()
 
-    def kind(self, columns: ColumnMap) -> Kind:
+    def kind(self, columns: ColumnMap) -> FileKind:
         """The kind that reads these files with the given columns."""
         return columns_kind(columns, self._rows)
 

@@ -167,14 +167,14 @@ def _skip(buffer: str, offset: int) -> int:
     return offset
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """A function that reads the rows of a kind, as `json_rows` does."""
 
     def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file.
 
     `fields` distinguish its rows from those of other kinds. `parse(row, where)` raises `UserError` that starts with
@@ -187,7 +187,7 @@ class Kind:
     fields: frozenset[str]
     parse: Callable[[Row, str], Trace]
     dataset: str | None = None
-    rows: Reader = json_rows
+    rows: RowReader = json_rows
     files: tuple[PublicFile, ...] = ()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:

@@ -13,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.fields import content_id, describe, located, rest, text
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _TAG = "ки"
 _FIRST = "Step 1:"
@@ -57,7 +57,7 @@ def _step(text: str, sign: str) -> Step:
     return Step((text,), valid=True) if sign == "+" else Step((text,), Label.NEG)
 
 
-KIND = Kind(
+KIND = FileKind(
     name="math-shepherd",
     title="Math-Shepherd with + or - for every step",
     fields=frozenset({"input", "label"}),

@@ -16,7 +16,7 @@ without a label and those after it are unlabelled.
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 from stepsight.storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
 
 _STEPS = "model_output_steps"
@@ -42,7 +42,7 @@ def parse(row: Row, where: str) -> Trace:
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/6c91c7a16e2b0e12ebc89685207cd091fb411478/dataset"
 _GIT_BLOB = "faad84b84a2f5880a6f6888bf8cf5fe3d633360c"
 
-KIND = Kind(
+KIND = FileKind(
     name="mr-gsm8k",
     title="MR-GSM8K with the first wrong step of each solution",
     fields=frozenset({"uuid", "question", _STEPS, CORRECTNESS, FIRST_ERROR}),

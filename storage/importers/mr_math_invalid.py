@@ -16,7 +16,7 @@ unlabelled.
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text, until_error
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 CORRECTNESS = "model_output_solution_correctness"
@@ -58,7 +58,7 @@ def first_error(row: Row, n_steps: int) -> int | None:
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"
 
-KIND = Kind(
+KIND = FileKind(
     name="mr-math-invalid",
     title="MR-MATH with the first wrong step of each solution",
     fields=frozenset({"question", _STEPS, CORRECTNESS, FIRST_ERROR}),

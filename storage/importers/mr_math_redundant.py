@@ -12,7 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, steps, text
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _STEPS = "model_output_step_format"
 _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
@@ -49,7 +49,7 @@ def _label(rating: object, number: int) -> Label:
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/c73fd593736792bab94ea53386bd44232c10d332/dataset"
 
-KIND = Kind(
+KIND = FileKind(
     name="mr-math-redundant",
     title="MR-MATH with a rating of every step",
     fields=frozenset({"question", _STEPS, "rating"}),

@@ -28,7 +28,7 @@ from stepsight.storage.importers.fields import (
     until_error,
     whole,
 )
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _STEPS = "hypothesis_steps"
 _ONE = ("random number", "random operation", "remove step")
@@ -67,7 +67,7 @@ def _steps(steps: list[str], error: str, tags: object) -> tuple[Step, ...]:
 
 _PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"
 
-KIND = Kind(
+KIND = FileKind(
     name="perturbation",
     title="PRM800K solutions with one planted error each",
     fields=frozenset({"question", _STEPS, "error_type", "tags"}),

@@ -7,9 +7,9 @@ A step is a text, or a list of texts where it has sub-steps; `labels` and any ot
 """
 
 from stepsight.core.files.jsonl import parse_trace
-from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.kind import FileKind
 
-KIND = Kind(
+KIND = FileKind(
     name="plain",
     title="JSON Lines with id, problem, steps and optional labels",
     fields=frozenset({"id", "problem", "steps"}),

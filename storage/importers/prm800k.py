@@ -30,7 +30,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.fields import content_id, describe, field, listed, located, rest, text, whole
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 """Traces and labelled steps of phase 2 in the paper's training and test sets."""
@@ -113,7 +113,7 @@ _SHA256 = {
     "phase2_test.jsonl": "6b172efa884ac8341a946dd82e06947c135b7254109fb3f7aa907c715d98aaad",
 }
 
-KIND = Kind(
+KIND = FileKind(
     name="prm800k",
     title="PRM800K with ratings of the labelled steps",
     fields=frozenset({"question", "label"}),

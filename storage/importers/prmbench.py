@@ -22,7 +22,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.fields import content_id, identifier, listed, located, rest, text, texts, whole
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 _SIMPLICITY = ("redundency", "circular")
 ERROR_CLASSES = (
@@ -68,7 +68,7 @@ def _id(row: Row, kind: str) -> str:
     return f"{named}/{content_id(row)}" if kind == "multi_solutions" else named
 
 
-KIND = Kind(
+KIND = FileKind(
     name="prmbench",
     title="PRMBench with the error steps of each modified solution",
     fields=frozenset({"idx", "modified_question", "modified_process", "error_steps", "classification"}),

@@ -10,7 +10,7 @@ Steps before the first error are valid without a label and those after it are un
 
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import field, identifier, located, rest, text, texts, until_error, whole
-from stepsight.storage.importers.kind import Kind, PublicFile, Row
+from stepsight.storage.importers.kind import FileKind, PublicFile, Row
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -30,7 +30,7 @@ def parse(row: Row, where: str) -> Trace:
 _PUBLIC = "https://huggingface.co/datasets/Qwen/ProcessBench/resolve/main"
 _PARTS = ("gsm8k.json", "math.json", "olympiadbench.json", "omnimath.json")
 
-KIND = Kind(
+KIND = FileKind(
     name="processbench",
     title="ProcessBench with the first wrong step of each solution",
     fields=frozenset({"id", "problem", "steps", "final_answer_correct", "label"}),

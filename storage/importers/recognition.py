@@ -13,7 +13,7 @@ from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap, column_names, columns_kind, guess_columns
-from stepsight.storage.importers.kind import Kind, Reader, Row, json_rows
+from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
 from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 
 BEGINNING = 4096
@@ -69,7 +69,7 @@ def check_beginning(content: bytes, name: str) -> None:
         raise UserError(f"{name}: neither text nor Parquet.", _IMPORTS)
 
 
-def find_reader(content: bytes) -> Reader:
+def find_reader(content: bytes) -> RowReader:
     """The reader of the rows of a file with this beginning."""
     if content.startswith(PARQUET):
         return parquet_rows
@@ -102,7 +102,7 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
     )
 
 
-def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> Kind:
+def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
     """The kind of that name, which reads a file with this beginning. Raises `UserError` if no column is named."""
     if finding_kind != COLUMNS:
         return find_kind(finding_kind)
@@ -111,7 +111,7 @@ def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> K
     return columns_kind(columns, find_reader(beginning))
 
 
-def _first_rows(reader: Reader, lines: Iterable[bytes], name: str) -> list[Row]:
+def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Row]:
     first: UserError | None = None
     bad = 0
 

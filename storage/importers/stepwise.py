@@ -13,7 +13,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.fields import content_id, describe, listed, located, rest, text, texts
-from stepsight.storage.importers.kind import Kind, Row
+from stepsight.storage.importers.kind import FileKind, Row
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -40,7 +40,7 @@ def _step(text: str, label: object, number: int) -> Step:
     raise UserError(f"the label of step {number} is {describe(label)}.", "Expected true, false or null.")
 
 
-KIND = Kind(
+KIND = FileKind(
     name="stepwise",
     title="stepwise-supervision rows of prompt, completions and labels",
     fields=frozenset({"prompt", "completions", "labels"}),

@@ -16,7 +16,7 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import Kind, PublicFile
+from stepsight.storage.importers.kind import FileKind, PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
@@ -134,7 +134,7 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
     progress(size, size)
 
 
-def _check(kind: Kind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
+def _check(kind: FileKind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
     """Read the whole file. Raises `UserError` at bad rows, unless they are to be left out."""
     bad = RefusedRows(name, LEAVE_OUT)
     good = sum(1 for _ in read_traces(kind, lines, name, bad))

@@ -16,14 +16,14 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.trace import Trace
-from stepsight.core.where import Conditions
+from stepsight.core.where import RowConditions
 from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.columns import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
-from stepsight.storage.importers.kind import Kind
+from stepsight.storage.importers.kind import FileKind
 from stepsight.storage.traces.writer import TraceWriter
 
 # Rows named in a refusal, and rows held in memory at once.
@@ -239,12 +239,12 @@ class ImportSummary:
 
 def import_file(
     store: Store,
-    kind: str | Kind,
+    kind: str | FileKind,
     path: str | Path,
     dataset: str | None = None,
     progress: Progress | None = None,
     skipped: str | Path | None = None,
-    where: Conditions | None = None,
+    where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and bounded memory.
@@ -276,13 +276,13 @@ def import_table(
     dataset: str,
     progress: Progress | None = None,
     skipped: str | Path | None = None,
-    where: Conditions | None = None,
+    where: RowConditions | None = None,
 ) -> ImportSummary:
     """As `import_file`, for the rows of one or more files with named columns."""
     return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
-def _bad_rows(source: "Source", skipped: str | Path | None) -> "Callable[[Session, int], BadRows]":
+def _bad_rows(source: "LineSource", skipped: str | Path | None) -> "Callable[[Session, int], BadRows]":
     def bad_rows(session: Session, dataset_id: int) -> BadRows:
         if skipped is None:
             return RefusedRows(source.name)
@@ -294,7 +294,7 @@ def _bad_rows(source: "Source", skipped: str | Path | None) -> "Callable[[Sessio
 BadRows = RefusedRows | LeftOutRows
 
 
-class Source(Protocol):
+class LineSource(Protocol):
     """The lines of a file called `name` in messages and `file_name` in the store; `fraction`, from 0 to 1, is the
     share read so far, and `sha256` is of the bytes read."""
 
@@ -311,12 +311,12 @@ class Source(Protocol):
 
 def import_source(
     store: Store,
-    kind: Kind,
-    source: Source,
+    kind: FileKind,
+    source: LineSource,
     dataset: str,
     bad_rows: Callable[[Session, int], BadRows],
     progress: Progress | None = None,
-    where: Conditions | None = None,
+    where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
     """As `import_file`, from any source; `bad_rows` makes the handler of the dataset's bad rows."""
@@ -324,7 +324,7 @@ def import_source(
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
         with closing(bad_rows(session, writer.dataset_id)) as bad:
-            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or Conditions(), change)
+            wanted = _Wanted(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
             located = iter(wanted)
             while batch := list(islice(located, _BATCH)):
                 writer.add(batch, bad)
@@ -343,7 +343,7 @@ class _Wanted:
     """The traces of a file that meet the conditions, with a count of their labelled steps."""
 
     def __init__(
-        self, located: Iterator[tuple[str, Trace]], where: Conditions, change: Change | None = None
+        self, located: Iterator[tuple[str, Trace]], where: RowConditions, change: Change | None = None
     ) -> None:
         self._located = located
         self._where = where

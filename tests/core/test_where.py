@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.where import Conditions, as_text, from_mapping, parse_conditions
+from stepsight.core.where import RowConditions, as_text, from_mapping, parse_conditions
 from tests.cases import each
 
 ROWS = [
@@ -11,7 +11,7 @@ ROWS = [
 ]
 
 
-def kept(conditions: Conditions) -> list[int]:
+def kept(conditions: RowConditions) -> list[int]:
     return [number for number, row in enumerate(ROWS) if conditions.hold(row)]
 
 

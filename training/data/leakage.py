@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.trace import Trace
-from stepsight.training.data.sources import Reading, open_origin, open_problems
+from stepsight.training.data.sources import SourceReading, open_origin, open_problems
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 
 # A shorter beginning, such as "Find the value of x", is not enough to know a problem by.
@@ -94,7 +94,7 @@ class Benchmarks:
                     yield from self._whole[other]
 
 
-def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[Reading[Any], Iterable[str]]:
+def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:
     """A benchmark, and its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)

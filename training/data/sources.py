@@ -30,7 +30,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Reading(Protocol[T_co]):
+class SourceReading(Protocol[T_co]):
     """Reads its origin anew on each iteration; `record` describes the last complete one."""
 
     def __iter__(self) -> Iterator[T_co]: ...
@@ -39,7 +39,7 @@ class Reading(Protocol[T_co]):
     def record(self) -> dict[str, Any]: ...
 
 
-def open_origin(origin: TraceOrigin, root: Path, key: str) -> Reading[Trace]:
+def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
     """The traces of an origin; `root` is the folder of the configuration and `key` the origin's place in it.
 
     Raises `UserError` if there is no such file or dataset; iterating does so at the first bad row, naming file and
@@ -53,7 +53,7 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> Reading[Trace]:
     return FileReading(origin, _find(origin, root, key), kind.rows, partial(parse_row, kind))
 
 
-def open_problems(origin: TraceOrigin, root: Path, key: str) -> Reading[str]:
+def open_problems(origin: TraceOrigin, root: Path, key: str) -> SourceReading[str]:
     """The problems of an origin of kind problems, such as a benchmark without solutions."""
     return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
 

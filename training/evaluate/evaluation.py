@@ -378,7 +378,7 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class PairedComparison:
     """First minus second, on the traces that both have judged: the differences by figure, and McNemar's test by
     level where both say something of it."""
 
@@ -400,7 +400,7 @@ class Comparison:
         return head | {"n_traces": self.n_traces, "differences": differences, "mcnemar": tests}
 
 
-def compare(first: Row, second: Row, weights: Weights) -> Comparison:
+def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     """Two rows of the same errors, paired trace by trace."""
     one, other = _on_common_traces(first, second, weights)
     differences = {
@@ -413,7 +413,9 @@ def compare(first: Row, second: Row, weights: Weights) -> Comparison:
         items = [row.subject.items(first.errors, level) for row in (one, other)]
         if len(items[0]) and len(items[0]) == len(items[1]):
             tests[level] = mcnemar(*items)
-    return Comparison(first.evaluator, second.evaluator, first.mode, first.errors, one.n_traces, differences, tests)
+    return PairedComparison(
+        first.evaluator, second.evaluator, first.mode, first.errors, one.n_traces, differences, tests
+    )
 
 
 def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, Row]:

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
 
 
 @dataclass(frozen=True)
-class Source:
+class FigureOrigin:
     """The origin of figures, under a `name`: a `command`, and its `needs` beyond a checkout, "" for none."""
 
     name: str
@@ -32,7 +32,7 @@ class PaperItem:
     """
 
     what: str
-    source: Source
+    source: FigureOrigin
     label: str = ""
     printed: str = ""
     of: tuple[str, ...] = ()
@@ -100,14 +100,14 @@ class PaperSection:
 def paper_sections() -> tuple[PaperSection, ...]:
     """Every section with a table, a figure or a number."""
     body = json.loads(asset("reference", _FILE).read_text(encoding="utf-8"))
-    sources = {name: Source(name, **values) for name, values in body["sources"].items()}
+    sources = {name: FigureOrigin(name, **values) for name, values in body["sources"].items()}
     return tuple(
         PaperSection(one["section"], one["title"], tuple(_item(values, sources) for values in one["items"]))
         for one in body["sections"]
     )
 
 
-def _item(values: Mapping[str, Any], sources: Mapping[str, Source]) -> PaperItem:
+def _item(values: Mapping[str, Any], sources: Mapping[str, FigureOrigin]) -> PaperItem:
     return PaperItem(
         values["what"],
         sources[values["source"]],

@@ -44,7 +44,7 @@ _NOTES = (
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FigureSources:
     """The places to look for figures of ours; those that are None are skipped. `train` and `test` are the datasets
     of the store that hold PRM800K's two files."""
 
@@ -56,7 +56,7 @@ class Evidence:
     run: Path | None = None
 
 
-def our_facts(evidence: Evidence) -> Facts:
+def our_facts(evidence: FigureSources) -> Facts:
     """Every fact available here. Raises `UserError` if something named does not exist."""
     facts = recipe_facts()
     if evidence.store is not None:

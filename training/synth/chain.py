@@ -64,7 +64,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Chain:
+class StoryChain:
     """The links of a story, every value by its key, and the link whose result is given as the answer."""
 
     links: tuple[Link, ...]
@@ -83,7 +83,7 @@ class Chain:
 
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
-) -> Chain | None:
+) -> StoryChain | None:
     """The chain, or None if a result is undefined."""
     values = dict(quantities)
     if error and error.kind == ErrorKind.MISREAD:
@@ -101,7 +101,7 @@ def carry_out(
     answered = len(links) - 1
     if error and error.kind == ErrorKind.ANSWER:
         answered = [calculation.key for calculation in calculations].index(error.key)
-    return Chain(tuple(links), values, answered)
+    return StoryChain(tuple(links), values, answered)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class DrawnProblem:
     quantities: dict[str, Number]
     names: dict[str, str]
     error: PlantedError
-    right: Chain
-    faulty: Chain
+    right: StoryChain
+    faulty: StoryChain
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
@@ -144,13 +144,13 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 
 
-def _differ(right: Chain, faulty: Chain, error: PlantedError) -> bool:
+def _differ(right: StoryChain, faulty: StoryChain, error: PlantedError) -> bool:
     if error.kind == ErrorKind.ANSWER:
         return right.answer != faulty.answer
     return faulty.links[error.index].result != right.links[error.index].result
 
 
-def _fit(chain: Chain, story: Story, larger: bool) -> bool:
+def _fit(chain: StoryChain, story: Story, larger: bool) -> bool:
     largest = story.largest * (_LARGER if larger else 1)
     return all(story.smallest <= link.result <= largest and _writable(link.result, story) for link in chain.links)
 
@@ -180,7 +180,7 @@ def _draw_kind(story: Story, index: int, rng: random.Random) -> ErrorKind:
     return rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
 
 
-def _draw_error(kind: ErrorKind, index: int, story: Story, right: Chain, rng: random.Random) -> PlantedError:
+def _draw_error(kind: ErrorKind, index: int, story: Story, right: StoryChain, rng: random.Random) -> PlantedError:
     calculations = story.calculations
     key = calculations[index].key
     if kind == ErrorKind.MISREAD:
@@ -204,32 +204,32 @@ class LinkGroup:
 
     indices: tuple[int, ...]
 
-    def links(self, chain: Chain) -> tuple[Link, ...]:
+    def links(self, chain: StoryChain) -> tuple[Link, ...]:
         return tuple(chain.links[i] for i in self.indices)
 
-    def last(self, chain: Chain) -> Link:
+    def last(self, chain: StoryChain) -> Link:
         return chain.links[self.indices[-1]]
 
-    def result(self, chain: Chain) -> Number:
+    def result(self, chain: StoryChain) -> Number:
         return self.last(chain).result
 
-    def what(self, chain: Chain, names: Mapping[str, str], style: Style) -> str:
+    def what(self, chain: StoryChain, names: Mapping[str, str], style: Style) -> str:
         """The name of the result."""
         return style.fill(self.last(chain).calculation.what, names, chain.values)
 
-    def formula(self, chain: Chain) -> Formula:
+    def formula(self, chain: StoryChain) -> Formula:
         """The calculation of the step as written, from the values given before it."""
         links = self.links(chain)
         formula = links[-1].shown
         return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
 
-    def equation(self, chain: Chain, style: Style) -> str:
+    def equation(self, chain: StoryChain, style: Style) -> str:
         """`formula = result` as the step states it, without delimiters."""
         left = self.formula(chain).written(chain.links[self.indices[0]].values, style)
         right = style.number(self.result(chain)) + self.last(chain).calculation.unit
         return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
 
-    def again(self, chain: Chain) -> tuple[Link, ...]:
+    def again(self, chain: StoryChain) -> tuple[Link, ...]:
         """The links with every slip inside the group undone."""
         links: list[Link] = []
         for link in self.links(chain):

@@ -5,11 +5,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from stepsight.training.synth.chain import Chain, DrawnProblem, Link, LinkGroup, PlantedError, carry_out, equations
+from stepsight.training.synth.chain import (
+    DrawnProblem,
+    Link,
+    LinkGroup,
+    PlantedError,
+    StoryChain,
+    carry_out,
+    equations,
+)
 from stepsight.training.synth.formula import Condition
 from stepsight.training.synth.mistakes import PI, ErrorKind
-from stepsight.training.synth.solution import Check
-from stepsight.training.synth.story import Story, Verification
+from stepsight.training.synth.solution import SelfCheck
+from stepsight.training.synth.story import BackCalculation, Story
 from stepsight.training.synth.style import Number, Style, Values, signed
 from stepsight.training.synth.wording import bounded, breaks, leads_back, meets, returns, verdict
 
@@ -27,7 +35,7 @@ class Inspection:
 
     story: Story
     problem: DrawnProblem
-    stated: Chain
+    stated: StoryChain
     groups: tuple[LinkGroup, ...]
     style: Style
     offset: int
@@ -35,7 +43,7 @@ class Inspection:
     rng: random.Random
 
     @property
-    def right(self) -> Chain:
+    def right(self) -> StoryChain:
         return self.problem.right
 
     @property
@@ -47,13 +55,13 @@ class Inspection:
         """The step of the last group."""
         return len(self.groups) - 1 + self.offset
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[SelfCheck]:
         """Every check; one whose outcome the error does not change settles nothing."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check
 
-    def _all(self) -> Iterator[Check]:
+    def _all(self) -> Iterator[SelfCheck]:
         changes_method = self.error.mistake is not None
         for index, group in enumerate(self.groups):
             step = index + self.offset
@@ -73,7 +81,7 @@ class Inspection:
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
 
-    def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[Check]:
+    def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[SelfCheck]:
         """Tests of one step's own arithmetic, which cannot detect a misreading or a wrong operation."""
         again = group.again(self.stated)
         if not again:
@@ -95,12 +103,12 @@ class Inspection:
 
     def _compare(
         self, kind: str, step: int, parts: _Texts, result: Number, expected: Number, settles: bool, unit: str
-    ) -> Check:
+    ) -> SelfCheck:
         words = returns if kind == "inverse" else verdict
         tail = words(result, expected, self.rng, self.number(expected, unit))
-        return Check(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
+        return SelfCheck(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
-    def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[Check]:
+    def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[SelfCheck]:
         """A product must be a multiple: a weak test, which settles the step only by failing."""
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
@@ -109,9 +117,9 @@ class Inspection:
             return
         passes = link.result % operands[2] == 0
         text = f"{link.result} must be a multiple of {operands[2]}, {bounded(passes, self.rng)}."
-        yield Check("plausibility", step, lambda: text, passes, settles and not passes)
+        yield SelfCheck("plausibility", step, lambda: text, passes, settles and not passes)
 
-    def _method(self, group: LinkGroup, step: int) -> Check:
+    def _method(self, group: LinkGroup, step: int) -> SelfCheck:
         stated, result = group.result(self.stated), group.result(self.right)
         tail = verdict(result, stated, self.rng, self.number(stated, group.last(self.right).calculation.unit))
 
@@ -119,12 +127,12 @@ class Inspection:
             equation = self.style.math(group.equation(self.right, self.style))
             return f"{self._what(group)} must be {equation}, {tail}."
 
-        return Check("method", step, text, result == stated, True)
+        return SelfCheck("method", step, text, result == stated, True)
 
     def _what(self, group: LinkGroup) -> str:
         return group.what(self.right, self.problem.names, self.style)
 
-    def _bounds(self) -> Iterator[Check]:
+    def _bounds(self) -> Iterator[SelfCheck]:
         """Statements true of any correct solution; if the error violates one, a result is implausible."""
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
@@ -135,12 +143,12 @@ class Inspection:
                 continue
             passes = bound.holds(values)
             text = self._bound_text(template, values, bounded(passes, self.rng))
-            yield Check("implausible", max(steps), text, passes, not passes and max(steps) >= self.focus)
+            yield SelfCheck("implausible", max(steps), text, passes, not passes and max(steps) >= self.focus)
 
     def _bound_text(self, template: str, values: Values, tail: str) -> Callable[[], str]:
         return lambda: f"{self.style.fill(template, self.problem.names, values)}, {tail}."
 
-    def _rereading(self) -> Iterator[Check]:
+    def _rereading(self) -> Iterator[SelfCheck]:
         for key, quantity in self.story.quantities.items():
             index = self.story.first_use(key)
             if index is None or not quantity.noun:
@@ -151,9 +159,9 @@ class Inspection:
             used, true = self.stated.values[key], self.problem.quantities[key]
             noun = quantity.noun.format(**self.problem.names)
             text = f"the problem says {true} {noun}, {verdict(true, used, self.rng, self.number(used))}."
-            yield Check("reread", step, _constant(text), used == true, misread)
+            yield SelfCheck("reread", step, _constant(text), used == true, misread)
 
-    def _recomputation(self) -> Iterator[Check]:
+    def _recomputation(self) -> Iterator[SelfCheck]:
         if len(self.right.links) > LONGEST_RECOMPUTATION or self.error.kind == ErrorKind.ANSWER:
             return
         if not equations(self.right.links, self.style):
@@ -169,15 +177,15 @@ class Inspection:
             unit,
         )
 
-    def _question(self) -> Check:
+    def _question(self) -> SelfCheck:
         """A check that the answer is the quantity asked for."""
         true, stated = self.right.answer, self.stated.answer
         tail = verdict(true, stated, self.rng, self.number(stated, self.stated.unit))
         shown = self.number(true, self.right.unit)
         text = f"the question asks for {self._what(self.groups[-1])}, which is {shown}, {tail}."
-        return Check("question", self.end + 1, lambda: text, true == stated, True)
+        return SelfCheck("question", self.end + 1, lambda: text, true == stated, True)
 
-    def _verification(self, verification: Verification) -> Iterator[Check]:
+    def _verification(self, verification: BackCalculation) -> Iterator[SelfCheck]:
         """A check from the stated answer back to a number in the problem."""
         values = self.problem.quantities | {"answer": self.stated.answer}
         chain = carry_out(verification.calculations, values)
@@ -198,9 +206,11 @@ class Inspection:
         def text() -> str:
             return f"{start}{' and '.join(equations(links, self.style))}, {tail}."
 
-        yield Check(verification.kind, step, text, result == needed, True)
+        yield SelfCheck(verification.kind, step, text, result == needed, True)
 
-    def _contradiction(self, verification: Verification, values: Values, start: str, step: int) -> Iterator[Check]:
+    def _contradiction(
+        self, verification: BackCalculation, values: Values, start: str, step: int
+    ) -> Iterator[SelfCheck]:
         """On the way back from the answer a division leaves a remainder, so the answer is wrong."""
         for count, calculation in enumerate(verification.calculations):
             chain = carry_out(verification.calculations[: count + 1], values)
@@ -215,7 +225,7 @@ class Inspection:
                 return
             written = self.style.math(last.formula.written(last.values, self.style))
             parts = " and ".join([*equations(chain.links[:-1], self.style), written])
-            yield Check("contradiction", step, _constant(f"{start}{parts} {breaks(self.rng)}."), False, True)
+            yield SelfCheck("contradiction", step, _constant(f"{start}{parts} {breaks(self.rng)}."), False, True)
             return
 
 

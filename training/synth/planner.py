@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stepsight.training.synth import wording
-from stepsight.training.synth.chain import Chain, DrawnProblem, LinkGroup, draw_problem, group_links
+from stepsight.training.synth.chain import DrawnProblem, LinkGroup, StoryChain, draw_problem, group_links
 from stepsight.training.synth.checks import Inspection
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import RedundantStep, SolutionPlan, SolutionStep, StatedValues
@@ -30,7 +30,7 @@ class _StoryWriter:
 
     story: Story
     problem: DrawnProblem
-    stated: Chain
+    stated: StoryChain
     groups: tuple[LinkGroup, ...]
     style: Style
     reading: str | None
@@ -38,7 +38,7 @@ class _StoryWriter:
     rng: random.Random
 
     @property
-    def right(self) -> Chain:
+    def right(self) -> StoryChain:
         return self.problem.right
 
     @property
@@ -64,7 +64,7 @@ class _StoryWriter:
             return self.offset - 1
         return self.first + self.offset
 
-    def chain(self, corrected: bool) -> Chain:
+    def chain(self, corrected: bool) -> StoryChain:
         return self.right if corrected else self.stated
 
     def steps(self) -> Iterator[SolutionStep]:
@@ -106,13 +106,15 @@ class _StoryWriter:
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
-    def _told_values(self, group: LinkGroup, chain: Chain) -> Values:
+    def _told_values(self, group: LinkGroup, chain: StoryChain) -> Values:
         """The values that a step may mention: a quantity is misread where it is first used, not before."""
         error = self.problem.error
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
 
-    def _templates(self, group: LinkGroup, chain: Chain, bare: bool, terse: bool, reasoned: bool) -> Sequence[str]:
+    def _templates(
+        self, group: LinkGroup, chain: StoryChain, bare: bool, terse: bool, reasoned: bool
+    ) -> Sequence[str]:
         link, mistake = group.last(chain), self.problem.error.mistake
         as_meant = link.formula == link.calculation.parsed
         if reasoned and mistake and mistake.reason and not as_meant:
@@ -123,7 +125,7 @@ class _StoryWriter:
             return wording.JUMPS
         return wording.BARES if terse or " = " not in group.equation(chain, self.style) else wording.SAYS
 
-    def _texts(self, group: LinkGroup, chain: Chain) -> dict[str, str]:
+    def _texts(self, group: LinkGroup, chain: StoryChain) -> dict[str, str]:
         what = group.what(chain, self.names, self.style)
         value = self.style.number(group.result(chain)) + group.last(chain).calculation.unit
         equation = group.equation(chain, self.style)
@@ -254,7 +256,7 @@ class _StoryWriter:
         return RedundantStep(-1, "aside", lambda corrected: self.style.fill(template, texts, {}))
 
 
-def _stated(chain: Chain, key: str) -> StatedValues:
+def _stated(chain: StoryChain, key: str) -> StatedValues:
     return {key: str(chain.values[key])}
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from stepsight.core.validation import Model
 from stepsight.training.synth.mistakes import ErrorKind
-from stepsight.training.synth.solution import Check, RedundantStep, SolutionPlan, SolutionStep, StatedValues
+from stepsight.training.synth.solution import RedundantStep, SelfCheck, SolutionPlan, SolutionStep, StatedValues
 from stepsight.training.synth.story import Templates
 from stepsight.training.synth.style import Style, signed
 from stepsight.training.synth.wording import returns
@@ -186,11 +186,11 @@ class _QuadraticWriter:
         shown = parts[self.focus : step + 1]
         return "So " + ", and ".join(shown[-2:]) + "."
 
-    def checks(self) -> Iterator[Check]:
+    def checks(self) -> Iterator[SelfCheck]:
         """Every check; one whose outcome the error does not change settles nothing."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
-            yield Check(kind, target, partial(str, text), passes, settles and passes != wrong)
+            yield SelfCheck(kind, target, partial(str, text), passes, settles and passes != wrong)
 
     def _root_checks(self) -> Iterator[_CheckParts]:
         (r, s), right, math = self.stated.roots, self.right, self.style.math

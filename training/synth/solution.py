@@ -34,7 +34,7 @@ class SolutionStep:
 
 
 @dataclass(frozen=True)
-class Check:
+class SelfCheck:
     """A truthful test of solution step `target`. `settles` is True if its outcome tells whether the focus is
     wrong."""
 
@@ -72,7 +72,7 @@ class SolutionPlan:
     focus: int
     kind: str
     wrong: bool
-    checks: tuple[Check, ...]
+    checks: tuple[SelfCheck, ...]
     redundant: tuple[RedundantStep, ...]
     redo: Callable[[int], str]
     quantities: StatedValues
@@ -117,7 +117,7 @@ class _TraceDraft:
         for step in steps:
             self.add(step.text(self.redone), "neu", step.kind)
 
-    def add_check(self, check: Check, after: int, redo: str, start: str) -> None:
+    def add_check(self, check: SelfCheck, after: int, redo: str, start: str) -> None:
         """Append a check after a solution step; one that settles the focus is the evidence, and a redo may
         follow."""
         if self.evidence and redo != "none" and not check.settles:
@@ -171,7 +171,7 @@ def assemble_trace(
     return Trace.of(plan.problem, draft.steps, draft.labels, id=id, meta=meta)
 
 
-def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Check]]:
+def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
     """The checks that are shown, by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
@@ -183,7 +183,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Chec
         chosen.append(rng.choice([check for check in settling if check.kind == kind]))
     if wants_other and others:
         chosen.append(rng.choice(others))
-    placed: dict[int, list[Check]] = {}
+    placed: dict[int, list[SelfCheck]] = {}
     for check in chosen:
         last = len(plan.steps) - 1
         after = check.target if rng.random() < CHECK_AT_ONCE_RATE else rng.randint(check.target, last)

@@ -259,7 +259,7 @@ class Calculation(Model):
         return self.model_construct(**fields | {"mistakes": kept})
 
 
-class Verification(Model):
+class BackCalculation(Model):
     """Calculations that lead from the answer back to a number in the problem: `result` must equal `equals`.
 
     They may use the key `answer`, the quantities and their own keys, and should have one operation each. The result
@@ -297,7 +297,7 @@ class Story(Model):
     names: dict[str, _Words] = Field({})
     hidden: dict[str, Quantity] = Field({})
     conditions: ListOf[_ConditionText] = ()
-    verifications: ListOf[Verification] = ()
+    verifications: ListOf[BackCalculation] = ()
     bounds: dict[_ConditionText, str] = Field({})
     largest: int = 400
     smallest: int = 1

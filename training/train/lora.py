@@ -108,7 +108,7 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 @dataclass(frozen=True)
-class Base:
+class AdapterBase:
     """The base of an adapter: its `folder`, its name in the adapter's config, with a hub's `revision`, and the hash
     of its weights."""
 
@@ -118,7 +118,7 @@ class Base:
     sha256: str
 
     @classmethod
-    def of(cls, init: str, folder: Path, output: Path) -> "Base":
+    def of(cls, init: str, folder: Path, output: Path) -> "AdapterBase":
         """The base of a run whose `init` led to that folder; a path is relative to the output's folder, so that
         both can be moved together."""
         if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
@@ -135,7 +135,7 @@ def save_adapter(
     config: "LoraConfig",
     weights: Mapping[str, Tensor],
     encoder: Encoder,
-    base: Base,
+    base: AdapterBase,
     provenance: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> None:

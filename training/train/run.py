@@ -32,7 +32,7 @@ from stepsight.training.runs.figures import draw_history, write_figure
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, mask_token
-from stepsight.training.train.lora import Base, save_adapter
+from stepsight.training.train.lora import AdapterBase, save_adapter
 from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
@@ -76,7 +76,7 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
         checkpoints.clear()
     base = None
     if config.lora and config.init and start and arguments.should_save:
-        base = Base.of(config.init, start, folder.path)
+        base = AdapterBase.of(config.init, start, folder.path)
     if labelled:
         trainer = StepTrainer(config, model, examples, arguments, checkpoints)
     else:
@@ -177,7 +177,7 @@ def _save(
     config: TrainConfig,
     encoder: Encoder,
     output: Path,
-    base: Base | None,
+    base: AdapterBase | None,
     record: dict[str, Any],
 ) -> None:
     """Write the evaluator, the log and its figure; every process takes part in collecting the weights."""

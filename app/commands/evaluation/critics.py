@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 
-from stepsight.core.critics.asking import Estimate
+from stepsight.core.critics.asking import CallEstimate
 from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -23,7 +23,7 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
     `alone`."""
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
-    takes = sum((evaluator.estimate(trace, mode) for trace in traces), Estimate())
+    takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
     if not takes.calls:
         return
     told = (

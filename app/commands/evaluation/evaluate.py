@@ -30,9 +30,9 @@ from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.evaluation import (
     MODES,
-    Comparison,
     Evaluation,
     MeasuredEvaluator,
+    PairedComparison,
     compare,
     evaluate,
     with_thresholds,
@@ -149,7 +149,7 @@ def _table_names(
 
 
 def _json(
-    evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[Comparison]]
+    evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
 ) -> dict[str, object]:
     """The evaluation, or with a patch both, each `without` and `with` as it is by itself."""
 
@@ -162,7 +162,7 @@ def _json(
     return patched.as_json() | {"without": shown(patched.before), "with": shown(patched.after)}
 
 
-def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Comparison]:
+def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[PairedComparison]:
     pairs = [
         (one, other)
         for one in evaluation.rows
@@ -204,7 +204,7 @@ def _print(table: Table) -> None:
     print(f"\n{to_text(table)}", end="")
 
 
-def _print_comparison(comparison: Comparison, qualified: str) -> None:
+def _print_comparison(comparison: PairedComparison, qualified: str) -> None:
     print(
         f"\n{comparison.first} minus {comparison.second}, {comparison.errors} errors, {comparison.mode},"
         f" {comparison.n_traces:,} traces{qualified}"

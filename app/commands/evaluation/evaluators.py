@@ -22,7 +22,7 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, list_fetched
 from stepsight.core.hubs.hub_download import fetch, terminal_bar
 from stepsight.core.hubs.hub_lookup import Remote, look_up
-from stepsight.core.hubs.public import Part, PublicEvaluator, find_public
+from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, memory_of, needed_memory
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_placement(one)
     one = actions.add_parser("verify", help="measure a published figure again, with one that was fetched")
     one.add_argument("repo", metavar="OWNER/NAME")
-    one.add_argument("--part", choices=[part.value for part in Part], default=Part.GSM8K.value,
+    one.add_argument("--part", choices=[part.value for part in BenchmarkPart], default=BenchmarkPart.GSM8K.value,
                      help="of ProcessBench (default: %(default)s)")  # fmt: skip
     one.add_argument("--input", metavar="FILE", help="the part's file; without, its dataset in the store")
     one.add_argument("--limit", type=int, metavar="N", help="so many of its traces, drawn at random")
@@ -159,7 +159,7 @@ def _verify(store: Store, args: argparse.Namespace) -> None:
     """Score the traces, print the published figure beside ours, and store the result."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
-    part, place = Part(args.part), read_placement(args)
+    part, place = BenchmarkPart(args.part), read_placement(args)
     fetched = find_fetched(args.repo)
     if fetched is None:
         raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
@@ -190,28 +190,28 @@ def _verify(store: Store, args: argparse.Namespace) -> None:
 
 
 def _threshold(
-    store: Store, fetched: Fetched, public: PublicEvaluator | None, part: Part, dtype: str
+    store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
 ) -> float | None:
     """The authors' own threshold, or GSM8K's; None if it is to be chosen now. Raises `UserError` if GSM8K has to
     come first."""
     if public is not None and public.threshold is not None:
         return public.threshold
-    if part == Part.GSM8K:
+    if part == BenchmarkPart.GSM8K:
         return None
     known = fetched.descriptions.get(dtype)
     for one in list_verifications(store, [fetched.repo]):
-        same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, Part.GSM8K.value)
+        same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, BenchmarkPart.GSM8K.value)
         # What another version of StepSight read in another way has another fingerprint.
         same = same and (known is None or known.fingerprint == one.fingerprint)
         if same and one.whole:
             return one.threshold
     raise UserError(
         f"{fetched.repo} has no threshold of its own: what is best on all of GSM8K holds for the other parts.",
-        f"Verify that part first: stepsight evaluators verify {fetched.repo} --part {Part.GSM8K}",
+        f"Verify that part first: stepsight evaluators verify {fetched.repo} --part {BenchmarkPart.GSM8K}",
     )
 
 
-def _traces(store: Store, part: Part, path: str | None) -> Iterable[Trace]:
+def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Trace]:
     if path is not None:
         with open_input(path) as file:
             return [trace for _, trace in read_traces(find_kind("processbench"), file, path)]

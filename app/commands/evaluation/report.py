@@ -19,7 +19,7 @@ from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.paper.page import Evidence, make_paper_report, our_facts
+from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.tables import to_markdown
 from stepsight.training.runs.figures import check_pictures
@@ -114,7 +114,7 @@ def run_paper(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
     if args.no_store and (args.train or args.test):
         raise UserError("--train and --test are of the store.", "Leave --no-store out.")
-    wanted = Evidence(None, args.train, args.test, args.grid, args.filtering, args.trained)
+    wanted = FigureSources(None, args.train, args.test, args.grid, args.filtering, args.trained)
     if args.no_store:
         facts = our_facts(wanted)
     else:

@@ -17,7 +17,7 @@ from stepsight.app.scoring.placement_options import add_placement, read_placemen
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.best_of_n import By, Method
+from stepsight.core.metrics.best_of_n import By, RankingMethod
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=[method.value for method in Method],
+        choices=[method.value for method in RankingMethod],
         default="best-of-n",
         help="the best-scored solution, or the answer with most votes, weighted by score or not"
         " (default: %(default)s)",
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read, score and choose; write the choices, and how often they are right."""
     kept = _scores_path(args)
-    method = Method(args.method)
+    method = RankingMethod(args.method)
     place = read_placement(args)
     pool = read_candidates(args.candidates)
     _check_answers(pool, method)
@@ -103,7 +103,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"{line}\n"
 
 
-def _check_answers(pool: CandidateSet, method: Method) -> None:
+def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
     """A vote is one on answers."""
     if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
-from stepsight.storage.exports.dataset_folders import Table, plain, write_dataset
+from stepsight.storage.exports.dataset_folders import ParquetTable, plain, write_dataset
 from stepsight.storage.exports.table_files import Row, table_parts
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
@@ -94,7 +94,7 @@ def _export_folder(
     )
     whose = "what each annotator said" if per_annotator else "what the annotators agree on"
     about = f"Labels of steps by people, from the campaign {plain(campaign.name)}: {whose}."
-    table = Table(table_parts(_COLUMNS, _folder_rows(labelled), "parquet"), _ABOUT)
+    table = ParquetTable(table_parts(_COLUMNS, _folder_rows(labelled), "parquet"), _ABOUT)
     rows = write_dataset(path, campaign.name, about, {"labels": table})["labels"]
     left_out = {reason: count for reason, count in labelled.left_out.items() if count}
     return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)

@@ -11,7 +11,7 @@ from transformers import AutoModel
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
-from stepsight.core.models.model import Mixture, StepModel
+from stepsight.core.models.model import LayerMixture, StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scoring.packed import PackedForward
@@ -89,7 +89,7 @@ def write(folder, config, *, mixed):
     """An evaluator of ours on another backbone."""
     tokenizer = tiny_tokenizer()
     backbone = random_model(config | {"vocab_size": tokenizer.get_vocab_size()})
-    model = StepModel(backbone, None, Mixture(config["num_hidden_layers"]) if mixed else None)
+    model = StepModel(backbone, None, LayerMixture(config["num_hidden_layers"]) if mixed else None)
     torch.manual_seed(3)
     torch.nn.init.normal_(model.score.weight)
     if mixed:
@@ -118,7 +118,7 @@ def test_layers_of_several_kinds_are_left_out_with_their_kinds(tmp_path):
 
 def test_an_encoder_s_layers_can_be_mixed(tmp_path):
     backbone = write_backbone(tmp_path / "bert", "bert")
-    mixture = Mixture(2)
+    mixture = LayerMixture(2)
     torch.nn.init.normal_(mixture.weight)
     model = StepModel(backbone, None, mixture)
     ids = torch.arange(5, 12)[None]
@@ -161,4 +161,4 @@ def test_a_mixture_begins_as_the_mean_of_all_layers():
     states = [torch.tensor([[3.0, 4.0]]), torch.tensor([[0.0, 20.0]])]
     # The root mean squares are 5 / √2 and 20 / √2.
     expected = (np.array([3.0, 4.0]) / 5 + np.array([0.0, 1.0])) * np.sqrt(2) / 2
-    np.testing.assert_allclose(Mixture(2)(states)[0].detach(), expected, rtol=1e-5)
+    np.testing.assert_allclose(LayerMixture(2)(states)[0].detach(), expected, rtol=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.hubs import public
 from stepsight.core.hubs.layout import is_hub_id
-from stepsight.core.hubs.public import Part, find_public, public_evaluators, unreadable
+from stepsight.core.hubs.public import BenchmarkPart, find_public, public_evaluators, unreadable
 from stepsight.core.paths import asset
 
 
@@ -22,7 +22,7 @@ def test_each_has_a_hub_id_of_its_own_and_small_ones_come_first():
 def test_figures_have_a_source_and_an_average_of_their_parts():
     for one in public_evaluators():
         if one.processbench:
-            mean = sum(one.processbench.of(part) for part in Part) / 4
+            mean = sum(one.processbench.of(part) for part in BenchmarkPart) / 4
             # To the digit that is printed.
             assert one.processbench.average == pytest.approx(mean, abs=0.06), one.id
             assert one.processbench.source
@@ -36,7 +36,7 @@ def test_one_in_full():
         3_090_000_000,
         "value-head",
     )
-    assert [skywork.processbench.of(part) for part in Part] == [59.0, 48.0, 19.3, 19.2]
+    assert [skywork.processbench.of(part) for part in BenchmarkPart] == [59.0, 48.0, 19.3, 19.2]
     assert skywork.prmbench.score == 31.7
     assert not skywork.redundancy
     assert find_public("GAIR/ReasonEval-7B").redundancy

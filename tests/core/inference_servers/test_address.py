@@ -5,21 +5,21 @@ import re
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.inference_servers.address import Address, is_address, parse_address
+from stepsight.core.inference_servers.address import ServerAddress, is_address, parse_address
 from tests.cases import each
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("vllm:http://h:8000/v1#a/b", Address("vllm", "http://h:8000/v1", "a/b")),
-        ("critic:https://h/v1/#m", Address("critic", "https://h/v1", "m")),
-        ("vllm:http://[::1]:8000/v1#/models/prm", Address("vllm", "http://[::1]:8000/v1", "/models/prm")),
-        ("vllm:http://h#m", Address("vllm", "http://h", "m")),
+        ("vllm:http://h:8000/v1#a/b", ServerAddress("vllm", "http://h:8000/v1", "a/b")),
+        ("critic:https://h/v1/#m", ServerAddress("critic", "https://h/v1", "m")),
+        ("vllm:http://[::1]:8000/v1#/models/prm", ServerAddress("vllm", "http://[::1]:8000/v1", "/models/prm")),
+        ("vllm:http://h#m", ServerAddress("vllm", "http://h", "m")),
         # A comma is part of a name where no option follows it.
         (
             "vllm:http://h/v1#a,b,tokenizer=/x,y,requests=8",
-            Address("vllm", "http://h/v1", "a,b", {"tokenizer": "/x,y", "requests": "8"}),
+            ServerAddress("vllm", "http://h/v1", "a,b", {"tokenizer": "/x,y", "requests": "8"}),
         ),
     ],
 )
@@ -66,8 +66,8 @@ def test_names_and_folders_are_no_addresses():
 
 
 def test_the_root_of_a_server():
-    assert Address("vllm", "http://h/team/v1", "m").root == "http://h/team"
-    assert Address("vllm", "http://h/api", "m").root == "http://h/api"
+    assert ServerAddress("vllm", "http://h/team/v1", "m").root == "http://h/team"
+    assert ServerAddress("vllm", "http://h/api", "m").root == "http://h/api"
 
 
 def test_options_that_there_are():

@@ -6,7 +6,15 @@ from math import comb
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import MOST_SUBSETS, Method, best_of, choose, pass_at, sizes_up_to, voted
+from stepsight.core.metrics.best_of_n import (
+    MOST_SUBSETS,
+    RankingMethod,
+    best_of,
+    choose,
+    pass_at,
+    sizes_up_to,
+    voted,
+)
 from tests.cases import each
 
 
@@ -49,24 +57,26 @@ def test_every_mean_is_that_of_going_through_the_subsets(seed, size):
     assert best_of(correct, logs, size) == pytest.approx(by_hand)
     assert pass_at(correct, size) == pytest.approx(np.mean([correct[subset].any() for subset in subsets]))
     # Sums of random weights are never equal, so that the choice is the only one there is.
-    chosen = [correct[subset[choose(Method.WEIGHTED_VOTE, logs[subset], groups[subset])]] for subset in subsets]
-    assert voted(correct, Method.WEIGHTED_VOTE, logs, groups, size) == pytest.approx(np.mean(chosen))
+    chosen = [
+        correct[subset[choose(RankingMethod.WEIGHTED_VOTE, logs[subset], groups[subset])]] for subset in subsets
+    ]
+    assert voted(correct, RankingMethod.WEIGHTED_VOTE, logs, groups, size) == pytest.approx(np.mean(chosen))
 
 
 def test_a_majority_of_one_or_two_is_a_random_candidate():
     # Of two candidates either both say the same or there is a tie.
     correct, groups = np.array([True, True, False, False, False]), np.array([0, 0, 1, 1, 2])
     for size in (1, 2):
-        assert voted(correct, Method.MAJORITY, np.zeros(5), groups, size) == pytest.approx(0.4)
+        assert voted(correct, RankingMethod.MAJORITY, np.zeros(5), groups, size) == pytest.approx(0.4)
     # Of all five: answers 0 and 1 with two votes each.
-    assert voted(correct, Method.MAJORITY, np.zeros(5), groups, 5) == 0.5
+    assert voted(correct, RankingMethod.MAJORITY, np.zeros(5), groups, 5) == 0.5
 
 
 def test_the_order_of_candidates_changes_nothing():
     correct, logs, groups = drawn(3)
     order = np.random.default_rng(0).permutation(7)
     for size in (2, 4):
-        for method in (Method.MAJORITY, Method.WEIGHTED_VOTE):
+        for method in (RankingMethod.MAJORITY, RankingMethod.WEIGHTED_VOTE):
             assert voted(correct, method, logs, groups, size) == pytest.approx(
                 voted(correct[order], method, logs[order], groups[order], size)
             )
@@ -76,14 +86,14 @@ def test_the_order_of_candidates_changes_nothing():
 def test_many_subsets_are_drawn_from_always_the_same_way():
     correct, logs, groups = drawn(1, count=24)
     assert comb(24, 8) > MOST_SUBSETS
-    first = voted(correct, Method.WEIGHTED_VOTE, logs, groups, 8)
-    assert first == voted(correct, Method.WEIGHTED_VOTE, logs, groups, 8)
+    first = voted(correct, RankingMethod.WEIGHTED_VOTE, logs, groups, 8)
+    assert first == voted(correct, RankingMethod.WEIGHTED_VOTE, logs, groups, 8)
     # Another draw of as many agrees: five standard errors of a share of 1,000 are at most 0.08.
     rng = np.random.default_rng(9)
     chosen = []
     for _ in range(1000):
         subset = np.sort(rng.permutation(24)[:8])
-        chosen.append(correct[subset[choose(Method.WEIGHTED_VOTE, logs[subset], groups[subset])]])
+        chosen.append(correct[subset[choose(RankingMethod.WEIGHTED_VOTE, logs[subset], groups[subset])]])
     assert first == pytest.approx(np.mean(chosen), abs=0.08)
 
 

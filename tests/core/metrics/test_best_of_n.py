@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, Ballots, By, Method, choose, log_score
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Ballots, By, RankingMethod, choose, log_score
 from stepsight.core.scores import StepScores
 
 # Validities 0.9, 0.5 and 0.8: neutral counts as valid.
@@ -34,7 +34,7 @@ def test_a_solution_without_steps_has_no_score_and_no_candidates_no_choice():
     with pytest.raises(ValueError, match="without steps"):
         log_score(StepScores(np.zeros((0, 3))), By.MIN)
     with pytest.raises(ValueError, match="no candidate"):
-        choose(Method.MAJORITY, [], [])
+        choose(RankingMethod.MAJORITY, [], [])
 
 
 # Scores and answers of five candidates: a twice, b twice, c once.
@@ -43,64 +43,64 @@ GROUPS = [0, 1, 0, 1, 2]
 
 
 def test_each_method_chooses_as_it_says():
-    assert choose(Method.BEST_OF_N, LOGS, GROUPS) == 4
+    assert choose(RankingMethod.BEST_OF_N, LOGS, GROUPS) == 4
     # a 0.2 + 0.3 = 0.5, b 0.5 + 0.4 = 0.9, c 0.6; the best of b is the second candidate.
-    assert choose(Method.WEIGHTED_VOTE, LOGS, GROUPS) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, LOGS, GROUPS) == 1
     # Two for a, two for b: the one that comes first.
-    assert choose(Method.MAJORITY, LOGS, GROUPS) == 0
-    assert choose(Method.MAJORITY, LOGS, [2, 1, 0, 1, 1]) == 1
+    assert choose(RankingMethod.MAJORITY, LOGS, GROUPS) == 0
+    assert choose(RankingMethod.MAJORITY, LOGS, [2, 1, 0, 1, 1]) == 1
 
 
 def test_the_first_of_equals_is_chosen():
-    assert choose(Method.BEST_OF_N, [-1.0, -0.5, -0.5], [0, 1, 2]) == 1
-    assert choose(Method.WEIGHTED_VOTE, np.log([0.4, 0.2, 0.2]), [1, 0, 0]) == 0
-    assert choose(Method.WEIGHTED_VOTE, np.log([0.3, 0.3]), [0, 0]) == 0
+    assert choose(RankingMethod.BEST_OF_N, [-1.0, -0.5, -0.5], [0, 1, 2]) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.4, 0.2, 0.2]), [1, 0, 0]) == 0
+    assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.3, 0.3]), [0, 0]) == 0
 
 
 def test_who_gives_no_answer_has_no_vote():
     none = NO_ANSWER
     # Three without an answer and the best of all against one answer.
-    assert choose(Method.WEIGHTED_VOTE, np.log([0.9, 0.9, 0.1, 0.9]), [none, none, 0, none]) == 2
-    assert choose(Method.MAJORITY, np.zeros(4), [none, none, 0, none]) == 2
+    assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.9, 0.9, 0.1, 0.9]), [none, none, 0, none]) == 2
+    assert choose(RankingMethod.MAJORITY, np.zeros(4), [none, none, 0, none]) == 2
     # Where nobody answers each is alone.
-    assert choose(Method.WEIGHTED_VOTE, np.log([0.2, 0.7, 0.6]), [none] * 3) == 1
-    assert choose(Method.MAJORITY, np.log([0.2, 0.7, 0.6]), [none] * 3) == 0
+    assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.2, 0.7, 0.6]), [none] * 3) == 1
+    assert choose(RankingMethod.MAJORITY, np.log([0.2, 0.7, 0.6]), [none] * 3) == 0
 
 
 def test_votes_of_tiny_weights_count():
     # Products of long solutions: e^-900 + e^-900.5 are more than e^-899.7, though all of them are 0 as numbers.
     assert math.exp(-900) == 0.0
-    assert choose(Method.WEIGHTED_VOTE, [-899.7, -900.0, -900.5], [0, 1, 1]) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, [-899.7, -900.0, -900.5], [0, 1, 1]) == 1
     # 1 > e^-0.3 (1 + e^-0.5) = 0.7408 * 1.6065 = 1.19 is false, and with e^-2 it is true: 0.7408 * 1.1353 = 0.84.
-    assert choose(Method.WEIGHTED_VOTE, [-899.7, -900.0, -902.0], [0, 1, 1]) == 0
+    assert choose(RankingMethod.WEIGHTED_VOTE, [-899.7, -900.0, -902.0], [0, 1, 1]) == 0
 
 
 def test_a_candidate_without_a_score_weighs_nothing():
     nothing = -math.inf
-    assert choose(Method.BEST_OF_N, [nothing, -900.0], [0, 1]) == 1
-    assert choose(Method.WEIGHTED_VOTE, [nothing, nothing, -900.0], [0, 0, 1]) == 2
-    assert choose(Method.WEIGHTED_VOTE, [nothing, nothing], [0, 1]) == 0
-    assert choose(Method.MAJORITY, [nothing, nothing, 0.0], [0, 0, 1]) == 0
+    assert choose(RankingMethod.BEST_OF_N, [nothing, -900.0], [0, 1]) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, [nothing, nothing, -900.0], [0, 0, 1]) == 2
+    assert choose(RankingMethod.WEIGHTED_VOTE, [nothing, nothing], [0, 1]) == 0
+    assert choose(RankingMethod.MAJORITY, [nothing, nothing, 0.0], [0, 0, 1]) == 0
 
 
 def test_equals_are_chosen_among_at_random_where_chances_are_asked_for():
     subsets = np.array([[0, 1, 2, 3], [0, 1, 3, 4], [1, 2, 3, 4]])
     correct = np.array([True, False, True, False, False])
-    ballots = Ballots.of(Method.MAJORITY, LOGS, np.array(GROUPS), subsets)
+    ballots = Ballots.of(RankingMethod.MAJORITY, LOGS, np.array(GROUPS), subsets)
     # a and b with two votes each; b with two; b with two.
     assert ballots.won.tolist() == [[True, True, False], [False, True, False], [False, True, False]]
     assert ballots.right(correct[subsets]).tolist() == [0.5, 0.0, 0.0]
     # Where it is said of each candidate whether it is right, one that gives the same answer can differ.
     half = np.array([True, False, False, False, False])
     assert ballots.right(half[subsets]).tolist() == [0.25, 0.0, 0.0]
-    weighted = Ballots.of(Method.WEIGHTED_VOTE, LOGS, np.array(GROUPS), subsets)
+    weighted = Ballots.of(RankingMethod.WEIGHTED_VOTE, LOGS, np.array(GROUPS), subsets)
     # Of b the best-scored candidate stands, and in the last subset c has 0.6 against 0.9 of b.
     assert weighted.right(np.array([False, True, False, False, False])[subsets]).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_votes_do_not_vanish_beside_a_candidate_that_does_not_vote():
     # Products over long solutions: exp(-810) and exp(-790) are both 0 beside exp(-1).
-    assert choose(Method.WEIGHTED_VOTE, [-1.0, -810.0, -790.0], [NO_ANSWER, 0, 1]) == 2
-    assert choose(Method.WEIGHTED_VOTE, [-1.0, -790.0, -810.0], [NO_ANSWER, 0, 1]) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, [-1.0, -810.0, -790.0], [NO_ANSWER, 0, 1]) == 2
+    assert choose(RankingMethod.WEIGHTED_VOTE, [-1.0, -790.0, -810.0], [NO_ANSWER, 0, 1]) == 1
     # Three of exp(-800) are more than one of exp(-799).
-    assert choose(Method.WEIGHTED_VOTE, [0.0, -800, -800, -800, -799], [NO_ANSWER, 0, 0, 0, 1]) == 1
+    assert choose(RankingMethod.WEIGHTED_VOTE, [0.0, -800, -800, -800, -799], [NO_ANSWER, 0, 0, 0, 1]) == 1

@@ -24,9 +24,9 @@ from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning
 from stepsight.training.evaluate.evaluation import (
-    Comparison,
     Evaluation,
     MeasuredEvaluator,
+    PairedComparison,
     Row,
     baseline_tables,
     compare,
@@ -171,7 +171,7 @@ def test_a_paired_difference_is_on_the_traces_of_both(
 
 def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store: Store, first: StoredEvaluator) -> None:
     found = measure(sqlite_store, first)
-    same: Comparison = compare(row(found, "first"), row(found, "first"), found.weights)
+    same: PairedComparison = compare(row(found, "first"), row(found, "first"), found.weights)
     assert same.n_traces == 4
     told = [value for value in same.differences.values() if value.exists]
     assert len(told) == len(same.differences) > 8

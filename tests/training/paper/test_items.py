@@ -6,7 +6,7 @@ import re
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
 from stepsight.training.paper.facts import paper_facts, recipe_facts, table_facts
-from stepsight.training.paper.items import PaperItem, Source, paper_sections
+from stepsight.training.paper.items import FigureOrigin, PaperItem, paper_sections
 from tests.cases import each
 
 PRINTED = {
@@ -106,7 +106,7 @@ def test_facts_that_items_ask_for_have_known_names():
 
 
 def item(printed, what="a number", how=""):
-    return PaperItem(what, Source("s", "c"), printed=printed, of=("a",), how=how)
+    return PaperItem(what, FigureOrigin("s", "c"), printed=printed, of=("a",), how=how)
 
 
 @each(
@@ -142,7 +142,7 @@ def test_numbers_are_computed_from_facts_and_missing_where_one_is():
     facts = {"a": 5.0, "b": 4.0, "c": 3.0, "d": 1.0}
 
     def of(*names, how=""):
-        return PaperItem("x", Source("s", "c"), printed="1", of=names, how=how).computed(facts)
+        return PaperItem("x", FigureOrigin("s", "c"), printed="1", of=names, how=how).computed(facts)
 
     assert (of("a"), of("a", "b"), of("b", "a", how="percent")) == (5.0, 1.0, 80.0)
     assert of("a", "b", "c", "d", how="largest drop") == 2.0

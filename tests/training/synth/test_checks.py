@@ -9,7 +9,7 @@ import pytest
 from stepsight.training.synth.chain import DrawnProblem, LinkGroup, PlantedError, carry_out
 from stepsight.training.synth.checks import Inspection
 from stepsight.training.synth.mistakes import ErrorKind
-from stepsight.training.synth.solution import Check
+from stepsight.training.synth.solution import SelfCheck
 from stepsight.training.synth.story import Mistake
 from tests.training.synth.samples import PLAIN, QUANTITIES, SHOP
 
@@ -23,7 +23,7 @@ ERRORS = {
 }
 
 
-def checks(error: PlantedError, wrong: bool = True) -> dict[str, list[Check]]:
+def checks(error: PlantedError, wrong: bool = True) -> dict[str, list[SelfCheck]]:
     right, faulty = carry_out(SHOP.calculations, QUANTITIES), carry_out(SHOP.calculations, QUANTITIES, error)
     assert right is not None
     assert faulty is not None
@@ -37,7 +37,7 @@ def checks(error: PlantedError, wrong: bool = True) -> dict[str, list[Check]]:
     return found
 
 
-def settling(found: dict[str, list[Check]]) -> set[str]:
+def settling(found: dict[str, list[SelfCheck]]) -> set[str]:
     return {kind for kind, those in found.items() if any(check.settles for check in those)}
 
 

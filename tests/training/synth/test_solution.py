@@ -8,7 +8,7 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
-from stepsight.training.synth.solution import Check, RedundantStep, SolutionPlan, SolutionStep, assemble_trace
+from stepsight.training.synth.solution import RedundantStep, SelfCheck, SolutionPlan, SolutionStep, assemble_trace
 
 
 def step(stated: str, right: str, key: str, value: str, right_value: str, wrong: bool) -> SolutionStep:
@@ -28,8 +28,10 @@ def plan(wrong: bool) -> SolutionPlan:
         kind="arithmetic slip",
         wrong=wrong,
         checks=(
-            Check("inverse", 1, lambda: "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True),
-            Check("reread", 0, lambda: "the problem says 2, as stated.", True, False),
+            SelfCheck(
+                "inverse", 1, lambda: "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True
+            ),
+            SelfCheck("reread", 0, lambda: "the problem says 2, as stated.", True, False),
         ),
         redundant=(RedundantStep(-1, "aside", lambda corrected: "by the way, 2 * 2 = 4."),),
         redo=lambda step: "So 5 * 4 = 20.",

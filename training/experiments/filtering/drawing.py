@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
-from stepsight.core.where import Conditions, parse_conditions
+from stepsight.core.where import RowConditions, parse_conditions
 from stepsight.storage.importers.kind import Row
 
 Chosen = tuple[NDArray[np.bool_], ...]
@@ -67,7 +67,7 @@ def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
     return Drawn(tuple(met), read, there, dict(conditions.left_out))
 
 
-def _met(rows: Iterable[Row | UserError], conditions: Conditions) -> NDArray[np.bool_]:
+def _met(rows: Iterable[Row | UserError], conditions: RowConditions) -> NDArray[np.bool_]:
     found = (not isinstance(row, UserError) and conditions.hold(row) for row in rows)
     return np.fromiter(found, np.bool_)
 

@@ -21,7 +21,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.models.abstract import Evaluator
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, Solution
-from stepsight.training.experiments.filtering.scores import OverlappingRow, ScoredRow, ScoreFile, UnscoredRow
+from stepsight.training.experiments.filtering.scores import ChunkedScores, OverlappingRow, ScoredRow, UnscoredRow
 from stepsight.training.experiments.filtering.subsets import ChosenSubset, PoolScores, SubsetRule, overlaps
 from stepsight.training.runs.progress import Watch
 from stepsight.training.runs.provenance import versions
@@ -37,7 +37,7 @@ def subset_path(folder: Path, name: str) -> Path:
 
 
 def write_subsets(
-    folder: Path, pool: Pool, scores: ScoreFile, subsets: Mapping[str, ChosenSubset], watch: Watch
+    folder: Path, pool: Pool, scores: ChunkedScores, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
     """Write each subset, whole or not at all, and return the SHA-256 of each file.
 
@@ -92,7 +92,7 @@ def make_manifest(
     pool: Pool,
     evaluator: Evaluator,
     rule: SubsetRule,
-    scores: ScoreFile,
+    scores: ChunkedScores,
     pool_scores: PoolScores,
     subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],

@@ -24,7 +24,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.drawing import Draw
 from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
 from stepsight.training.experiments.filtering.pool import Fields, Pool
-from stepsight.training.experiments.filtering.scores import ScoreFile, ScoreRow, UnscoredRow, copy_scores
+from stepsight.training.experiments.filtering.scores import ChunkedScores, ScoreRow, UnscoredRow, copy_scores
 from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
 from stepsight.training.experiments.filtering.subsets import (
     BOTH,
@@ -114,7 +114,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
         return _done(wanted)
     with folder.lock():
         _begin(wanted, folder, pool, evaluator, values, watch)
-        with ScoreFile(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
+        with ChunkedScores(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
             _score(wanted, pool, evaluator, theirs, scores, watch)
             pool_scores = PoolScores.read(scores.scores())
             _check_left_out(scores, wanted.skip_bad)
@@ -218,7 +218,7 @@ def _score(
     pool: Pool,
     evaluator: Evaluator,
     theirs: WorkerEvaluator | None,
-    scores: ScoreFile,
+    scores: ChunkedScores,
     watch: Watch,
 ) -> None:
     """Score and add the missing chunks."""
@@ -250,7 +250,7 @@ def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer
     return ChunkScorer(pool, theirs.load(), size)
 
 
-def _check_left_out(scores: ScoreFile, skip_bad: bool) -> None:
+def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:
     """Raises `UserError` if a run that left bad rows out is resumed by one that does not."""
     if skip_bad:
         return

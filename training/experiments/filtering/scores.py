@@ -56,7 +56,7 @@ def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
         return None
 
 
-class ScoreFile(RowFile):
+class ChunkedScores(RowFile):
     """`folder`/scores.jsonl: rows are added in chunks of `size`, of which the last may be shorter, up to `total`.
 
     A partial chunk left by a killed process is cut off, so that a chunk is always scored as a whole. Raises

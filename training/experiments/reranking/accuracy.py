@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.best_of_n import By, Method, best_of, pass_at, sizes_up_to, voted
+from stepsight.core.metrics.best_of_n import By, RankingMethod, best_of, pass_at, sizes_up_to, voted
 from stepsight.core.metrics.bootstrap import DRAWS, Value, interval, resamples, weighted_totals
 from stepsight.training.experiments.reranking.choices import Ranked
 
@@ -19,20 +19,20 @@ class Way:
 
     key: str
     title: str
-    method: Method | None = None
+    method: RankingMethod | None = None
     by: By | None = None
 
 
 FIRST = Way("first", "first candidate")
 RANDOM = Way("random", "random candidate")
 SHORTEST = Way("shortest", "shortest candidate")
-MAJORITY = Way("majority", "majority vote", Method.MAJORITY)
+MAJORITY = Way("majority", "majority vote", RankingMethod.MAJORITY)
 BASELINES = (FIRST, RANDOM, SHORTEST, MAJORITY)
 """The ways of choosing that need no evaluator."""
 PASS = Way("pass", "any candidate right (pass@N)")
 SCORED = tuple(
     Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)
-    for method, title in ((Method.BEST_OF_N, "best of N"), (Method.WEIGHTED_VOTE, "weighted vote"))
+    for method, title in ((RankingMethod.BEST_OF_N, "best of N"), (RankingMethod.WEIGHTED_VOTE, "weighted vote"))
     for by in By
 )
 WAYS = (*BASELINES, *SCORED, PASS)
@@ -106,7 +106,7 @@ def _rate(one: Ranked, way: Way, size: int) -> float:
         return pass_at(one.correct, size)
     assert way.method is not None
     logs = one.logs[way.by or By.MIN]
-    if way.method == Method.BEST_OF_N:
+    if way.method == RankingMethod.BEST_OF_N:
         return best_of(one.correct, logs, size)
     return voted(one.correct, way.method, logs, one.groups, size)
 

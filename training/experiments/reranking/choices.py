@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method, choose, log_score
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod, choose, log_score
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet
@@ -69,7 +69,7 @@ def choices(
     pool: CandidateSet,
     scored: Sequence[CandidateScores],
     ranked: Sequence[Ranked],
-    method: Method,
+    method: RankingMethod,
     by: By,
     outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
@@ -111,12 +111,12 @@ def _candidate(
     return row
 
 
-def _votes(pool: CandidateSet, one: Ranked, method: Method, by: By) -> list[dict[str, Any]]:
+def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: By) -> list[dict[str, Any]]:
     """The answers in descending order of votes."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
-        weight = np.exp(one.logs[by][places]).sum() if method == Method.WEIGHTED_VOTE else len(places)
+        weight = np.exp(one.logs[by][places]).sum() if method == RankingMethod.WEIGHTED_VOTE else len(places)
         answer = pool.candidates[one.numbers[places[0]]].answer
         votes.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
     return sorted(votes, key=lambda vote: -vote["weight"])

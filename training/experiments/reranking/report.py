@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 import plotly.graph_objects as go
 
-from stepsight.core.metrics.best_of_n import Method
+from stepsight.core.metrics.best_of_n import RankingMethod
 from stepsight.training.experiments.reranking.accuracy import (
     BASELINES,
     FIRST,
@@ -38,7 +38,7 @@ def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | N
     contents: list[Content] = [
         about(accuracy),
         tables[0],
-        [curve(accuracy, method) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE)],
+        [curve(accuracy, method) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE)],
     ]
     part = Part(source, lead, [Section("Accuracy", [*contents, *tables[1:]])])
     return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [part])
@@ -85,7 +85,7 @@ def _gains(accuracy: Accuracy) -> Table:
     return Table("rerank-gains", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
 
 
-def curve(accuracy: Accuracy, method: Method) -> Plot:
+def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
     """Accuracy against the number of candidates, for one method by each score, between the baselines and the upper
     bound."""
     figure = make_figure("Candidates N", "Problems whose choice is right")
@@ -104,7 +104,7 @@ def curve(accuracy: Accuracy, method: Method) -> Plot:
     figure.update_xaxes(
         type="log", tickvals=list(accuracy.sizes), ticktext=[f"{size:,}" for size in accuracy.sizes]
     )
-    title = "Best of N" if method == Method.BEST_OF_N else "Weighted vote"
+    title = "Best of N" if method == RankingMethod.BEST_OF_N else "Weighted vote"
     return make_plot(f"{title} by the number of candidates", figure, notes)
 
 

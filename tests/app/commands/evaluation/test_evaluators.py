@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.app.commands.evaluation import evaluators as command_of
 from stepsight.core.hubs.hub_cache import find_fetched
-from stepsight.core.hubs.public import Part, ProcessBenchFigures, PublicEvaluator
+from stepsight.core.hubs.public import BenchmarkPart, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
 from stepsight.core.net import download
 from stepsight.core.scoring.scorer import Scorer
@@ -158,5 +158,7 @@ def test_a_dataset_of_the_store_is_judged_once(command, hub, db, tmp_path, monke
     [(59.0, 58.96, True), (59.0, 59.04, True), (59.0, 59.06, False), (None, 50.0, None), (59.0, None, None)],
 )
 def test_a_figure_agrees_where_it_is_within_the_interval_to_its_printed_digit(published, low, agrees):
-    one = Verification("a/b", "c", "f", "float32", Part.MATH.value, 9, True, 0.5, 60.0, low, 64.0, published)
+    one = Verification(
+        "a/b", "c", "f", "float32", BenchmarkPart.MATH.value, 9, True, 0.5, 60.0, low, 64.0, published
+    )
     assert one.agrees is agrees

@@ -3,7 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreFile, UnscoredRow, copy_scores
+from stepsight.training.experiments.filtering.scores import ChunkedScores, ScoredRow, UnscoredRow, copy_scores
 from stepsight.training.runs.row_file import format_line
 
 
@@ -17,7 +17,7 @@ def line(row):
 
 def written(folder, rows, total=10):
     """A file of chunks of 4 with that many rows, whole chunks or all."""
-    with ScoreFile(folder, 4, total) as scores:
+    with ChunkedScores(folder, 4, total) as scores:
         while scores.rows < rows:
             first = scores.rows + 1
             scores.add_chunk([scored(row) for row in range(first, min(first + 4, total + 1))])
@@ -26,7 +26,7 @@ def written(folder, rows, total=10):
 
 def test_rows_come_back_as_they_were(tmp_path):
     rows = [ScoredRow(1, "0123456789abcdef", 3, 0.1 + 0.2, 1e-7), UnscoredRow(2, "pool line 2: é")]
-    with ScoreFile(tmp_path, 2, 3) as scores:
+    with ChunkedScores(tmp_path, 2, 3) as scores:
         scores.add_chunk(rows)
         assert list(scores.scores()) == rows
         assert (scores.rows, scores.chunks, scores.planned, scores.is_whole) == (2, 1, 2, False)
@@ -43,7 +43,7 @@ def test_a_partial_chunk_of_a_killed_process_is_cut_off(tmp_path, left):
     whole = path.read_bytes()
     with open(path, "ab") as file:
         file.write(left.encode())
-    with ScoreFile(tmp_path, 4, 10) as scores:
+    with ChunkedScores(tmp_path, 4, 10) as scores:
         assert (scores.rows, scores.chunks) == (8, 2)
     assert path.read_bytes() == whole
 
@@ -52,20 +52,20 @@ def test_a_damaged_line_costs_its_chunk_and_what_follows(tmp_path):
     path = written(tmp_path, 10)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:5], b"oops\n", *lines[6:]]))
-    with ScoreFile(tmp_path, 4, 10) as scores:
+    with ChunkedScores(tmp_path, 4, 10) as scores:
         assert scores.rows == 4
     assert path.read_bytes() == b"".join(lines[:4])
 
 
 def test_a_last_chunk_may_be_short(tmp_path):
     written(tmp_path, 10)
-    with ScoreFile(tmp_path, 4, 10) as scores:
+    with ChunkedScores(tmp_path, 4, 10) as scores:
         assert (scores.rows, scores.chunks, scores.is_whole) == (10, 3, True)
 
 
 @pytest.mark.parametrize("rows", [[1, 2, 3], [1, 2, 3, 5], [1, 2, 3, 3], [2, 3, 4, 5], [1, 2, 3, 4, 5], []])
 def test_no_row_is_lost_or_doubled(tmp_path, rows):
-    with ScoreFile(tmp_path, 4, 10) as scores:
+    with ChunkedScores(tmp_path, 4, 10) as scores:
         with pytest.raises(UserError, match="scores came back for the rows 1 to 4"):
             scores.add_chunk([scored(row) for row in rows])
         assert scores.rows == 0

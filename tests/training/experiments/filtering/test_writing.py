@@ -6,7 +6,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.filtering.output import subset_path, write_subsets
-from stepsight.training.experiments.filtering.scores import ScoreFile
+from stepsight.training.experiments.filtering.scores import ChunkedScores
 from stepsight.training.experiments.filtering.scoring import ChunkScorer
 from stepsight.training.experiments.filtering.subsets import ChosenSubset
 from stepsight.training.runs.progress import unwatched
@@ -19,7 +19,7 @@ SUBSETS = {"val": ChosenSubset(np.array([1, 4])), "random": ChosenSubset(np.arra
 def scored(tmp_path, evaluator):
     """A pool of six rows with its scores."""
     pool = open_pool(tmp_path, sums(6))
-    with ScoreFile(tmp_path, 8, 6) as scores:
+    with ChunkedScores(tmp_path, 8, 6) as scores:
         scores.add_chunk(ChunkScorer(pool, Scorer(evaluator), 8)(0))
         yield pool, scores
 

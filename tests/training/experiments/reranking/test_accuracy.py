@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod
 from stepsight.training.experiments.reranking.accuracy import (
     FIRST,
     MAJORITY,
@@ -95,5 +95,5 @@ def test_intervals_are_of_the_problems_and_differences_are_paired():
 def test_ways_have_names_of_their_own():
     assert len({way.key for way in WAYS}) == len({way.title for way in WAYS}) == len(WAYS) == 11
     assert {(way.method, way.by) for way in SCORED} == {
-        (method, by) for method in (Method.BEST_OF_N, Method.WEIGHTED_VOTE) for by in By
+        (method, by) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE) for by in By
     }

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, Method
+from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import read_candidates
@@ -51,25 +51,25 @@ def test_candidates_are_ranked_by_problem(ranked):
 
 
 def test_the_choice_of_each_method(pool, ranked):
-    best = rows(pool, ranked, Method.BEST_OF_N)
+    best = rows(pool, ranked, RankingMethod.BEST_OF_N)
     assert [row["choice"]["line"] for row in best] == [1, 2]
     assert [row["choice"]["correct"] for row in best] == [False, True]
     # 0.5 + 0.4 for 5 against 0.8 for 6; the better one of 5 is on line 3.
-    voted = rows(pool, ranked, Method.WEIGHTED_VOTE)[0]
+    voted = rows(pool, ranked, RankingMethod.WEIGHTED_VOTE)[0]
     assert voted["choice"]["line"] == 3
     assert voted["votes"] == [
         {"answer": "5.0", "candidates": 2, "weight": 0.9},
         {"answer": "6", "candidates": 1, "weight": 0.8},
     ]
     # By the last step 5 has 1.4 against 0.9, and by the product 0.74 against 0.72.
-    assert rows(pool, ranked, Method.WEIGHTED_VOTE, By.LAST)[0]["votes"][0]["weight"] == 1.4
-    majority = rows(pool, ranked, Method.MAJORITY)[0]
+    assert rows(pool, ranked, RankingMethod.WEIGHTED_VOTE, By.LAST)[0]["votes"][0]["weight"] == 1.4
+    majority = rows(pool, ranked, RankingMethod.MAJORITY)[0]
     assert majority["choice"]["line"] == 3
     assert [vote["weight"] for vote in majority["votes"]] == [2, 1]
 
 
 def test_a_row_has_the_chosen_solution_and_every_score(pool, ranked):
-    row = rows(pool, ranked, Method.BEST_OF_N)[0]
+    row = rows(pool, ranked, RankingMethod.BEST_OF_N)[0]
     assert row["problem"] == "What is 2 + 3?"
     assert row["choice"] == {
         "line": 1, "answer": "6", "correct": False, "min": 0.8, "product": 0.72, "last": 0.9,
@@ -82,7 +82,7 @@ def test_a_row_has_the_chosen_solution_and_every_score(pool, ranked):
 
 
 def test_an_evaluator_of_validity_alone_says_nothing_of_redundancy(pool, ranked):
-    row = rows(pool, ranked, Method.BEST_OF_N, outputs=Outputs.VALIDITY)[0]
+    row = rows(pool, ranked, RankingMethod.BEST_OF_N, outputs=Outputs.VALIDITY)[0]
     assert "redundancy" not in row["choice"]
     assert all("redundancy" not in candidate for candidate in row["candidates"])
 
@@ -93,7 +93,7 @@ def test_without_a_right_answer_nothing_is_said_of_it(tmp_path):
     with AnswerComparer(symbolic=False) as answers:
         ranked = rank(pool, SCORED, answers)
     assert ranked[0].correct is None
-    assert "correct" not in rows(pool, ranked, Method.BEST_OF_N)[0]["choice"]
+    assert "correct" not in rows(pool, ranked, RankingMethod.BEST_OF_N)[0]["choice"]
 
 
 def test_the_files_word_on_a_candidate_precedes_its_answer(tmp_path):
@@ -107,6 +107,6 @@ def test_a_tiny_product_keeps_its_digits(pool):
     long = StepScores(np.tile([0.5, 0.0, 0.5], (300, 1)))
     with AnswerComparer(symbolic=False) as answers:
         ranked = rank(pool, [long] * 5, answers)
-    row = next(choices(pool, [long] * 5, ranked, Method.BEST_OF_N, By.PRODUCT, Outputs.THREE_WAY))
+    row = next(choices(pool, [long] * 5, ranked, RankingMethod.BEST_OF_N, By.PRODUCT, Outputs.THREE_WAY))
     assert row["choice"]["score"] == pytest.approx(0.5**300, rel=1e-5)
     assert row["choice"]["score"] > 0

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, Method
+from stepsight.core.metrics.best_of_n import NO_ANSWER, RankingMethod
 from stepsight.training.experiments.reranking.accuracy import measure
 from stepsight.training.experiments.reranking.report import about, curve, make_rerank_report, tables_of
 from stepsight.training.report.report import write_report
@@ -36,7 +36,7 @@ def test_the_problems_behind_the_figures_are_stated():
 
 
 def test_the_curves_lie_between_the_baselines_and_what_no_choice_can_pass():
-    plot = curve(measure(PROBLEMS, draws=10), Method.BEST_OF_N)
+    plot = curve(measure(PROBLEMS, draws=10), RankingMethod.BEST_OF_N)
     names = [trace.name for trace in plot.figure.data]
     assert names == [
         "any candidate right (pass@N)", "best of N by min", "best of N by product", "best of N by last",
@@ -49,7 +49,7 @@ def test_the_curves_lie_between_the_baselines_and_what_no_choice_can_pass():
 
 def test_without_answers_the_curves_say_why_there_is_no_vote():
     found = measure([ranked([0.2, 0.9], [NO_ANSWER, NO_ANSWER], [0, 1])], draws=10)
-    plot = curve(found, Method.WEIGHTED_VOTE)
+    plot = curve(found, RankingMethod.WEIGHTED_VOTE)
     assert len(plot.figure.data) == 4
     (note,) = plot.notes
     assert note.startswith("weighted vote by min, ")
