@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
+from stepsight.core.row_conditions import RowConditions
 from stepsight.core.trace import Trace
-from stepsight.core.where import RowConditions
 from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once

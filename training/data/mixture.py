@@ -20,8 +20,8 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
+from stepsight.core.row_conditions import from_mapping
 from stepsight.core.trace import Trace
-from stepsight.core.where import from_mapping
 from stepsight.storage.importers.fields import located
 from stepsight.storage.importers.prm800k import KIND, beside_the_paper
 from stepsight.training.data.corruption import corrupt, valid_part

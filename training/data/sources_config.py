@@ -20,8 +20,8 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
+from stepsight.core.row_conditions import Scalar
 from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
-from stepsight.core.where import Scalar
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.storage.importers.columns import NAME as COLUMNS
 from stepsight.storage.importers.columns import ColumnMap
@@ -101,11 +101,12 @@ class Source(TraceOrigin):
     `weight`: the average number of times each occurs in an epoch. `rho`: the least balance ratio; with
     `every_label`, neg, neu and pos must all occur (`training.data.transforms`). `valid`: the label, pos or
     unlabelled, of steps that the gold calls valid without saying whether they are redundant; required if there are
-    such steps. `where`: required values of a record's fields (`core.where`), such as `{phase: 2, finish_reason:
-    [solution, found_error]}`. `corrupt`: the share of traces in which an error is planted, in the part before their
-    own (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each trace stops at one
-    labelled step, the only one it supervises (`training.data.transforms`). `sample`: the number of remaining traces
-    to learn from, drawn at random independently of the run's seed; a smaller sample is a subset of a larger one.
+    such steps. `where`: required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
+    finish_reason: [solution, found_error]}`. `corrupt`: the share of traces in which an error is planted, in the
+    part before their own (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each
+    trace stops at one labelled step, the only one it supervises (`training.data.transforms`). `sample`: the number
+    of remaining traces to learn from, drawn at random independently of the run's seed; a smaller sample is a subset
+    of a larger one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]

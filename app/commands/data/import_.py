@@ -21,9 +21,9 @@ from tqdm import tqdm
 
 from stepsight.app.commands.options import add_db
 from stepsight.core.errors import UserError
+from stepsight.core.row_conditions import parse_conditions
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
-from stepsight.core.where import parse_conditions
 from stepsight.storage.database.location import folder_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind

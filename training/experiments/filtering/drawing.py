@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
-from stepsight.core.where import RowConditions, parse_conditions
+from stepsight.core.row_conditions import RowConditions, parse_conditions
 from stepsight.storage.importers.kind import Row
 
 Chosen = tuple[NDArray[np.bool_], ...]
@@ -21,8 +21,8 @@ Chosen = tuple[NDArray[np.bool_], ...]
 
 @dataclass(frozen=True)
 class Draw:
-    """`where` holds conditions as `core.where` reads them, all of which a row must meet; `size` is the number of
-    such rows to draw with `seed`, None for all."""
+    """`where` holds conditions as `core.row_conditions` reads them, all of which a row must meet; `size` is the
+    number of such rows to draw with `seed`, None for all."""
 
     where: tuple[str, ...] = ()
     size: int | None = None

@@ -54,8 +54,8 @@ class Filtering:
 
     `by`, `match`, `seed`: see `SubsetRule`. `validity` and `redundancy` are thresholds, the evaluator's own if
     None. `fields` are the files' names for query and response, recognised if None. `chunk` is the number of rows
-    scored together. `where` holds conditions as in `core.where`. The annotations of the other fields say what they
-    mean; a command shows them as its help.
+    scored together. `where` holds conditions as in `core.row_conditions`. The annotations of the other fields say
+    what they mean; a command shows them as its help.
     """
 
     pool: tuple[Path, ...]

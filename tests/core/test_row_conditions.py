@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.where import RowConditions, as_text, from_mapping, parse_conditions
+from stepsight.core.row_conditions import RowConditions, as_text, from_mapping, parse_conditions
 from tests.cases import each
 
 ROWS = [
