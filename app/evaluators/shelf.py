@@ -7,7 +7,7 @@ from functools import cache
 
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.description import Description
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.formats.recognition import FORMATS
 from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
 from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
@@ -25,7 +25,7 @@ class LocalModel:
     """An evaluator that scores here; `origin` is its source, `repo` and `revision` identify a fetched one."""
 
     name: str
-    about: Description
+    about: EvaluatorSummary
     origin: str
     in_memory: bool
     repo: str = ""

@@ -12,8 +12,8 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.judged import step_name
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
@@ -46,7 +46,7 @@ class Evidence:
 
     judgment: Judgment
     evaluator: str
-    about: Description | StoredEvaluator
+    about: EvaluatorSummary | StoredEvaluator
     thresholds: Thresholds
     scorer: Callable[[], Scorer] | None
     choices: Sequence[str]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from stepsight.app.score.entered import plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.core.description import SERVED
+from stepsight.core.evaluator_summary import SERVED
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import STORED, typed_name
 from stepsight.core.scores import Thresholds

@@ -17,8 +17,8 @@ from stepsight.app.scoring.limits import REQUEST_TOKENS
 from stepsight.app.scoring.line import Scoring, SharedScoring
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
@@ -68,7 +68,7 @@ class Evaluators:
         self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
         self._specs: dict[str, str] = {}
-        self._about: dict[str, Description] = {}
+        self._about: dict[str, EvaluatorSummary] = {}
         self._batchers: dict[str, Batcher] = {}
         self._judgments = KeyedCache(_KEPT)
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
@@ -118,13 +118,13 @@ class Evaluators:
         # Read once: what is fetched or gone meanwhile comes with the next call.
         lazy = {name: one.description for name, one in self._lazy.items()}
 
-        def place(entry: tuple[str, Description]) -> tuple[bool, bool, str, str]:
+        def place(entry: tuple[str, EvaluatorSummary]) -> tuple[bool, bool, str, str]:
             name, about = entry
             return about.outputs.in_words, name in lazy, "" if name in lazy else about.attention, name
 
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
-    def about(self, name: str) -> Description:
+    def about(self, name: str) -> EvaluatorSummary:
         """What is to be known of an evaluator, whether it is in memory or not. Raises `NotFoundError` where there
         is none of that name."""
         self._look()
@@ -309,7 +309,7 @@ class Evaluators:
         return self._rows[key]
 
 
-def _description(fetched: Fetched, place: Placement) -> Description | None:
+def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
     """What it was when it was loaded at such a place; None where it never was, or a part of it has gone."""
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)

@@ -11,8 +11,8 @@ from math import ceil
 
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.line import Scoring
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.hub_cache import Fetched, check_files, save_fetched
 from stepsight.core.judgment import Judgment, Mode
@@ -48,7 +48,7 @@ def default_budget() -> int | None:
 class LazyEvaluator:
     """A fetched evaluator that is loaded when it is asked for, and may be dropped again."""
 
-    def __init__(self, fetched: Fetched, description: Description, place: Placement) -> None:
+    def __init__(self, fetched: Fetched, description: EvaluatorSummary, place: Placement) -> None:
         self.fetched, self.description = fetched, description
         self.place = replace(place, dtype=description.dtype)
         self.size = memory_of(fetched, description.dtype)
@@ -58,7 +58,7 @@ class LazyEvaluator:
         self.scorer: Scorer | None = None
         self.coming: Future[None] | None = None
 
-    def redescribe(self, description: Description) -> None:
+    def redescribe(self, description: EvaluatorSummary) -> None:
         """Take what it is now for what is known of it, here and in every process that looks later."""
         self.fetched = self.fetched.described(self.place.dtype, description)
         save_fetched(self.fetched)

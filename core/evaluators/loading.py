@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
@@ -116,7 +116,7 @@ def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
-def describe_fetched(fetched: Fetched, place: Placement) -> Description:
+def describe_fetched(fetched: Fetched, place: Placement) -> EvaluatorSummary:
     """The description of an evaluator with its weights at `place`, stored beside it. Raises `UserError` if it
     cannot be loaded."""
     place = resolve_placement(place, fetched.folder)

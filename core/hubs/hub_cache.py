@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from huggingface_hub import constants
 from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
 
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.hubs.layout import is_hub_id
@@ -50,7 +50,7 @@ class Fetched:
     repo: str
     revision: str
     files: Mapping[str, int]
-    descriptions: Mapping[str, Description] = field(default_factory=dict)
+    descriptions: Mapping[str, EvaluatorSummary] = field(default_factory=dict)
     parts: Mapping[str, "Fetched"] = field(default_factory=dict)
 
     @property
@@ -83,7 +83,7 @@ class Fetched:
         own = all(_size(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
-    def described(self, dtype: str, description: Description) -> "Fetched":
+    def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
         """The same with its description for that type of weights."""
         return replace(self, descriptions={**self.descriptions, dtype: description})
 
@@ -209,7 +209,7 @@ def _as_json(fetched: Fetched) -> dict[str, Any]:
 
 
 class _Description(Model):
-    """A `Description` in its stored form."""
+    """An `EvaluatorSummary` in its stored form."""
 
     name: str
     fingerprint: str
@@ -235,7 +235,9 @@ class _Record(Model):
     descriptions: dict[str, _Description] = Field(default_factory=dict)
 
     def fetched(self) -> Fetched:
-        described = {dtype: Description.from_json(one.model_dump()) for dtype, one in self.descriptions.items()}
+        described = {
+            dtype: EvaluatorSummary.from_json(one.model_dump()) for dtype, one in self.descriptions.items()
+        }
         parts = {key: part.fetched() for key, part in self.parts.items()}
         return Fetched(self.repo, self.revision, self.files, described, parts)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.description import SERVED, Description
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
@@ -56,9 +56,9 @@ class Evaluator(ABC):
     def described(self) -> str:
         """What it is, in a line."""
 
-    def description(self, seconds: float = 0.0) -> Description:
+    def description(self, seconds: float = 0.0) -> EvaluatorSummary:
         """What is to be known of it when it is no longer in memory; it took so many `seconds` to load."""
-        return Description(
+        return EvaluatorSummary(
             name=self.name,
             fingerprint=self.fingerprint,
             format=self.format,

@@ -12,8 +12,8 @@ import httpx2
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.inference_servers.address import checked_url
 from stepsight.core.judgment import Judgment, Mode
@@ -98,7 +98,7 @@ class Client(AbstractScorer):
         return client
 
     @cached_property
-    def evaluator(self) -> Description:
+    def evaluator(self) -> EvaluatorSummary:
         """The server's description of the evaluator. Raises `UserError` if it has none of that name."""
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
@@ -312,9 +312,9 @@ def _row(line: Line) -> Floats32:
     return row
 
 
-def _description(info: Line) -> Description:
+def _description(info: Line) -> EvaluatorSummary:
     limits = {name: value for name, value in info["thresholds"].items() if value is not None}
-    return Description(
+    return EvaluatorSummary(
         name=str(info["name"]),
         fingerprint=str(info["fingerprint"]),
         format=str(info["format"]),

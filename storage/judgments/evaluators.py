@@ -27,7 +27,7 @@ from stepsight.storage.traces.queries import Dataset
 
 if TYPE_CHECKING:
     # Loading it takes seconds, and only its fields are read here.
-    from stepsight.core.description import Description
+    from stepsight.core.evaluator_summary import EvaluatorSummary
     from stepsight.core.models.abstract import Evaluator
 
 
@@ -102,7 +102,7 @@ def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]
     row.info = row.info | dict(info)
 
 
-def register_loaded(store: Store, evaluator: "Evaluator | Description") -> StoredEvaluator:
+def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> StoredEvaluator:
     """The row of an evaluator that is or was in memory, added if missing, with its current thresholds."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
@@ -120,7 +120,7 @@ def register_loaded(store: Store, evaluator: "Evaluator | Description") -> Store
     return replace(stored, info=dict(stored.info) | own)
 
 
-def _kind(evaluator: "Evaluator | Description") -> dict[str, str]:
+def _kind(evaluator: "Evaluator | EvaluatorSummary") -> dict[str, str]:
     """The facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, without the defaults."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepsight.core.description import Description
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
@@ -30,8 +30,10 @@ def scores(*rows: list[int]) -> StepScores:
     return StepScores(np.array(rows, np.float32))
 
 
-def described(outputs: Outputs) -> Description:
-    return Description("mini", "f" * 64, "stepsight", "bidirectional", "float32", outputs, 1, None, Thresholds())
+def described(outputs: Outputs) -> EvaluatorSummary:
+    return EvaluatorSummary(
+        "mini", "f" * 64, "stepsight", "bidirectional", "float32", outputs, 1, None, Thresholds()
+    )
 
 
 def record(judgment: Judgment, outputs: Outputs = Outputs.THREE_WAY, *more: Any, **named: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.file import evidence_file
 from stepsight.app.web.bundles import bundle
-from stepsight.core.description import Description
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
@@ -29,7 +29,7 @@ def evidence(problem="What is 1 + 1?", steps=("It is 3.", "Check."), name="mini"
     rows = [draw.dirichlet([1, 1, 1], j + 1).astype(np.float32) for j in range(n)]
     left_out = LeaveOneOut(tuple(rows[: n - 1]))
     judgment = Judgment(Trace.of(problem, list(steps)), Mode.HINDSIGHT, Hindsight(tuple(rows)))
-    about = Description(
+    about = EvaluatorSummary(
         name, "f" * 64, "stepsight", "bidirectional", "float32", Outputs.THREE_WAY, 1, None, Thresholds()
     )
     found = Evidence(judgment, name, about, Thresholds(), None, ())

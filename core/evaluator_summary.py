@@ -11,9 +11,9 @@ SERVED = "served"
 
 
 @dataclass(frozen=True)
-class Description:
-    """The fields of `core.models.abstract.Evaluator` that need no weights, as they were when it was last loaded,
-    which took so many `seconds`."""
+class EvaluatorSummary:
+    """The fields of an evaluator that need no weights, as they were when it was last loaded, which took this many
+    `seconds`."""
 
     name: str
     fingerprint: str
@@ -30,7 +30,7 @@ class Description:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Description":
+    def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
         """The inverse of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` on anything else."""
         return cls(
             **dict(values)
