@@ -41,7 +41,7 @@ from stepsight.storage.judgments.judgments import count_missing, missing_traces,
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
-    from stepsight.core.models.abstract import Evaluator
+    from stepsight.core.models.evaluator_base import Evaluator
     from stepsight.core.scoring.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")

@@ -13,8 +13,8 @@ from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.evaluator import named
+from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace

@@ -10,7 +10,7 @@ import numpy as np
 from stepsight.core.equations.checker import check_steps
 from stepsight.core.equations.checks import Check
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import RuleEvaluator
+from stepsight.core.models.evaluator_base import RuleEvaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace

@@ -16,12 +16,12 @@ from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.hubs.hub_cache import Fetched, save_fetched
 from stepsight.core.hubs.layout import TOKENIZER
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
-from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
 from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, memory_of
 from stepsight.core.models.model import StepModel, outputs_of

@@ -50,11 +50,11 @@ from stepsight.core.inference_servers.vllm import (
 )
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
-from stepsight.core.models.abstract import ServedEvaluator
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, repository
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.evaluator import check_numbers, named
+from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.model import LAST, SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read

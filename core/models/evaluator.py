@@ -17,11 +17,11 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.layout import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
-from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, hash_tensors
 from stepsight.core.models.devices import dtype_name
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import LAST, MIXTURE, StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read

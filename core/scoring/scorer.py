@@ -8,8 +8,8 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.scoring.forward import (

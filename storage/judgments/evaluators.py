@@ -28,7 +28,7 @@ from stepsight.storage.traces.queries import Dataset
 if TYPE_CHECKING:
     # Loading it takes seconds, and only its fields are read here.
     from stepsight.core.evaluator_summary import EvaluatorSummary
-    from stepsight.core.models.abstract import Evaluator
+    from stepsight.core.models.evaluator_base import Evaluator
 
 
 _DTYPE = "float32"

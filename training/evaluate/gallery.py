@@ -21,7 +21,7 @@ from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.paths import asset
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -25,7 +25,7 @@ from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_dra
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import Items, build_table
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import generate

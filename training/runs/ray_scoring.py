@@ -17,9 +17,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import Evaluator
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load, is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded

@@ -7,7 +7,7 @@ from stepsight.core.critics.asking import CallEstimate
 from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.abstract import Skip
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -18,7 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import By, RankingMethod
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
 from stepsight.training.experiments.reranking.answers import AnswerComparer

@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.models.abstract import ServedEvaluator
+from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer

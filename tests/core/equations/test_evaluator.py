@@ -10,7 +10,7 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.first_error import Outcome, accuracy_on_right, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import TableBuilder
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace

@@ -18,7 +18,7 @@ import numpy as np
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.core.judgment import Mode
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, Solution
 from stepsight.training.experiments.filtering.scores import ChunkedScores, OverlappingRow, ScoredRow, UnscoredRow

@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.judgment import Mode
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scores import Outputs, StepScores, judge_solution
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer

@@ -29,7 +29,7 @@ from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.table import build_table
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

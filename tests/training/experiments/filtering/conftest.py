@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.abstract import Evaluator
+from stepsight.core.models.evaluator_base import Evaluator
 from tests.checkpoints import write_evaluator
 
 
