@@ -31,7 +31,7 @@ from stepsight.core.net.http import (
     reason,
 )
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.core.scoring.abstract import AbstractScorer, Skip
+from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"

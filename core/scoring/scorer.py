@@ -11,7 +11,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scoring.abstract import AbstractScorer, Skip
 from stepsight.core.scoring.forward import (
     Check,
     Forward,
@@ -24,6 +23,7 @@ from stepsight.core.scoring.forward import (
 )
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
 

@@ -23,9 +23,9 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load, is_shipped
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scoring.abstract import Skip
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer, encode_all, fastest_forward, suitable_pass, window_of
+from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.training.runs.ray_engine import work_on_ray
 

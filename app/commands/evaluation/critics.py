@@ -8,8 +8,8 @@ from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.scoring.abstract import Skip
 from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.training.runs.ray_scoring import RayScorer
 
