@@ -13,10 +13,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
 from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.prefix_continuation import PrefixContinuation
 from stepsight.core.trace import Trace, check_candidates
 
 # Tokens of a batch: those of the prefix and the longest candidate, times the number of candidates.
@@ -90,16 +90,16 @@ class NextSteps:
     @property
     def keeps_prefixes(self) -> bool:
         """Whether what candidates share is read once."""
-        return not self.asks_each_step and (self._continued or self._prefixes) is not None
+        return not self.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def score_encoded(self, asked: Asked) -> Floats32:
         """The probabilities of each candidate, shape (candidates, 3)."""
         if self.asks_each_step:
             calls = [one.calls[-1] for one in asked.encoded]
             rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])
-        elif self._continued is not None:
+        elif self._continuation is not None:
             with self._lock:
-                rows = self._continued.run(asked.inputs, asked.shared)
+                rows = self._continuation.run(asked.inputs, asked.shared)
         elif self._prefixes is not None:
             rows = self._continue(self._prefixes, asked.inputs, asked.shared)
         else:
@@ -109,7 +109,7 @@ class NextSteps:
         return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])
 
     @cached_property
-    def _continued(self) -> Continued | None:
+    def _continuation(self) -> PrefixContinuation | None:
         """For a causal decoder on a processor."""
         model, forward = self._evaluator.model, self._forward
         if (
@@ -118,7 +118,7 @@ class NextSteps:
             or model.mixture is not None
         ):
             return None
-        return Continued(model, forward.network)
+        return PrefixContinuation(model, forward.network)
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:

@@ -10,9 +10,9 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.network import DecoderNetwork
-from stepsight.core.scoring.continued import Continued
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.kv_cache import Prefixes
+from stepsight.core.scoring.prefix_continuation import PrefixContinuation
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import (
@@ -94,7 +94,7 @@ def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scra
         assert found.shape == (len(CANDIDATES), 3)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         np.testing.assert_array_equal(found[0], found[-1])
-    assert isinstance(scorer._next._continued, Continued)
+    assert isinstance(scorer._next._continuation, PrefixContinuation)
 
 
 @pytest.mark.parametrize("kind", ["stepsight", "grouped", "sliding"])
@@ -106,7 +106,7 @@ def test_a_backbone_of_transformers_goes_on_from_its_own_cache(tmp_path, kind):
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
     assert isinstance(scorer._next._prefixes, Prefixes)
-    assert scorer._next._continued is None
+    assert scorer._next._continuation is None
 
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
@@ -149,7 +149,7 @@ def test_only_what_is_new_is_read(tmp_path, monkeypatch):
 
 def test_many_candidates_and_long_prefixes_are_read_in_parts(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
-    monkeypatch.setattr("stepsight.core.scoring.continued._NEW", 40)
+    monkeypatch.setattr("stepsight.core.scoring.prefix_continuation._NEW", 40)
     candidates = [f"{number} + 3 = 5. " * (number % 3 + 1) for number in range(12)]
     scorer = Scorer(evaluator)
     counted = Counted(monkeypatch)
@@ -166,7 +166,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
     branches = [["2 + 3 = 5."], ["So it must be 6, I think."], ["No."]]
     # Room for any two of them.
     kept = sum(sorted(len(evaluator.encode(Trace.of(PROBLEM, steps))) for steps in branches)[1:])
-    scorer._next.__dict__["_continued"] = Continued(evaluator.model, scorer.forward.network, kept)
+    scorer._next.__dict__["_continuation"] = PrefixContinuation(evaluator.model, scorer.forward.network, kept)
     counted = Counted(monkeypatch)
     sizes = []
     for steps in (branches[0], branches[0], branches[1], branches[2], branches[1], branches[0]):
@@ -174,7 +174,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         sizes.append(sum(counted.tokens[:1]))
-        assert sum(len(one.ids) for one in scorer._next._continued._buffers) <= kept
+        assert sum(len(one.ids) for one in scorer._next._continuation._buffers) <= kept
     # At once again nothing of the prefix is read; after two others have come, some of it is.
     assert sizes[1] < sizes[0]
     assert sizes[5] > sizes[1]

@@ -50,7 +50,7 @@ class _Buffer:
         return _Buffer(self.ids[:tokens], copied)
 
 
-class Continued:
+class PrefixContinuation:
     """Scores inputs that share a prefix with a causal network, and keeps the prefixes that it read last, `kept`
     tokens at most. Not safe to use from several threads."""
 
