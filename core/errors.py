@@ -1,7 +1,7 @@
 """The error that a user can cause: a message, and a hint for mending it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 # Quoted values and words of more characters are cut to so many, and messages to so many.
 _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
@@ -9,6 +9,13 @@ _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
 _OPENING = re.compile(r"(?<!\w)['\"]")
 _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
+
+Check = Callable[[], None]
+"""Called between the parts of a long piece of work; what it raises ends the work."""
+
+
+def never_cancel() -> None:
+    """The check that ends nothing."""
 
 
 class UserError(Exception):

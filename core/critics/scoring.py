@@ -12,7 +12,8 @@ from stepsight.core.critics.asking import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.critics.settings import Settings
-from stepsight.core.inference_servers.server import Server, ServerError, go_on, together
+from stepsight.core.errors import never_cancel
+from stepsight.core.inference_servers.server import Server, ServerError, together
 from stepsight.core.judgment import Judgment, Mode, Spent
 from stepsight.core.trace import Trace
 
@@ -89,7 +90,7 @@ class CriticClient:
         self._is_tried = False
 
     def judge(
-        self, traces: Iterable[Trace], mode: Mode, check: Check = go_on
+        self, traces: Iterable[Trace], mode: Mode, check: Check = never_cancel
     ) -> Iterator[tuple[Trace, Judgment | None]]:
         """Yield each trace with its judgment, or None if it has none, in order; `tally` has the reasons. An
         exception raised by `check` ends it. Raises `UserError` if the server fails or is not there."""

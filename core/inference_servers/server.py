@@ -24,7 +24,7 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.files.json_values import check_unicode, parse_json
 from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
 from stepsight.core.inference_servers.address import KEY
@@ -73,10 +73,6 @@ class ServerError(UserError):
         self.status = status
 
 
-def go_on() -> None:
-    """A check that never cancels."""
-
-
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
     """The results of several functions that ask the server at the same time. If one raises, the others are
     cancelled."""
@@ -117,7 +113,7 @@ class Server:
         self,
         items: Iterable[Item],
         ask: Callable[[Item], Coroutine[Any, Any, Answer]],
-        check: Callable[[], None] = go_on,
+        check: Check = never_cancel,
     ) -> Iterator[tuple[Item, Answer]]:
         """Yield each item with its answer, in order, holding a few times as many items as there are simultaneous
         requests. `ask` makes the requests for one.
@@ -151,7 +147,7 @@ class Server:
 
     def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """The result of one function that asks the server."""
-        return _waited(None, self._begin(work), go_on)[1]
+        return _waited(None, self._begin(work), never_cancel)[1]
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
         """The JSON at a route: one below the server's `url` or, with a leading slash, one of the server's own;

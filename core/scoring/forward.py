@@ -1,6 +1,6 @@
 """Forward passes: the inputs that a mode asks for, batches under a token budget, and the pass for any backbone."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.errors import Check, never_cancel
 from stepsight.core.judgment import Mode
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.model import StepModel
@@ -83,18 +84,10 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
     return Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)
 
 
-Check = Callable[[], None]
-"""Called before each batch of a forward pass; what it raises ends the pass."""
-
-
-def go_on() -> None:
-    """The check that ends nothing."""
-
-
 class Forward(Protocol):
     """Runs inputs through a step model."""
 
-    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
         """Probabilities of shape (k, 3) for each input, in the order given; of an ensemble, its spread in a fourth
         column."""
         ...
@@ -136,7 +129,7 @@ class PaddedForward:
         self.token_budget = token_budget
         self.device = main_device(model)
 
-    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):

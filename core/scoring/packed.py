@@ -20,10 +20,11 @@ import torch
 from torch import Tensor
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.decoder import Decoder
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
-from stepsight.core.scoring.forward import Check, Input, Numbered, chunks, go_on, padded_rows
+from stepsight.core.scoring.forward import Input, Numbered, chunks, padded_rows
 
 ROWS = 16
 """As that of the other pass, for weights as they lie: there a row costs more than a kernel."""
@@ -56,7 +57,7 @@ class PackedForward:
         """True if this pass computes what the model's own does."""
         return _config_of(model) is not None
 
-    def run(self, inputs: Sequence[Input], check: Check = go_on) -> list[Floats32]:
+    def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
         results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.

@@ -6,21 +6,12 @@ from itertools import islice
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
+from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.scoring.forward import (
-    Check,
-    Forward,
-    Input,
-    PaddedForward,
-    assemble,
-    go_on,
-    mode_inputs,
-    verdicts,
-)
+from stepsight.core.scoring.forward import Forward, Input, PaddedForward, assemble, mode_inputs, verdicts
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
@@ -53,7 +44,7 @@ class Scorer(AbstractScorer):
         traces: Iterable[Trace],
         mode: Mode | str = Mode.OFFLINE,
         on_skip: Skip | None = None,
-        check: Check = go_on,
+        check: Check = never_cancel,
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order, holding `window` traces at a time; one behind a server,
         a few for each request at once.
@@ -68,7 +59,7 @@ class Scorer(AbstractScorer):
         self,
         encoded: Iterable[tuple[Trace, Encoded]],
         mode: Mode | str = Mode.OFFLINE,
-        check: Check = go_on,
+        check: Check = never_cancel,
     ) -> Iterator[Judgment]:
         """`score` for traces that were encoded before, by `Evaluator.encode`. What `check` raises ends it: it is
         called between the parts of the work."""

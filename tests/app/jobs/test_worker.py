@@ -19,11 +19,11 @@ from sqlalchemy import select
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
+from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
-from stepsight.core.scoring.forward import go_on
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
@@ -43,7 +43,7 @@ def slowly(monkeypatch):
     """Traces come one by one, 20 ms each, and heartbeats every 10 ms."""
     whole = Scorer.score
 
-    def score(self, traces, mode, on_skip=None, check=go_on):
+    def score(self, traces, mode, on_skip=None, check=never_cancel):
         for trace in traces:
             time.sleep(0.02)
             yield from whole(self, [trace], mode, on_skip, check)

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from stepsight.core.scoring.forward import PaddedForward, go_on
+from stepsight.core.errors import never_cancel
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
@@ -41,7 +42,7 @@ class CountedForward(PaddedForward):
 
     read = 0
 
-    def run(self, inputs, check=go_on):
+    def run(self, inputs, check=never_cancel):
         self.read += len(inputs)
         return super().run(inputs, check)
 

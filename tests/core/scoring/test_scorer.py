@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.scoring.forward import PaddedForward, go_on
+from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -130,7 +130,7 @@ class Counting:
         self.forward = forward
         self.lengths = []
 
-    def run(self, inputs, check=go_on):
+    def run(self, inputs, check=never_cancel):
         self.lengths += [item.length for item in inputs]
         return self.forward.run(inputs, check)
 
