@@ -19,7 +19,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Spent:
+class Usage:
     """What the server that wrote a judgment was asked: how many `calls` it answered, of which `unread` held no
     verdict, and the tokens that it read and wrote, None where it does not count them."""
 
@@ -28,8 +28,8 @@ class Spent:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
             self.calls + other.calls,
             self.unread + other.unread,
             _sum(self.prompt_tokens, other.prompt_tokens),
@@ -64,7 +64,7 @@ class Judgment:
     result: StepScores | Hindsight
     solution: float | None = None
     rationale: str = ""
-    spent: Spent | None = None
+    spent: Usage | None = None
     created: datetime | None = None
     stale: bool = False
 

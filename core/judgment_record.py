@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from stepsight.core.arrays import Floats32, rounded
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
@@ -129,7 +129,7 @@ class JudgmentRecord(_RecordPart):
     )
     solution_score: StrictFloat | None = _null("Its own number for the whole; of a verdict 1 is right, 0 wrong.")
     rationale: str | None = _null("The reasons that it gives.")
-    spent: Spent | None = _null(
+    spent: Usage | None = _null(
         "What a server that wrote it was asked: `calls`, those `unread`, `prompt_tokens`, `completion_tokens`."
     )
     created: datetime | None = _null("When it was stored; null if it was made for this answer.")

@@ -12,7 +12,7 @@ from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import find_thresholds
@@ -123,7 +123,7 @@ class TraceJudgments:
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
 
     @property
-    def spent(self) -> Spent | None:
+    def spent(self) -> Usage | None:
         """What a server was asked for its judgments, in all."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None

@@ -15,7 +15,7 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.reading import READINGS, Verdicts
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
@@ -82,7 +82,7 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
 
 
 def judgment(
-    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Spent | None = None
+    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Usage | None = None
 ) -> Judgment:
     """The share of each label among the samples, from `said`, the verdicts by number of sub-steps shown; each of
     `counts` needs at least one sample."""

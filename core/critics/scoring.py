@@ -14,7 +14,7 @@ from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, re
 from stepsight.core.critics.settings import Settings
 from stepsight.core.errors import never_cancel
 from stepsight.core.inference_servers.server import Server, ServerError, together
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.trace import Trace
 
 Check = Callable[[], None]
@@ -32,7 +32,7 @@ _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 # What a server is tried with, and how long its answer may be: it need not be whole.
 _PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
 
-_NOTHING = Spent(0, 0, 0, 0)
+_NOTHING = Usage(0, 0, 0, 0)
 # Different reasons that are told apart.
 _REASONS = 8
 
@@ -41,7 +41,7 @@ _REASONS = 8
 class _Outcome:
     """The outcome for a trace: a judgment, or the reason for having none."""
 
-    spent: Spent
+    spent: Usage
     judgment: Judgment | None = None
     reason: str = ""
 
@@ -49,7 +49,7 @@ class _Outcome:
 @dataclass(frozen=True)
 class _Reply:
     answer: Answer
-    spent: Spent
+    spent: Usage
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Tally:
     each reason why traces have no judgment, their number and the id of the first. `last` is the reason of the most
     recent one."""
 
-    spent: Spent = _NOTHING
+    spent: Usage = _NOTHING
     silent: dict[str, tuple[int, str]] = field(default_factory=dict)
     last: str = ""
 
@@ -169,10 +169,10 @@ class CriticClient:
             return _Outcome(spent, reason=reason)
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
-    async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Spent]]:
+    async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
         """The verdicts by number of sub-steps shown, or the reason for having none, each with its cost."""
         preset = self.settings.preset
-        found: dict[int, tuple[Verdicts | str, Spent]] = {}
+        found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []
         for count in line.counts:
             messages = preset.messages(trace.problem, trace.substeps[:count], answers)
@@ -182,7 +182,7 @@ class CriticClient:
             try:
                 found[count] = read_answer(preset.reading, reply.answer, count), reply.spent
             except UnreadableError as error:
-                found[count] = str(error), reply.spent + Spent(0, 1, 0, 0)
+                found[count] = str(error), reply.spent + Usage(0, 1, 0, 0)
         return found
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _response_format(form: str, count: int) -> dict[str, Any]:
 def _reply(value: object) -> _Reply:
     """The content of an answer in OpenAI's shape; empty for any other shape."""
     usage = value.get("usage") if isinstance(value, dict) else None
-    spent = Spent(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+    spent = Usage(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
     choices = value.get("choices") if isinstance(value, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None

@@ -61,7 +61,7 @@ class CalibrationInfo(_Kept):
 
 
 class SpentInfo(BaseModel):
-    """What a judgment by a server took: the fields of `core.judgment.Spent`."""
+    """What a judgment by a server took: the fields of `core.judgment.Usage`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import Store
@@ -261,7 +261,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
         result,
         row.solution,
         row.rationale or "",
-        None if row.spent is None else Spent(**row.spent),
+        None if row.spent is None else Usage(**row.spent),
         id=row.id,
         evaluator=StoredEvaluator(
             evaluator.id,

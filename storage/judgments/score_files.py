@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
 from stepsight.core.label import Label
@@ -66,7 +66,7 @@ class PublishedScores:
     evaluator: str | None = None
     mode: Mode | None = None
     recorded: tuple[Places, StepScores | Hindsight] | None = None
-    spent: Spent | None = None
+    spent: Usage | None = None
 
     @property
     def on_redundancy(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import func, select, text
 
 from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import tables
@@ -125,7 +125,7 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     pairs = StepScores(np.stack([1 - valid, np.zeros_like(valid), valid], axis=1))
     save_judgments(store, binary, [Judgment(traces[0], Mode.OFFLINE, pairs)])
     silent = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
-    words = {"rationale": "3 + 3 is 6, not 7.", "spent": Spent(2, 1, 300, 40)}
+    words = {"rationale": "3 + 3 is 6, not 7.", "spent": Usage(2, 1, 300, 40)}
     save_judgments(store, verdicts, [Judgment(traces[2], Mode.OFFLINE, silent, 0.0, **words)])
     with store.write() as session:
         stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")

@@ -11,7 +11,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
@@ -111,7 +111,7 @@ def test_a_silent_sub_step_is_null_and_does_not_make_the_solution_wrong() -> Non
 SPREAD = np.array([0.1, 0.02, 0.003], np.float32)
 KINDS = [
     (Outputs.THREE_WAY, WHOLE),
-    (Outputs.THREE_WAY, Judgment(TRACE, Mode.ONLINE, StepScores(THIRD), None, "Because.", Spent(3, 1, 70, None))),
+    (Outputs.THREE_WAY, Judgment(TRACE, Mode.ONLINE, StepScores(THIRD), None, "Because.", Usage(3, 1, 70, None))),
     (Outputs.THREE_WAY, Judgment(TRACE, Mode.OFFLINE, scores(POS, SILENT, NEU))),
     (Outputs.VALIDITY, Judgment(TRACE, Mode.HINDSIGHT, Hindsight(VALIDITY, SPREAD))),
     (Outputs.VALIDITY, Judgment(TRACE, Mode.OFFLINE, StepScores(VALIDITY[2], SPREAD))),

@@ -1,6 +1,6 @@
 """The read-only routes: evaluators, datasets, traces."""
 
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.browse.browse import browse
@@ -92,7 +92,7 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
                                   info={"outputs": Outputs.SOLUTION.value})  # fmt: skip
         zeros = StepScores([[0, 0, 0]] * 3)
         save_judgments(
-            store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25, "A quarter.", Spent(2, 1, 30, None))]
+            store, said.id, [Judgment(error, Mode.OFFLINE, zeros, 0.25, "A quarter.", Usage(2, 1, 30, None))]
         )
         with asking(store, evaluators) as client:
             found = client.get(f"/api/v1/traces/{error.trace_id}").json()

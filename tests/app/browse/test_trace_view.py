@@ -3,7 +3,7 @@ import numpy as np
 from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.web.judged import ONLY_VALIDITY
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.traces.queries import StoredTrace
@@ -134,7 +134,7 @@ def test_the_rationale_of_a_verdict_stands_beside_it():
 
 def test_what_a_critic_took_stands_beside_its_verdict():
     scores = StepScores(np.array([POS, NEG, NEG, NEG], np.float32))
-    spent = Spent(5, 1, 1500, 260)
+    spent = Usage(5, 1, 1500, 260)
     judgment = Judgment(TRACE, Mode.OFFLINE, scores, rationale="**Step 1: pos 4 of 4.** <b>Fine</b>.", spent=spent)
     page = view(TraceJudgments("critic", Outputs.THREE_WAY, Thresholds(), by_mode(judgment), stored=True))
     line = page.one("ul", cls="answers").one("li")

@@ -16,7 +16,7 @@ from stepsight.core.critics.settings import read_settings
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.inference_servers.server import Server
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -68,7 +68,7 @@ def test_offline_one_question_shows_all() -> None:
         "**Step 2.1: neu.** since it is so 2",
         "**Step 2.2: neg.** since it is so 3",
     ]
-    assert judgment.spent == Spent(1, 0, 300, 20)
+    assert judgment.spent == Usage(1, 0, 300, 20)
 
 
 def test_a_request_holds_model_prompt_limit_and_schema() -> None:
@@ -88,7 +88,7 @@ def test_online_each_step_is_judged_when_it_is_whole() -> None:
     # The first part of the second step is judged beside its second.
     assert judgment.online is not None
     assert judgment.online.probs.tolist() == [NEG, POS, NEG, NEG]
-    assert judgment.spent == Spent(3, 0, 900, 60)
+    assert judgment.spent == Usage(3, 0, 900, 60)
 
 
 def test_hindsight_asks_for_each_beginning_once() -> None:
@@ -121,7 +121,7 @@ def test_samples_give_shares() -> None:
     assert judgment.offline is not None
     expected = [POS, [0, 0.75, 0.25], NEG, [0.25, 0, 0.75]]
     assert judgment.offline.probs.tolist() == expected
-    assert judgment.spent == Spent(5, 1, 1500, 100)
+    assert judgment.spent == Usage(5, 1, 1500, 100)
     assert "**Step 2.1: neu 3 of 4.** since it is so 2" in judgment.rationale
 
 
@@ -137,7 +137,7 @@ def test_an_unreadable_answer_is_not_a_judgment() -> None:
         assert [judgment.trace.id for judgment in judged(critic, [bad, good, bad])] == ["good"]
         assert critic.tally.silent == {"no JSON": (2, "bad")}
         # With the one by which the server was tried.
-        assert critic.tally.spent == Spent(4, 2, 1200, 80)
+        assert critic.tally.spent == Usage(4, 2, 1200, 80)
         # Who expects a judgment of each trace is told.
         with pytest.raises(UserError, match=r"trace 'bad' has no verdict .*that can be read \(no JSON\)"):
             Scorer(critic).score_one(bad)
@@ -181,7 +181,7 @@ def test_tokens_that_are_not_counted_are_not_known() -> None:
         return completion(all_right(body)) | {"usage": {"prompt_tokens": -1, "completion_tokens": True}}
 
     judgment, _ = judge(answer, Mode.OFFLINE)
-    assert judgment.spent == Spent(1, 0, None, None)
+    assert judgment.spent == Usage(1, 0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_server_without_seeds_gets_none() -> None:
     judgment, chat = judge(answer, Mode.OFFLINE, ",samples=3")
     assert [body.get("seed") for body in chat.asked] == [None] * 3
     assert chat.asked[0]["response_format"]["type"] == "json_schema"
-    assert judgment.spent == Spent(3, 0, 900, 60)
+    assert judgment.spent == Usage(3, 0, 900, 60)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select, text
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment, Mode, Spent
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
@@ -50,7 +50,7 @@ def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace
 
 
 def test_what_a_server_took_comes_back(store: Store, traces: list[StoredTrace]) -> None:
-    spent = [Spent(5, 1, 1500, 260), Spent(1, 0, None, None), None]
+    spent = [Usage(5, 1, 1500, 260), Usage(1, 0, None, None), None]
     made = [replace(judge(trace, "online"), spent=one) for trace, one in zip(traces, spent, strict=False)]
     save_judgments(store, evaluator(store).id, made)
     assert [read_judgments(store, trace)[0].spent for trace in traces[:3]] == spent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.judgment import Mode, Spent
+from stepsight.core.judgment import Mode, Usage
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import count_missing, read_judgments
@@ -125,7 +125,7 @@ def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
         # Nothing is missing, so the server is not even tried.
         assert chat.asked == chat.tried == []
     (judgment,) = read_judgments(sqlite_store, stored[1])
-    assert judgment.spent == Spent(1, 0, 300, 20)
+    assert judgment.spent == Usage(1, 0, 300, 20)
     assert judgment.rationale.startswith("**Step 1: neg.** since it is so 1")
 
 
