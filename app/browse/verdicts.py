@@ -3,10 +3,9 @@
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.web.html import macro
-from stepsight.app.web.judged import ONLY_VALIDITY, signed, solution_html, step_name
-from stepsight.core.arrays import Bools, Floats32
+from stepsight.app.web.judged import ONLY_VALIDITY, TraceJudgments, solution_html
+from stepsight.core.arrays import Bools
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores
@@ -24,7 +23,8 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
         return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
     pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
     if answer.change is not None:
-        pieces.append(_change_piece(answer.change, trace))
+        moved = answer.largest_change(trace)
+        pieces.append(Markup("largest retroactive change: <strong>{}</strong>").format(moved))
     return pieces if answer.outputs != Outputs.VALIDITY else [*pieces, Markup(ONLY_VALIDITY)]
 
 
@@ -116,9 +116,3 @@ def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace, *, hints: bool
     outcome = outcome_words(first_wrong(answer, mode, trace), trace)
     verdict = solution_html(scores, answer.thresholds, answer.outputs)
     return Markup("{}: {}{}").format(title, verdict, outcome and f", {outcome}")
-
-
-def _change_piece(change: Floats32, trace: Trace) -> Markup:
-    largest = int(abs(change).argmax())
-    moved = f"step {step_name(trace, largest)}, {signed(float(change[largest]))}" if change.any() else "none"
-    return Markup("largest retroactive change: <strong>{}</strong>").format(moved)

@@ -11,7 +11,7 @@ from stepsight.app.evidence.sentences import change_sentence, gold_sentence, lef
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.judged import step_name
+from stepsight.app.web.judged import JudgedStep, TraceJudgments, judged_steps
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
@@ -64,6 +64,16 @@ class Evidence:
     def outputs(self) -> Outputs:
         return self.about.outputs
 
+    @cached_property
+    def judgments(self) -> TraceJudgments:
+        """What the evaluator says of the trace, as all pages show it; without its name, which stands above all."""
+        return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
+
+    @cached_property
+    def steps(self) -> list[JudgedStep]:
+        """The rows of its sub-steps."""
+        return judged_steps(self.trace)
+
     @property
     def record(self) -> JudgmentRecord:
         return judgment_record(self.judgment, self.about, self.thresholds, name=self.evaluator)
@@ -78,7 +88,7 @@ class Evidence:
 
     @property
     def is_three_way(self) -> bool:
-        return self.outputs == Outputs.THREE_WAY
+        return self.judgments.is_three_way
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -88,7 +98,7 @@ class Evidence:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the sub-steps, such as `3`, or `3.2` where step 3 has several."""
-        return tuple(step_name(self.trace, i) for i in range(len(self)))
+        return tuple(step.name for step in self.steps)
 
     @cached_property
     def revisions(self) -> list[Revision]:

@@ -8,7 +8,6 @@ from markupsafe import Markup
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
-from stepsight.app.evidence.trace import judged_step
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import note_html
 
@@ -37,10 +36,8 @@ def presentation_html(
     return render(
         "evidence/presentation.html",
         problems=[*problems, *_unknown(address.present, places)] if unknown else problems,
-        trace=evidence.trace,
-        validity=evidence.thresholds.validity,
+        evidence=evidence,
         data=data,
-        steps=[judged_step(evidence, i) for i in range(len(evidence))],
         conclusions=conclusions,
     )
 

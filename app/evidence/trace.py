@@ -11,17 +11,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import (
-    ONLY_VALIDITY,
-    bar_html,
-    change_html,
-    checked_html,
-    gold_html,
-    note_html,
-    signed,
-    solution_html,
-    step_name,
-)
+from stepsight.app.web.judged import ONLY_VALIDITY, judged_steps, note_html, signed, solution_html
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment_record import triangle_cells
@@ -72,7 +62,6 @@ def evidence_html(
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows],
         ends=evidence.trace.step_ends.tolist(),
-        steps=[judged_step(evidence, i) for i in range(n)],
     )
 
 
@@ -84,34 +73,10 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
     }
 
 
-def judged_step(evidence: Evidence, i: int) -> dict[str, object]:
-    """A row of a list of steps, which has one for each sub-step, with its offline scores."""
-    bar = bar_html("offline", evidence.hindsight.offline, i, evidence.thresholds, outputs=evidence.outputs)
-    return _step(evidence.trace, i) | {"bar": bar, "change": change_html(float(evidence.hindsight.retroactive[i]))}
-
-
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
     """A trace that is being judged: the problem and the steps, and why there is nothing more."""
-    steps = [_step(trace, i) for i in range(len(trace.substeps))]
-    return render(
-        "evidence/waiting.html", trace=trace, title=title, message=message, problems=problems, steps=steps
-    )
-
-
-def _step(trace: Trace, i: int) -> dict[str, object]:
-    """What a row of a list of steps has of the trace itself."""
-    owner = int(trace.owners[i])
-    starts = i == 0 or trace.owners[i - 1] != owner
-    wrong = trace.steps[owner].valid is False
-    return {
-        "name": step_name(trace, i),
-        "text": trace.substeps[i],
-        "html": checked_html(trace, i),
-        "starts": starts,
-        "wrong": wrong,
-        "first_error": wrong and owner == trace.first_error and starts,
-        "gold": gold_html(trace.steps[owner]),
-    }
+    values = {"trace": trace, "title": title, "message": message, "problems": problems}
+    return render("evidence/waiting.html", steps=judged_steps(trace), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.score.comparison import Fate, StepMatches, is_move, largest_move
@@ -17,20 +16,19 @@ from stepsight.app.scoring.line import wait_for
 from stepsight.app.web.html import render
 from stepsight.app.web.judged import (
     ONLY_VALIDITY,
-    bar_html,
-    change_html,
-    checked_html,
+    JudgedStep,
+    TraceJudgments,
+    judged_steps,
     legend_html,
     notable,
     note_html,
     notice_html,
-    signed,
     step_name,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
+from stepsight.core.scores import Hindsight, StepScores, Thresholds, judge_solution
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 
@@ -43,30 +41,17 @@ _LONG = 10
 
 
 @dataclass(frozen=True)
-class EvaluatorScores:
-    """One evaluator's scores of the solution, and of the earlier one that it is compared with, if any; `outputs`
-    tells what kind of thing it says."""
-
-    evaluator: str
-    now: Hindsight
-    before: Hindsight | None = None
-    outputs: Outputs = Outputs.THREE_WAY
-
-    @property
-    def is_three_way(self) -> bool:
-        return self.outputs == Outputs.THREE_WAY
-
-
-@dataclass(frozen=True)
 class ScoredSolution:
-    """A solution with what each evaluator said of it. `token` is its permalink's, None where there is none;
-    `note` a sentence on it, `problems` what could not be done."""
+    """A solution with what each evaluator says of it; if it is compared with an `earlier` one, `before` has the
+    triangles of that by evaluator. `token` is its permalink's, None where there is none; `note` a sentence on it,
+    `problems` what could not be done."""
 
     trace: Trace
-    scores: tuple[EvaluatorScores, ...]
+    scores: tuple[TraceJudgments, ...]
     thresholds: Thresholds
     token: str | None = None
     earlier: EarlierSolution | None = None
+    before: Mapping[str, Hindsight] = field(default_factory=dict)
     note: str = ""
     problems: tuple[UserError, ...] = ()
 
@@ -89,19 +74,18 @@ def result_html(
     judged, problems = _judge(evaluators, trace, names, has_left)
     if not judged:
         return Markup().join(map(notice_html, problems))
-    triangles = (
-        _triangles(_judge(evaluators, entered.earlier.trace, list(judged), has_left)[0]) if entered.earlier else {}
-    )
+    earlier = entered.earlier
     token = entered.token(list(judged))
     result = ScoredSolution(
         trace,
         tuple(
-            EvaluatorScores(name, hindsight, triangles.get(name), evaluators.about(name).outputs)
-            for name, hindsight in _triangles(judged).items()
+            TraceJudgments(name, evaluators.about(name).outputs, entered.thresholds, dict.fromkeys(Mode, judgment))
+            for name, judgment in judged.items()
         ),
         entered.thresholds,
         token,
-        entered.earlier,
+        earlier,
+        _triangles(_judge(evaluators, earlier.trace, list(judged), has_left)[0]) if earlier else {},
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
     )
@@ -150,7 +134,7 @@ def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
     """The whole result, with what can be done with it."""
-    verdicts = [_verdicts(result, scores) for scores in result.scores]
+    verdicts = [[_verdict(one, mode) for mode in one.modes] for one in result.scores]
     body = render(
         "score/judged.html",
         result=result,
@@ -158,105 +142,81 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         verdicts=verdicts,
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
-        three_way=any(scores.is_three_way for scores in result.scores),
-        rows=[_row(result, i) for i in range(len(result.trace.substeps))],
+        three_way=any(one.is_three_way for one in result.scores),
+        rows=[_row(result, i, step) for i, step in enumerate(judged_steps(result.trace))],
         columns=_columns(result),
         long=_LONG,
         steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
-        legend=legend_html(
-            [scores.outputs for scores in result.scores],
-            spread=any(scores.now.spread is not None for scores in result.scores),
-        ),
+        legend=legend_html(result.scores),
     )
     body += exports or ""
-    return render("score/result.html", result=result, body=body, said=_sentence(verdicts))
+    return render("score/result.html", result=result, body=body, said=_sentence(result, verdicts))
 
 
 def _columns(result: ScoredSolution) -> list[str]:
     """The names of a step's verdicts, in the order of its bars."""
-    names = [f"{one.evaluator} " if len(result.scores) > 1 else "" for one in result.scores]
-    return [f"{name}{mode}" for name in names for mode in (Mode.ONLINE, Mode.OFFLINE)]
+    several = len(result.scores) > 1
+    return [f"{one.name} {mode}" if several else mode for one in result.scores for mode in one.modes]
 
 
-def _sentence(verdicts: Sequence[Mapping[str, Any]]) -> str:
+def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """The verdicts as they are read out."""
     words = {True: "valid", False: "not valid"}
     said = [
-        f"{line['evaluator']}: online {words[line['online']['verdict'].valid]}, "
-        f"offline {words[line['offline']['verdict'].valid]}"
-        for line in verdicts
+        f"{one.name}: " + ", ".join(f"{line['mode']} {words[line['verdict'].valid]}" for line in lines)
+        for one, lines in zip(result.scores, verdicts, strict=True)
     ]
     return f"Scored by {'; '.join(said)}."
 
 
-def _verdicts(result: ScoredSolution, scores: EvaluatorScores) -> dict[str, Any]:
-    """One evaluator's verdicts on the whole solution."""
-    change = scores.now.retroactive
-    largest = int(np.abs(change).argmax())
-    moved = f"step {step_name(result.trace, largest)}, {signed(float(change[largest]))}"
-    line = partial(_verdict, thresholds=result.thresholds, three_way=scores.is_three_way)
+def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
+    """The verdict on the solution in one mode; the page's script writes it anew when a threshold moves."""
+    words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
+    redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
-        "evaluator": scores.evaluator,
-        "online": line(Mode.ONLINE, scores.now.online),
-        "offline": line(Mode.OFFLINE, scores.now.offline),
-        "change": moved if change.any() else "none",
-        "three_way": scores.is_three_way,
+        "mode": mode.value,
+        "verdict": judge_solution(one.modes[mode], one.thresholds),
+        "counts": f"{words.count('not valid')} of {len(words)} not valid{redundant}",
     }
 
 
-def _verdict(mode: Mode, scores: StepScores, thresholds: Thresholds, three_way: bool) -> dict[str, Any]:
-    """The verdict on the solution in one mode; the page's script writes it anew when a threshold moves."""
-    valid = scores.validity >= thresholds.validity
-    redundant = int((valid & (scores.redundancy >= thresholds.redundancy)).sum()) if three_way else 0
-    counts = f"{int((~valid).sum())} of {len(scores)} not valid" + (f", {redundant} redundant" if redundant else "")
-    verdict = judge_solution(scores, thresholds)
-    return {"mode": mode.value, "verdict": verdict, "three_way": three_way, "counts": counts}
-
-
-def _row(result: ScoredSolution, i: int) -> dict[str, Any]:
+def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
     """A sub-step with its bars; its numbers go along for the thresholds of the page."""
-    trace = result.trace
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores
-        for scores in (one.now.online, one.now.offline)
+        for scores in one.modes.values()
     ]
     return {
-        "name": step_name(trace, i),
-        "html": checked_html(trace, i),
-        "more": i > 0 and trace.owners[i - 1] == trace.owners[i],
+        "step": step,
         "fate": _fate(result.earlier, i),
-        "verdicts": [
-            verdict_word(scores.probs[i], result.thresholds, one.outputs)
-            for one in result.scores
-            for scores in (one.now.online, one.now.offline)
-        ],
-        "cells": [_cell(result, one, mode, i) for one in result.scores for mode in (Mode.ONLINE, Mode.OFFLINE)],
+        "verdicts": [one.verdict(mode, i) for one in result.scores for mode in one.modes],
+        "cells": [_cell(result, one, mode, i) for one in result.scores for mode in one.modes],
         "scores": json.dumps(numbers, separators=(",", ":")),
     }
 
 
-def _cell(result: ScoredSolution, one: EvaluatorScores, mode: Mode, i: int) -> dict[str, Any]:
+def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
     """The bar of a sub-step in one mode, with what its validity was before the edit where that shows."""
-    scores = _of_mode(one.now, mode)
-    name = one.evaluator if len(result.scores) > 1 else ""
-    now, was = float(scores.validity[i]), _validity_before(result, one, mode, i)
+    several = len(result.scores) > 1
+    now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
     return {
-        "who": name if mode == Mode.ONLINE else "",
-        "bar": bar_html(mode, scores, i, result.thresholds, name, one.outputs),
+        "who": one.name if several and mode == Mode.ONLINE else "",
+        "bar": one.bar(mode, i, named=several),
         "was": was if moved else None,
         "now": now,
         "moved": notable(now - was) if was is not None else "",
-        "change": change_html(float(one.now.retroactive[i])) if mode == Mode.OFFLINE else Markup(),
+        "change": one.changed(i) if mode == Mode.OFFLINE else Markup(),
     }
 
 
-def _validity_before(result: ScoredSolution, one: EvaluatorScores, mode: Mode, i: int) -> float | None:
-    if result.earlier is None or one.before is None:
+def _validity_before(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> float | None:
+    before = result.before.get(one.name)
+    if result.earlier is None or before is None:
         return None
     was = result.earlier.matches.now[i].was
-    return None if was is None else float(_of_mode(one.before, mode).validity[was])
+    return None if was is None else float(_of_mode(before, mode).validity[was])
 
 
 def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
@@ -280,9 +240,9 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
         "kept": earlier.kept,
         "shared": matches.kept,
         "lines": [
-            _largest_move(result.trace, scores.evaluator, matches, scores.before, scores.now)
-            for scores in result.scores
-            if scores.before is not None
+            _largest_move(result.trace, one.name, matches, result.before[one.name], one.hindsight)
+            for one in result.scores
+            if one.name in result.before and one.hindsight is not None
         ],
         "fates": [
             f"{count} {fate.value}"

@@ -1,18 +1,22 @@
-"""Judged steps as HTML: bars, marks, gold and verdicts as all pages show them, and what they mean."""
+"""Judged steps as all pages show them: what each evaluator says, a row per sub-step, bars, marks and gold."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from markupsafe import Markup, escape
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import text_html
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, text_html
 from stepsight.app.web.html import macro
+from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.scores import Outputs, StepScores, Thresholds, judge_solution, verdict_word
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
 from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "judged.html"
@@ -23,9 +27,182 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 """On an evaluator whose outputs are not three-way."""
 
 
-def legend_html(outputs: Iterable[Outputs], *, spread: bool = False) -> Markup:
-    """What the marks and colours mean in bars of evaluators with these outputs; `spread`: one is an ensemble."""
-    return macro(_TEMPLATE, "legend", Outputs.THREE_WAY in outputs, spread)
+def words_of(outputs: Outputs) -> dict[str, str]:
+    """What an evaluator that speaks in words says of a step, by the label that it stands for."""
+    return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
+
+
+@dataclass(frozen=True, eq=False)
+class TraceJudgments:
+    """The judgment of a trace that stands in each mode, by the evaluator called `name`.
+
+    Where there is none, `silence` tells why; `stored` says whether they are the store's or were made for this
+    page. `runs` says whether the evaluator can score here, `waits` that it is doing so.
+    """
+
+    name: str
+    outputs: Outputs
+    thresholds: Thresholds
+    by_mode: Mapping[Mode, Judgment] = field(default_factory=dict)
+    stored: bool = False
+    runs: bool = False
+    silence: str = ""
+    waits: bool = False
+
+    @property
+    def judgments(self) -> tuple[Judgment, ...]:
+        """Each judgment that stands in a mode, once."""
+        return tuple(dict.fromkeys(self.by_mode.values()))
+
+    @property
+    def is_three_way(self) -> bool:
+        return self.outputs == Outputs.THREE_WAY
+
+    @cached_property
+    def online(self) -> StepScores | None:
+        """A row per sub-step, or None where it says nothing of steps in that mode."""
+        return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
+
+    @cached_property
+    def offline(self) -> StepScores | None:
+        """The same of the other mode."""
+        return (
+            self.by_mode[Mode.OFFLINE].offline if Mode.OFFLINE in self.by_mode and self.outputs.has_steps else None
+        )
+
+    @property
+    def hindsight(self) -> Hindsight | None:
+        """The matrix to look at, where there is one."""
+        judgment = self.by_mode.get(Mode.HINDSIGHT)
+        return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
+
+    @cached_property
+    def modes(self) -> dict[Mode, StepScores]:
+        """The modes in which it says something of steps, online first."""
+        both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
+        if self.outputs == Outputs.CHECKS:
+            # No later step changes what is checked.
+            del both[Mode.ONLINE if self.offline is not None else Mode.OFFLINE]
+        return {mode: scores for mode, scores in both.items() if scores is not None}
+
+    @cached_property
+    def silent(self) -> dict[Mode, Bools]:
+        """The sub-steps of which it says nothing, a row of zeros each, shape (n,) for each mode."""
+        return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
+
+    @cached_property
+    def change(self) -> Floats32 | None:
+        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment where there is one;
+        None where it has one mode alone."""
+        if self.online is None or self.offline is None or self.outputs.in_words:
+            return None
+        if self.hindsight is not None:
+            return self.hindsight.retroactive
+        return self.offline.validity - self.online.validity
+
+    def largest_change(self, trace: Trace) -> str:
+        """The sub-step whose validity changed most and by how much, `none` where no verdict changed."""
+        if self.change is None or not self.change.any():
+            return "none"
+        largest = int(abs(self.change).argmax())
+        return f"step {step_name(trace, largest)}, {signed(float(self.change[largest]))}"
+
+    def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:
+        """The scores of sub-step `i` in a mode as a bar, with the evaluator's name if it is `named`."""
+        name = self.name if named else ""
+        return bar_html(mode, self.modes[mode], i, self.thresholds, name, self.outputs)
+
+    def verdict(self, mode: Mode, i: int) -> str:
+        """What the thresholds make of sub-step `i` in a mode, in a word."""
+        return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
+
+    def changed(self, i: int) -> Markup:
+        """The retroactive change of sub-step `i`; nothing where there is one mode alone."""
+        return Markup() if self.change is None else change_html(float(self.change[i]))
+
+    @property
+    def shape(self) -> str:
+        """What a column shows: `marks` for verdicts, bars of a `single` mode or of `both`."""
+        if self.outputs.in_words:
+            return "marks"
+        return "single" if self.change is None else "both"
+
+    @property
+    def titles(self) -> dict[Mode, str]:
+        """What its modes are called where a column has no head: nothing, where they do not differ."""
+        return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What its verdict on a step is called, by the label that it stands for."""
+        return words_of(self.outputs)
+
+    @property
+    def unsaid(self) -> str:
+        """What stands where it says nothing of a step."""
+        return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
+
+    @property
+    def solution(self) -> float | None:
+        """What it says of the whole by itself, offline where it does."""
+        both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
+        return next((one.solution for one in both if one is not None and one.solution is not None), None)
+
+    @property
+    def rationales(self) -> list[str]:
+        """The words that it gave for its verdicts, each once."""
+        return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
+
+    @property
+    def spent(self) -> Usage | None:
+        """What a server was asked for its judgments, in all."""
+        each = [one.spent for one in self.judgments if one.spent is not None]
+        return sum(each[1:], each[0]) if each else None
+
+
+@dataclass(frozen=True)
+class JudgedStep:
+    """A sub-step as a row of a list of steps: its `name` (see `step_name`), its text with failing equations marked,
+    and the step that it belongs to, `number` from 0, which `starts` with it or goes on."""
+
+    name: str
+    html: Markup
+    text: str
+    step: Step
+    number: int
+    starts: bool
+    is_first_error: bool
+
+    @property
+    def wrong(self) -> bool:
+        """True if the gold calls its step wrong."""
+        return self.step.valid is False
+
+    @property
+    def gold(self) -> Markup:
+        return gold_html(self.step)
+
+
+def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
+    """A row for each sub-step of a trace; `html_of` makes HTML of its text, in which equations are then marked."""
+    return [
+        JudgedStep(
+            step_name(trace, i),
+            checked_html(trace, i, html_of(text)),
+            text,
+            trace.steps[step - 1],
+            step - 1,
+            part == 1,
+            part == 1 and step - 1 == trace.first_error,
+        )
+        for i, (text, (step, part)) in enumerate(zip(trace.substeps, trace.places, strict=True))
+    ]
+
+
+def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
+    """What the marks and colours mean in the bars of these evaluators."""
+    spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
+    return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
 
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
@@ -44,9 +221,8 @@ def note_html(note: object) -> Markup:
 
 def step_name(trace: Trace, i: int) -> str:
     """`3`, or `3.2` where the step of sub-step `i` has several."""
-    owner = int(trace.owners[i])
-    first = int((trace.owners < owner).sum())
-    return f"{owner + 1}" if len(trace.steps[owner].substeps) == 1 else f"{owner + 1}.{i - first + 1}"
+    step, part = trace.places[i]
+    return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
 
 
 def signed(value: float) -> str:

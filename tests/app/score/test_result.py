@@ -1,10 +1,14 @@
 import json
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 from stepsight.app.score.comparison import StepMatches
-from stepsight.app.score.result import EarlierSolution, EvaluatorScores, ScoredSolution, scored_html
+from stepsight.app.score.entered import EarlierSolution
+from stepsight.app.score.result import ScoredSolution, scored_html
+from stepsight.app.web.judged import TraceJudgments
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
 from tests.app.elements import INJECTION, read
@@ -26,9 +30,17 @@ STEPS = ["Add $x$.", "So 3.", "Done."]
 TRACE = Trace.of("What is $1 + 1$?", STEPS)
 
 
+EvaluatorScores = namedtuple("EvaluatorScores", "name now before outputs", defaults=(None, Outputs.THREE_WAY))
+
+
 def view(trace=TRACE, thresholds=None, **options):
-    scores = options.pop("scores", (MINI,))
-    return read(scored_html(ScoredSolution(trace, scores, thresholds or Thresholds(), **options)))
+    scores, at = options.pop("scores", (MINI,)), thresholds or Thresholds()
+    columns = tuple(
+        TraceJudgments(name, outputs, at, dict.fromkeys(Mode, Judgment(trace, Mode.HINDSIGHT, now)))
+        for name, now, _, outputs in scores
+    )
+    before = {name: triangle for name, _, triangle, _ in scores if triangle is not None}
+    return read(scored_html(ScoredSolution(trace, columns, at, before=before, **options)))
 
 
 def said(page):

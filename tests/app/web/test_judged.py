@@ -3,6 +3,7 @@ import pytest
 from markupsafe import Markup
 
 from stepsight.app.web.judged import (
+    TraceJudgments,
     bar_html,
     change_html,
     gold_html,
@@ -69,7 +70,8 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_told():
     ],
 )
 def test_the_legend_explains_redundancy_where_an_evaluator_judges_it(outputs, three_way):
-    assert ("redundant" in legend_html(outputs)) is three_way
+    columns = [TraceJudgments("it", one, DEFAULT) for one in outputs]
+    assert ("redundant" in legend_html(columns)) is three_way
 
 
 @pytest.mark.parametrize(

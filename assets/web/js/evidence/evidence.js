@@ -2,7 +2,7 @@
 import { onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
-import { colourCell, readJudgment, readTriangle, showChange, showScores, valueOf } from "./scores.js";
+import { colourCell, onArrival, Player, readTriangle, RevealedJudgment, valueOf } from "./reveal.js";
 
 // Milliseconds from step to step, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -10,16 +10,15 @@ const LONG = 20;
 
 let current = null;
 
-class Evidence {
+class Evidence extends RevealedJudgment {
   constructor(section) {
-    this.section = section;
-    Object.assign(this, readJudgment(section));
-    this.last = this.names.length - 1;
+    super(section);
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
     this.without = null;
-    this.timer = 0;
+    const pace = PACE[this.last < LONG ? 0 : 1];
+    this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
     this.slider = section.querySelector("input[type=range]");
     this.rows = [...section.querySelectorAll("table tbody tr")].map((row) => [...row.cells].slice(1));
     this.items = [...section.querySelectorAll("ol.steps > li")];
@@ -59,7 +58,7 @@ class Evidence {
   /** Go to a cell of the matrix. */
   go(after, step) {
     if (after < 0 || after > this.last || step < 0 || step > after) return;
-    this.stop();
+    this.player.stop();
     [this.after, this.step] = [after, step];
     this.changed();
     this.rows[after][step].focus();
@@ -71,7 +70,7 @@ class Evidence {
   }
 
   reveal(after, playing = false) {
-    if (!playing) this.stop();
+    if (!playing) this.player.stop();
     this.after = Math.min(Math.max(after, 0), this.last);
     this.changed();
   }
@@ -83,28 +82,14 @@ class Evidence {
   }
 
   play() {
-    if (this.timer) return this.stop();
-    if (this.after === this.last) this.reveal(0);
-    this.timer = setInterval(() => this.tick(), this.last < LONG ? PACE[0] : PACE[1]);
-    this.showPlaying();
+    if (!this.player.timer && this.after === this.last) this.reveal(0);
+    this.player.toggle();
   }
 
   tick() {
-    if (!this.section.isConnected || this.after === this.last) return this.stop();
+    if (!this.section.isConnected) return false;
     this.reveal(this.after + 1, true);
-    if (this.after === this.last) this.stop();
-  }
-
-  stop() {
-    clearInterval(this.timer);
-    this.timer = 0;
-    this.showPlaying();
-  }
-
-  showPlaying() {
-    const button = this.section.querySelector("button.play");
-    button.textContent = this.timer ? "Pause" : "Play";
-    button.setAttribute("aria-pressed", this.timer !== 0);
+    return this.after < this.last;
   }
 
   changed() {
@@ -118,7 +103,7 @@ class Evidence {
     this.section.dataset.value = this.value;
     this.rows.forEach((row, j) =>
       row.slice(0, j + 1).forEach((cell, i) => {
-        const value = valueOf(this.at(j, i), this.value);
+        const value = this.number(j, i, this.value);
         cell.textContent = value.toFixed(2);
         if (this.value !== "validity") {
           cell.className = "";
@@ -169,17 +154,12 @@ class Evidence {
     item.classList.toggle("unrevealed", i > this.after);
     item.classList.toggle("newest", i === this.after && this.after < this.last);
     if (i > this.after) return;
-    const probs = this.at(this.after, i);
-    const when = this.after === this.last ? "offline" : `after step ${this.names[this.after]}`;
-    showScores(item, probs, this.thresholds, when);
-    // Online a step is judged when all its sub-steps are there.
-    const online = this.at(Math.min(this.after, this.ends[i]), i);
-    showChange(item, valueOf(probs, "validity") - valueOf(online, "validity"));
+    this.showRow(item, this.after, i, this.after === this.last ? "offline" : `after step ${this.names[this.after]}`);
   }
 
   showCurve() {
     const places = this.names.map((_, j) => j).slice(this.step);
-    const values = places.map((j) => valueOf(this.at(j, this.step), this.value));
+    const values = places.map((j) => this.number(j, this.step, this.value));
     const later = places.slice(0, -1);
     const without = this.without && later.map((row) => valueOf(this.without(row, this.step), this.value));
     const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
@@ -242,16 +222,10 @@ class Evidence {
   }
 }
 
-const begin = () => {
-  const section = document.querySelector("section.evidence.moves:not([data-started])");
-  if (!section) return;
-  section.dataset.started = "1";
-  current?.stop();
+onArrival("section.evidence.moves", (section) => {
+  current?.player.stop();
   current = new Evidence(section);
-};
-
-onChange(begin);
-begin();
+});
 
 // Keys pressed before the trace they lead away from is there wait for it.
 const waiting = [];

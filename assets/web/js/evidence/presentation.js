@@ -4,6 +4,7 @@ import { register } from "../shared/keys.js";
 import { go } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
 import { PresentationView } from "./presentation_view.js";
+import { onArrival, Player } from "./reveal.js";
 
 const KEPT = "stepsight.pace";
 // Seconds from thing to thing.
@@ -25,7 +26,7 @@ class Presentation {
     this.places = JSON.parse(section.dataset.places);
     this.steps = this.view.names.length;
     this.place = Number(section.dataset.place);
-    this.timer = 0;
+    this.player = new Player(section.querySelector("[data-act=play]"), () => 1000 * this.pace, () => this.tick());
     this.digits = "";
     const kept = Number(quietly(() => localStorage.getItem(KEPT)));
     this.pace = PACES.includes(kept) ? kept : USUAL;
@@ -37,7 +38,7 @@ class Presentation {
     window.addEventListener("resize", this.fit);
     document.fonts.ready.then(this.fit);
     this.show();
-    this.showPlaying();
+    this.showPace();
     this.showFull();
     this.learn();
     section.focus({ preventScroll: true });
@@ -60,7 +61,7 @@ class Presentation {
   }
 
   by(things) {
-    this.pause();
+    this.player.stop();
     this.goTo(this.place + things);
   }
 
@@ -102,7 +103,7 @@ class Presentation {
   }
 
   digit(digit) {
-    this.pause();
+    this.player.stop();
     this.digits = `${this.digits}${digit}`.slice(-4);
     const most = parseInt(this.view.names.at(-1), 10);
     // No further digit could make it the number of a step.
@@ -126,39 +127,27 @@ class Presentation {
   }
 
   play() {
-    if (this.timer) return this.pause();
-    if (this.place === this.last) return;
-    this.timer = setInterval(() => this.tick(), 1000 * this.pace);
-    this.showPlaying();
+    if (this.player.timer || this.place < this.last) this.player.toggle();
   }
 
   tick() {
-    if (!this.isThere) return this.pause();
+    if (!this.isThere) return false;
     this.goTo(this.place + 1);
-    if (this.place === this.last) this.pause();
-  }
-
-  pause() {
-    clearInterval(this.timer);
-    this.timer = 0;
-    this.showPlaying();
+    return this.place < this.last;
   }
 
   setPace(by) {
     const place = PACES.indexOf(this.pace) + by;
     this.pace = PACES[Math.min(Math.max(place, 0), PACES.length - 1)];
     quietly(() => localStorage.setItem(KEPT, this.pace));
-    if (this.timer) {
-      this.pause();
-      this.play();
+    if (this.player.timer) {
+      this.player.stop();
+      this.player.toggle();
     }
-    this.showPlaying();
+    this.showPace();
   }
 
-  showPlaying() {
-    const button = this.section.querySelector("[data-act=play]");
-    setText(button, this.timer ? "Pause" : "Play");
-    button.setAttribute("aria-pressed", this.timer !== 0);
+  showPace() {
     setText(this.section.querySelector(".seconds"), `${this.pace} s`);
   }
 
@@ -199,30 +188,25 @@ class Presentation {
   }
 
   stop() {
-    this.pause();
+    this.player.stop();
     window.removeEventListener("resize", this.fit);
     if (document.fullscreenElement) document.exitFullscreen();
   }
 }
 
-const begin = () => {
-  if (current && !current.isThere) {
-    current.stop();
-    current = null;
-  }
-  const section = document.querySelector("section.presentation:not([data-started])");
-  if (!section) return;
-  section.dataset.started = "1";
+onChange(() => {
+  if (!current || current.isThere) return;
+  current.stop();
+  current = null;
+});
+onArrival("section.presentation", (section) => {
   current = new Presentation(section);
   if (!waiting) return;
   history.replaceState({ ...history.state, presented: true }, "");
   const pressed = waiting;
   waiting = null;
   for (const run of pressed) run(current);
-};
-
-onChange(begin);
-begin();
+});
 
 const isThere = () => current?.isThere;
 const start = () => document.querySelector("a.present");
@@ -232,7 +216,7 @@ document.addEventListener("click", (event) => {
 });
 window.addEventListener("popstate", () => (waiting = null));
 document.addEventListener("fullscreenchange", () => current?.showFull());
-document.addEventListener("keydown", ({ key }) => current?.timer && !PACING.includes(key) && current.pause(), true);
+document.addEventListener("keydown", ({ key }) => current?.player.timer && !PACING.includes(key) && current.player.stop(), true);
 
 const on = (key, label, run, options = {}) =>
   register({

@@ -4,7 +4,7 @@
 import { element, shortened } from "../shared/dom.js";
 import { drawMaths } from "../shared/maths.js";
 import { drawCurves } from "./curve.js";
-import { colourCell, NOTABLE, readJudgment, showChange, showScores, valueOf, verdictOf } from "./scores.js";
+import { colourCell, NOTABLE, RevealedJudgment } from "./reveal.js";
 
 // Matrix and curves have room for so many steps from the start; with more of them they draw closer.
 const ROOM = 8;
@@ -33,10 +33,9 @@ const begun = (node) => shortened(spoken(node), ENOUGH);
 
 const contents = (section, name) => [...section.querySelector(`template.${name}`).content.cloneNode(true).children];
 
-export class PresentationView {
+export class PresentationView extends RevealedJudgment {
   constructor(section) {
-    this.section = section;
-    Object.assign(this, readJudgment(section));
+    super(section);
     this.focus = Number(section.dataset.focus);
     this.hasGold = false;
     this.list = section.querySelector("ol.steps");
@@ -46,10 +45,6 @@ export class PresentationView {
     for (const part of [...this.steps, ...this.conclusions]) drawMaths(part);
     this.steps.forEach((step) => step.querySelector(".bar").append(element("span", { class: "before" })));
     this.fit();
-  }
-
-  validity(after, step) {
-    return valueOf(this.at(after, step), "validity");
   }
 
   /** Choose the size of the type with all steps, so that it stays while they are revealed; none of them is painted. */
@@ -85,22 +80,20 @@ export class PresentationView {
     for (const step of this.steps.slice(count)) step.remove();
     this.list.append(...this.steps.slice(there, count));
     this.steps.slice(0, count).forEach((item, i) => {
-      showScores(item, this.at(after, i), this.thresholds, `after step ${this.names[after]}`);
-      // Online a step is judged when all its sub-steps are there.
-      const online = this.validity(Math.min(after, this.ends[i]), i);
-      showChange(item, this.validity(after, i) - online);
+      this.showRow(item, after, i, `after step ${this.names[after]}`);
+      const online = this.online(after, i);
       item.querySelector(".d").hidden = after <= this.ends[i];
       // Where the bar turned from neg when the step was revealed.
       const before = item.querySelector(".before");
       before.style.left = `${(100 * (1 - online)).toFixed(1)}%`;
-      before.hidden = Math.abs(this.validity(after, i) - online) < NOTABLE;
+      before.hidden = Math.abs(this.number(after, i) - online) < NOTABLE;
       item.classList.toggle("newest", i === after);
       for (const kind of ["fell", "rose"]) item.classList.toggle(kind, this.kind(after, i) === kind);
     });
   }
 
   change(after, step) {
-    return step < after ? this.validity(after, step) - this.validity(after - 1, step) : 0;
+    return step < after ? this.number(after, step) - this.number(after - 1, step) : 0;
   }
 
   hasMoved(after, step) {
@@ -117,7 +110,7 @@ export class PresentationView {
     const every = Math.ceil(count / MOST_NAMES);
     const name = (i) => (i % every === 0 ? this.names[i] : "");
     const cell = (after, step) => {
-      const value = this.validity(after, step);
+      const value = this.number(after, step);
       const marks = {
         ...(after === count - 1 && this.hasMoved(after, step) && { "data-moved": "" }),
         ...(after === this.ends[step] && { "data-online": "" }),
@@ -143,7 +136,7 @@ export class PresentationView {
   /** Once the evidence is told, the curve that it is about stands out as a whole. */
   whole(step) {
     if (step !== this.focus) return "";
-    return this.validity(this.names.length - 1, step) < this.validity(step, step) ? "fell" : "rose";
+    return this.number(this.last, step) < this.number(step, step) ? "fell" : "rose";
   }
 
   showCurves(count, conclusions) {
@@ -154,7 +147,7 @@ export class PresentationView {
     drawCurves(holder, {
       revealed,
       kinds: revealed.map((_, i) => (conclusions ? this.whole(i) : this.kind(after, i))),
-      curves: revealed.map((_, i) => revealed.slice(i).map((_, later) => this.validity(i + later, i))),
+      curves: revealed.map((_, i) => revealed.slice(i).map((_, later) => this.number(i + later, i))),
       threshold: this.thresholds.validity,
       room: ROOM,
       title: `Validity of each step as steps were revealed, up to step ${this.names[after]}`,
@@ -192,7 +185,7 @@ export class PresentationView {
   }
 
   movement(after, step) {
-    const [before, now] = [this.validity(after - 1, step), this.validity(after, step)];
+    const [before, now] = [this.number(after - 1, step), this.number(after, step)];
     const valid = [before, now].map((value) => value >= this.thresholds.validity);
     const turned = valid[0] === valid[1] ? "" : ` and is ${valid[1] ? "now" : "no longer"} valid`;
     return `step ${this.names[step]} ${now < before ? "fell" : "rose"} from ${before.toFixed(2)} to ${now.toFixed(2)}${turned}`;
@@ -203,9 +196,8 @@ export class PresentationView {
     if (conclusions) return spoken(this.conclusions[conclusions - 1]);
     if (!steps) return `Problem: ${begun(this.section.querySelector(".q"))}`;
     const after = steps - 1;
-    const verdict = verdictOf(this.at(after, after), this.thresholds);
     const moved = this.moved(after);
-    const says = `${verdict}, ${this.validity(after, after).toFixed(2)}${moved && `; ${moved}`}.`;
+    const says = `${this.verdict(after, after)}, ${this.number(after, after).toFixed(2)}${moved && `; ${moved}`}.`;
     return `Step ${this.names[after]}: ${begun(this.steps[after].querySelector(".t"))} ${sentenceCase(says)}`;
   }
 

@@ -1,0 +1,126 @@
+// A hindsight judgment as its steps are revealed one by one: the record that the server writes, what can be read from an
+// entry of its triangle, and what the list of steps and the matrix show of one.
+import { onChange, setText } from "../shared/dom.js";
+
+const LABELS = ["neg", "neu", "pos"];
+const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
+
+/**
+ * Read rows of entries: three probabilities each, validity alone, or null. Gives a function of row and column, whose
+ * three numbers have single precision, as the server's have; row `j` has the columns 0 to `j`.
+ */
+export const readTriangle = (rows) => (row, column) => {
+  const entry = rows[row][column] ?? [0, 0, 0];
+  return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);
+};
+
+/** One of the numbers of an entry: its validity, or a label's probability. In single precision, as the server has it. */
+export const valueOf = (probs, name) =>
+  name === "validity" ? Math.fround(probs[1] + probs[2]) : probs[LABELS.indexOf(name)];
+
+/** From here on a change is set in colour, as on the other pages. */
+export const NOTABLE = 0.1;
+
+// A change with its sign.
+const signed = (value) => {
+  const text = Math.abs(value).toFixed(2);
+  return text === "0.00" ? text : `${value > 0 ? "+" : "−"}${text}`;
+};
+
+/** The colour of a cell that shows a validity: the verdict, and how far from the threshold it is. */
+export const colourCell = (cell, value, validity) => {
+  const valid = value >= validity;
+  cell.className = valid ? "yes" : "no";
+  const far = valid ? (value - validity) / (1 - validity || 1) : (validity - value) / validity;
+  cell.style.setProperty("--x", (0.12 + 0.88 * far).toFixed(3));
+};
+
+/**
+ * The judgment of a section, each of whose steps is looked at `after` another one is revealed: its triangle, its
+ * thresholds, and for each sub-step its name and the place its step ends at.
+ */
+export class RevealedJudgment {
+  constructor(section) {
+    const { hindsight, offline, thresholds } = JSON.parse(section.dataset.judgment);
+    const steps = offline.steps.map(({ step }) => step);
+    const ends = steps.map((step) => steps.lastIndexOf(step));
+    const isWhole = steps.map((step, i) => steps.indexOf(step) === ends[i]);
+    const names = offline.steps.map(({ step, substep }, i) => (isWhole[i] ? `${step}` : `${step}.${substep}`));
+    Object.assign(this, { section, names, ends, at: readTriangle(hindsight), last: names.length - 1 });
+    const threeWay = thresholds.redundancy !== null;
+    this.thresholds = {
+      threeWay,
+      validity: Math.fround(thresholds.validity),
+      redundancy: threeWay ? Math.fround(thresholds.redundancy) : Infinity,
+    };
+  }
+
+  /** One of the numbers of a step, its validity if no other is named. */
+  number(after, step, name = "validity") {
+    return valueOf(this.at(after, step), name);
+  }
+
+  /** Its validity as it was revealed: online a step is judged when all its sub-steps are there. */
+  online(after, step) {
+    return this.number(Math.min(after, this.ends[step]), step);
+  }
+
+  verdict(after, step) {
+    if (this.number(after, step) < this.thresholds.validity) return "not valid";
+    return this.at(after, step)[1] >= this.thresholds.redundancy ? "redundant" : "valid";
+  }
+
+  /** The row of a step in the list: its bar, and how it changed since the step was revealed; `when` says when that is. */
+  showRow(item, after, step, when) {
+    const [probs, verdict, validity] = [this.at(after, step), this.verdict(after, step), this.number(after, step)];
+    const bar = item.querySelector(".bar");
+    for (const part of bar.querySelectorAll("i")) part.style.width = `${(100 * valueOf(probs, part.className)).toFixed(1)}%`;
+    const told = LABELS.map((name, i) => `${name} ${probs[i].toFixed(2)}`);
+    const words = this.thresholds.threeWay ? told.join(", ") : `validity ${validity.toFixed(2)}`;
+    for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${when}: ${words}; ${verdict}`);
+    Object.assign(item.querySelector(".mark"), { textContent: MARKS[verdict], title: verdict });
+    item.querySelector(".num").textContent = validity.toFixed(2);
+    item.querySelectorAll(".three > span").forEach((part, label) => (part.textContent = told[label]));
+    const change = validity - this.online(after, step);
+    const holder = item.querySelector(".d");
+    holder.className = `d ${Math.abs(change) < NOTABLE ? "" : change > 0 ? "rise" : "fall"}`;
+    holder.lastChild.textContent = signed(change);
+  }
+}
+
+/** Goes on by itself: calls `step` every `pace()` milliseconds, until that gives false or the button is pressed again. */
+export class Player {
+  constructor(button, pace, step) {
+    Object.assign(this, { button, pace, step, timer: 0 });
+    this.show();
+  }
+
+  toggle() {
+    if (this.timer) return this.stop();
+    this.timer = setInterval(() => this.step() || this.stop(), this.pace());
+    this.show();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    this.show();
+  }
+
+  show() {
+    setText(this.button, this.timer ? "Pause" : "Play");
+    this.button.setAttribute("aria-pressed", this.timer !== 0);
+  }
+}
+
+/** Call `begin` with each element of a selector that comes into the page. */
+export const onArrival = (selector, begin) => {
+  const look = () => {
+    const section = document.querySelector(`${selector}:not([data-started])`);
+    if (!section) return;
+    section.dataset.started = "1";
+    begin(section);
+  };
+  onChange(look);
+  look();
+};
