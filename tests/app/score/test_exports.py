@@ -1,7 +1,7 @@
 import random
 from dataclasses import replace
 
-from stepsight.app.score.exports import ADDRESS, curl_lines, exports_html, python_snippet
+from stepsight.app.score.result import ADDRESS, curl_lines, exports_html, python_snippet
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import torch
 
-from stepsight.app.score.exports import ADDRESS, curl_lines, python_snippet
+from stepsight.app.score.result import ADDRESS, curl_lines, python_snippet
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Thresholds, judge_solution
 from stepsight.core.scoring.scorer import Scorer
