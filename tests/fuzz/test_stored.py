@@ -15,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.commands.cli import main
-from stepsight.storage.database import cache
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.jobs import Task, start_request
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
@@ -104,10 +104,10 @@ def _fill(store: Store) -> None:
 
 
 @pytest.fixture(scope="module")
-def used(sound, tmp_path_factory, evaluators) -> Iterator[tuple[Path, TestClient]]:
+def used(sound, tmp_path_factory, evaluators) -> Iterator[tuple[Path, Store, TestClient]]:
     path = Path(shutil.copy(sound, tmp_path_factory.mktemp("used") / "store.db"))
     with open_store(str(path)) as store, asking(store, evaluators) as client:
-        yield path, client
+        yield path, store, client
 
 
 @contextmanager
@@ -120,7 +120,6 @@ def damage(path: Path, table: str, column: str, rng: random.Random) -> Iterator[
         after = _damaged(before, rng)
         change = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"
         database.execute(change, [after, row])
-        cache._CACHES.clear()
         try:
             yield after
         finally:
@@ -138,11 +137,13 @@ def _damaged(value: Any, rng: random.Random) -> str | bytes:
 
 @pytest.mark.parametrize(("table", "column"), PLACES)
 def test_pages_and_the_api(table, column, used):
-    path, client = used
+    path, store, client = used
     refused = 0
     for number in range(EACH):
         rng = random.Random(f"{table}.{column}:{number}")
         with damage(path, table, column, rng) as value:
+            # No version tells of a change made behind the store's back.
+            store.cache = KeyedCache(2**20)
             for address in rng.sample(PAGES, 5):
                 for accept in ("text/html", "application/json"):
                     response = client.get(address, headers={"accept": accept})
