@@ -43,10 +43,11 @@ def load_evaluator(
     where `device`, `dtype` and `device_map` are the server's.
 
     `dtype` is the type of the weights in memory; None keeps the stored one if the device computes it well, else
-    takes float32 (see `core.models.dtypes`). A type other than float32 is part of the name and of the fingerprint,
-    since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and overrides `device`
-    (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` if there is no such evaluator
-    or device, its format is unknown, or a file, tensor or token is missing, damaged or misshapen.
+    takes float32 (see `core.models.placement`). A type other than float32 is part of the name and of the
+    fingerprint, since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and
+    overrides `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` if there
+    is no such evaluator or device, its format is unknown, or a file, tensor or token is missing, damaged or
+    misshapen.
     """
     if str(spec) == EQUATIONS:
         # It brings SymPy.

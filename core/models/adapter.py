@@ -11,8 +11,8 @@ Tensors of adapter_model.safetensors: `base_model.model.model.layers.0.self_attn
 trained whole. The merged weight is `W + lora_alpha / r · B A`, with the square root of r where `use_rslora`
 says so, computed in float32, whatever the type of W.
 
-PEFT is given a config of our own, which names the modules that the tensors are for: it would take the names in a
-stranger's for regular expressions, and read a pickle where there is one.
+PEFT gets a config built here, which lists modules by their exact names: in a stranger's config it would take such
+names for regular expressions, and it would read a pickle.
 """
 
 import re
@@ -49,8 +49,9 @@ _OTHER_BASES = ("pissa", "olora", "loftq", "corda")
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter's folder: `config` is its adapter_config.json, `tensors` are its weights by the names in the base,
-    with the pairs `(A, B)` of `pairs` by the module that they change."""
+    """The content of an adapter's folder: `config` is its adapter_config.json, `pairs` holds the matrices A and B
+    of each changed module, and `whole` the tensors that were trained as a whole, both by their names in the
+    base."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -84,7 +85,7 @@ class Adapter:
 
     @property
     def size(self) -> int:
-        """The bytes of what `written` gives, at most."""
+        """An upper bound of the bytes that `written` gives."""
         pairs = (self._matrices(module) for module in self.pairs if not _is_in_layer(module))
         changed = (first.shape[1] * len(second) for first, second, _ in pairs)
         return 4 * sum(changed) + sum(tensor.nbytes for tensor in self.whole.values())
@@ -108,8 +109,8 @@ class Adapter:
                 )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
-        """The weights that differ from those of `base`, its tensors' files by name, and are in no layer of the
-        network: heads and embeddings, which more than the network reads."""
+        """The changed weights outside the layers of the network: heads and embeddings, which are read from files.
+        `base` gives the file of each of the base's tensors."""
         names = _with_our_names(base)
         for module in self.pairs:
             if not _is_in_layer(module):
@@ -126,8 +127,8 @@ class Adapter:
             yield names[found][0] if found else name, tensor
 
     def merge_into(self, model: nn.Module, layers: int) -> None:
-        """Change the weights of the first `layers` layers of a network, which has no more; each in its own type and
-        place. Raises `UserError` if it has no such weight, or Accelerate keeps it out of memory."""
+        """Merge the adapter into a network cut to its first `layers` layers; each weight keeps its type and its
+        device. Raises `UserError` if it has no such weight, or Accelerate keeps it out of memory."""
         modules, names = dict(model.named_modules()), {}
         for module in self.pairs:
             number = LAYER.search(module)
@@ -145,7 +146,7 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge modules of the adapter into those of a network, whose names there are the values."""
+        """Merge modules of the adapter into those of a network; `names` maps the former to the latter."""
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
@@ -169,7 +170,7 @@ class Adapter:
             adapted.merge_and_unload()
 
     def update(self, digest: Any) -> None:
-        """Add what is merged in memory to a hash."""
+        """Add the weights that are merged in memory to a hash."""
         for module in sorted(filter(_is_in_layer, self.pairs)):
             first, second, scale = self._matrices(module)
             digest.update(f"{module} {scale} {tuple(first.shape)} {tuple(second.shape)}".encode())
@@ -177,7 +178,7 @@ class Adapter:
                 digest.update(matrix.float().contiguous().numpy().data)
 
     def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
-        """A and B, with what their product is multiplied by. Raises `UserError` if they do not fit."""
+        """A, B and the factor of their product. Raises `UserError` if they do not fit."""
         sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
@@ -197,8 +198,7 @@ class Adapter:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
     def _of(self, module: str, others: str, key: str) -> float:
-        """A number of the config, which may be another one for some modules: those of that name, or whose name ends
-        with it."""
+        """A number of the config, which may differ for modules of a given name, or of names that end with it."""
         named = self.config.get(others) or {}
         value = next(
             (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
@@ -218,7 +218,7 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """The base's name for a part: a network saved without its head has names without their first part."""
+        """The base's name for a part; a network saved without its head drops the first part of each name."""
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
 
@@ -238,7 +238,7 @@ def load_peft() -> Any:
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
-    """Put adapters into a folder that was put together, for `unmerged` to find in this order."""
+    """Link adapters into an assembled folder, for `unmerged` to find in this order."""
     for number, adapter in enumerate(adapters, start=1):
         target = folder / f"{_UNMERGED}{number:02d}"
         target.mkdir()
@@ -252,12 +252,12 @@ def unmerged_folders(folder: Path) -> list[Path]:
 
 
 def unmerged(folder: Path) -> list[Adapter]:
-    """The adapters that are to be merged into the layers of a folder's network as it is loaded."""
+    """The adapters to merge into the layers of a folder's network when it is loaded."""
     return [Adapter.open(one) for one in unmerged_folders(folder)]
 
 
 def our_name(name: str) -> str:
-    """The name in Transformers' network of what LLaDA's own names stand for; any other as it is."""
+    """Transformers' name for one of LLaDA's own; any other name is unchanged."""
     closed = f"{name}."
     for pattern, ours in llada.NAMES.items():
         if (found := re.sub(pattern, ours, closed)) != closed:

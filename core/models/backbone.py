@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def backbone_of(
     checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False
 ) -> "PreTrainedModel":
-    """The backbone of a checkpoint, with the mask that its stepsight.json names: a `Decoder` where that can compute
-    it, else what Transformers loads. Of more than `layers` layers those above are left out; with `all_states` it
-    can give the states of every layer. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
+    """The backbone of a checkpoint, with the mask that its stepsight.json names: a `Decoder` if possible, else the
+    network that Transformers loads. Layers above the first `layers` are left out; with `all_states` it can give the
+    states of every layer. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
     decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
     if decoder is not None:
         return cast("PreTrainedModel", decoder)
@@ -32,8 +32,8 @@ def backbone_of(
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
-    """The backbone as a `Decoder`, with its weights mapped from the files; None where the network, the device or a
-    fault in the folder is for Transformers to deal with."""
+    """The backbone as a `Decoder`, with its weights mapped from the files; None if the network or the device needs
+    Transformers, or the folder has a fault, which Transformers names."""
     if not place.on_processor or unmerged_folders(checkpoint.folder):
         return None
     attention = checkpoint.card.get("attention")
@@ -47,7 +47,7 @@ def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torc
 
 
 def context_of(backbone: "PreTrainedModel") -> int | None:
-    """The longest input in tokens, None where the config has no limit."""
+    """The longest input in tokens, None if the config has no limit."""
     limit = getattr(backbone.config, "max_position_embeddings", None)
     if not isinstance(limit, int):
         return None
@@ -59,9 +59,10 @@ def context_of(backbone: "PreTrainedModel") -> int | None:
 
 @torch.inference_mode()
 def looks_ahead(backbone: "PreTrainedModel") -> bool:
-    """Whether the last token changes any hidden state before it: tried out, since configs do not always say.
+    """True if the last token changes any hidden state before it. This is tried out, since configs do not always
+    say.
 
-    Raises `UserError` where that depends on padding: some encoders heed `is_causal` only in a batch without any.
+    Raises `UserError` if it depends on padding: some encoders respect `is_causal` only in a batch without padding.
     """
     training = backbone.training
     backbone.train(False)

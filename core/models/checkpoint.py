@@ -26,10 +26,10 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An evaluator's folder: `config` is its config.json, `card` its stepsight.json, empty where it has none.
+    """An evaluator's folder: `config` is its config.json, `card` its stepsight.json, empty if it has none.
 
-    `source` is the folder that it was given as, where `folder` had to be put together from that and others. Every
-    error is a `UserError` that names the folder.
+    `source` is the original folder if `folder` was assembled from it and others. Every error is a `UserError` that
+    names the folder.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Raises `UserError` where there is no config.json, or one of the two cannot be read."""
+        """Raises `UserError` if there is no config.json, or one of the two cannot be read."""
         return cls(folder, read_config_file(folder), read_card(folder))
 
     @property
@@ -57,11 +57,11 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """To look tokens up in; an encoder changes its own. Reading one takes half a second."""
+        """The tokenizer, for looking up tokens; encoders change their own. Reading one takes half a second."""
         return load_tokenizer(self.folder)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
-        """The tensor of that name. Raises `UserError` where it is missing or has another shape."""
+        """The tensor with this name. Raises `UserError` if it is missing or has another shape."""
         tensor = read_tensor(self.files, [name])
         if tensor is None:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
@@ -69,7 +69,7 @@ class Checkpoint:
         return tensor
 
     def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """Some rows of a tensor of that shape; the others are not read. Raises `UserError` as `tensor` does."""
+        """Some rows of a tensor with this shape; the others are not read. Raises `UserError` as `tensor` does."""
         if name not in self.files:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
         with safe_open(self.files[name], framework="pt") as file:
@@ -78,7 +78,7 @@ class Checkpoint:
             return torch.cat([tensor[row : row + 1] for row in rows])
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """The shape of the tensor of that name, which is not read; None where there is none."""
+        """The shape of a tensor, which is not read; None if there is no such tensor."""
         if name not in self.files:
             return None
         with safe_open(self.files[name], framework="pt") as file:
@@ -96,7 +96,7 @@ class Checkpoint:
         return None
 
     def size(self, key: str) -> int:
-        """A whole number of the config. Raises `UserError` where it is none."""
+        """An integer in the config. Raises `UserError` if the key is missing or its value is not an integer."""
         size = self.config.get(key)
         if isinstance(size, bool) or not isinstance(size, int):
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
@@ -120,12 +120,12 @@ def repository(folder: Path) -> str:
 
 
 def model_name(folder: Path) -> str:
-    """The same without the owner."""
+    """The name of the folder's `repository` without its owner."""
     return repository(folder).rpartition("/")[2]
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The stepsight.json of a folder, empty where it has none. Raises `UserError` if it cannot be read or is
+    """The stepsight.json of a folder, empty if it has none. Raises `UserError` if it cannot be read or is
     of another version."""
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
@@ -136,7 +136,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer.json of a folder. Raises `UserError` where there is none or it is damaged."""
+    """The tokenizer.json of a folder. Raises `UserError` if there is none or it is damaged."""
     path = folder / TOKENIZER
     slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
     if not path.is_file() and slow:
@@ -157,7 +157,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def first_token(tokenizer: Tokenizer) -> str | None:
-    """The token that a tokenizer puts before every text by itself, or None."""
+    """The token that a tokenizer adds before every text, or None."""
     bare, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
     if len(whole) == len(bare) or whole[: len(bare)] == bare:
         return None
@@ -167,7 +167,7 @@ def first_token(tokenizer: Tokenizer) -> str | None:
 def tensor_files(folder: Path) -> dict[str, Path]:
     """The safetensors file of each tensor, by the tensor's name.
 
-    Raises `UserError` where the folder has no safetensors, a shard is missing, or a file is damaged.
+    Raises `UserError` if the folder has no safetensors, a shard is missing, or a file is damaged.
     """
     files: dict[str, Path] = {}
     for path in _weight_files(folder):
@@ -182,8 +182,8 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def count_numbers(folder: Path) -> int:
-    """How many numbers the tensors of a folder have, none of which is read. Raises `UserError` as `tensor_files`
-    does."""
+    """The number of elements in all tensors of a folder, none of which is read. Raises `UserError` as
+    `tensor_files` does."""
     count = 0
     for path in set(tensor_files(folder).values()):
         with safe_open(path, framework="pt") as file:
@@ -192,7 +192,7 @@ def count_numbers(folder: Path) -> int:
 
 
 def hash_tensors(digest: Any, folder: Path) -> None:
-    """Add every tensor of a folder (name, type, shape, bytes) to a hash, in whatever files they are."""
+    """Add every tensor of a folder (name, type, shape, bytes) to a hash, however they are split into files."""
     files = tensor_files(folder)
     for name in sorted(files):
         tensor = read_tensor(files, [name])

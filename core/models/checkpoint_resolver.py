@@ -1,10 +1,9 @@
-"""A whole checkpoint from the name of an evaluator: fetched where it is not here, and put together from what a
-repository has: pickled weights made into safetensors, an adapter beside its base, a config or a tokenizer from
-elsewhere.
+"""From the name of an evaluator to a complete checkpoint: fetched if it is not here, and assembled from the parts
+of its repositories, such as pickled weights, an adapter and its base, or a tokenizer from elsewhere.
 
-It is put together once, as a folder in Hugging Face layout below `assembled` in the folder of caches: links to the
-files that are whole, beside those that had to be written. What reads a checkpoint knows of nothing else. An adapter
-is merged into the layers as they are loaded, so that no copy of them is kept.
+A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache: links to complete
+files, beside files written here. Code that reads checkpoints sees only such folders. An adapter is merged into the
+layers as they are loaded, so that no copy of them is kept.
 """
 
 import hashlib
@@ -71,10 +70,10 @@ _DESCRIBING = (
 
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
-    """The folder of a shipped evaluator's name, of a path, or of a hub's id: the revision that was fetched, else
-    the newest one, fetched now with all that it needs (see `core.hubs.hub_download`).
+    """The folder for a shipped evaluator's name, a path or a hub's id. For an id this is the revision fetched
+    before, else the newest one, fetched now with everything it needs (see `core.hubs.hub_download`).
 
-    Raises `UserError` where there is none, and where it would have to be fetched and does not fit at `place`.
+    Raises `UserError` if there is none, or it would have to be fetched and does not fit at `place`.
     """
     folder = local_folder(spec)
     if folder is not None:
@@ -88,10 +87,10 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
 
 
 def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
-    """The folder of a hub's model that is no evaluator by itself, or only of what describes it: fetched where it is
-    not there yet, at a branch or commit, None the newest.
+    """The folder of a hub's model that is not an evaluator by itself, without its weights if `weights` is false. It
+    is fetched unless it is here; `revision` is a branch or commit, the newest if None.
 
-    Raises `UserError` where the hub has no such model, refuses it, or cannot be reached.
+    Raises `UserError` if the hub has no such model, refuses it, or cannot be reached.
     """
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
@@ -124,10 +123,10 @@ def _unreachable(spec: str, error: UserError) -> UserError:
 
 
 def resolve_placement(place: Placement, folder: Path) -> Placement:
-    """The placement of the evaluator of a folder, with the type that its weights are computed in there.
+    """The placement with the type in which a folder's evaluator is computed there: the type asked for, else the one
+    that its stepsight.json names, else its `computed_dtype`.
 
-    It is the type that was asked for; else the one that its stepsight.json names; else `computed_dtype`. Raises
-    `UserError` where a part of the evaluator is not there.
+    Raises `UserError` if a part of the evaluator is missing.
     """
     return replace(place, dtype=_own_dtype(folder, place)) if place.dtype == STORED else place
 
@@ -143,10 +142,10 @@ def _own_dtype(folder: Path, place: Placement) -> str:
 
 
 def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
-    """The checkpoint of a folder as it was given or fetched, put together in the cache where it is not whole.
+    """The checkpoint of a folder, assembled in the cache if the folder is incomplete.
 
-    `fetched` are models that were fetched for it, by `part_key`; None looks for those of the folder itself. Raises
-    `UserError` where a part is missing, damaged or does not fit, and where the cache has no room.
+    `fetched` holds the models fetched for it, by `part_key`; None looks for those of the folder itself. Raises
+    `UserError` if a part is missing, damaged or does not fit, or the cache has no room.
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
@@ -155,9 +154,10 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) 
 
 
 def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
-    """The checkpoint that a key of the card names: a folder, from here or from that of the card, or a hub's id.
+    """The checkpoint that a key of the card names: a hub's id, or a folder relative to the card's or the current
+    one.
 
-    Raises `UserError`, with `what` it is, where it is not named or not there.
+    Raises `UserError`, calling it `what`, if the card does not name it or it is not there.
     """
     folder = checkpoint.source or checkpoint.folder
     parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
@@ -167,7 +167,7 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
 
 
 def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
-    """The models that were fetched for that of a folder, at the commits that it is pinned to."""
+    """The models fetched for the one in a folder, at their pinned commits."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
     return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
@@ -176,7 +176,7 @@ def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
 def _whole(
     folder: Path, card: Mapping[str, Any], fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()
 ) -> Path:
-    """The folder itself, or the one put together; `above` are those whose base it is."""
+    """The folder itself, or the one assembled from it. `above` lists the adapters on top of it, against circles."""
     parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
         return folder
@@ -197,8 +197,7 @@ def _whole(
 
 @dataclass(frozen=True)
 class _Parts:
-    """Where the parts of a checkpoint are: in its own folder, in one below it, in that of its base, or
-    elsewhere."""
+    """The places of a checkpoint's parts: its own folder, one below it, the folder of its base, or elsewhere."""
 
     folder: Path
     card: Mapping[str, Any]
@@ -207,14 +206,14 @@ class _Parts:
 
     @cached_property
     def own(self) -> Path:
-        """The folder that has the weights: the one that the card names, if it is there."""
+        """The folder with the weights: the subfolder that the card names, if it exists."""
         below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
         return below if below.is_dir() else self.folder
 
     @cached_property
     def are_whole(self) -> bool:
-        """Whether the folder needs no part from elsewhere and none in another form. What is missing and not named
-        either is for the reader of a checkpoint to say."""
+        """True if the folder needs no part from elsewhere and none converted. A part that is missing and named
+        nowhere is reported by the code that reads it."""
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
         has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
@@ -226,7 +225,7 @@ class _Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        """A folder that has whole weights too was merged already."""
+        """True if the folder has an adapter and no complete weights: with both, it was merged already."""
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
     @cached_property
@@ -235,12 +234,12 @@ class _Parts:
 
     @cached_property
     def pickles(self) -> list[Path]:
-        """The pickle files with its weights, where it has no safetensors."""
+        """The pickle files with its weights; empty if it has safetensors."""
         return [] if self._has_safetensors or self.is_adapter else pickle_files(self.own)
 
     @cached_property
     def base(self) -> Path | None:
-        """The folder of the base, itself whole; None where neither card nor adapter name one."""
+        """The complete folder of the base; None if neither card nor adapter names one."""
         config = read_adapter_file(self.own) if self.is_adapter else {}
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
@@ -259,7 +258,7 @@ class _Parts:
         return _whole(folder, with_known(repository(folder), read_card(folder)), self.fetched, above)
 
     def check_base(self) -> None:
-        """Raises `UserError` where stepsight.json has the hash of other weights than those of its base."""
+        """Raises `UserError` if the base's weights have another hash than stepsight.json says."""
         expected = self.card.get(BASE_HASH)
         if expected is None or self.base is None or weights_sha256(self.base) == expected:
             return
@@ -270,7 +269,7 @@ class _Parts:
 
     @cached_property
     def config(self) -> Path:
-        """Its config.json, else its base's. Raises `UserError` where there is none."""
+        """Its config.json, else its base's. Raises `UserError` if there is none."""
         folders = [self.own, self.folder, *([self.base] if self.base else [])]
         path = next((folder / CONFIG for folder in folders if (folder / CONFIG).is_file()), None)
         if path is None:
@@ -279,7 +278,7 @@ class _Parts:
 
     @cached_property
     def tokenizer(self) -> list[Path]:
-        """The files of its tokenizer, else of the one that the card names, else of its base's."""
+        """The files of its own tokenizer, of the one that the card names, or of its base's."""
         for folder in self._tokenizer_folders():
             if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in SLOW_TOKENIZERS):
                 return [folder / name for name in (*_DESCRIBING, *SLOW_TOKENIZERS) if (folder / name).is_file()]
@@ -303,7 +302,7 @@ class _Parts:
 
     @cached_property
     def stamp(self) -> dict[str, Any]:
-        """What tells whether the parts are still those that a folder was put together from."""
+        """A value that changes whenever the parts of an assembled folder do."""
         written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
         files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
         return {
@@ -322,8 +321,8 @@ class _Parts:
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """The folder of what was fetched for it, of that path, from this folder or from here, or of that id on the
-        hub."""
+        """The folder of a part: fetched for this checkpoint, at a path relative to this folder or the current one,
+        or with this id on the hub."""
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
         if pinned is not None:
@@ -393,7 +392,7 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
 
 
 def _write_config(parts: _Parts, folder: Path) -> None:
-    """The config.json, with what an adapter or resized embeddings change in that of the base."""
+    """Write config.json: the base's, with the changes of an adapter or of resized embeddings."""
     config = read_config_file(parts.config.parent)
     rows = parts.adapter.rows if parts.adapter else {}
     if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
@@ -408,7 +407,7 @@ def _write_config(parts: _Parts, folder: Path) -> None:
 
 
 def _vocabulary(folder: Path) -> int | None:
-    """The rows of the embedding, None where it goes by another name."""
+    """The number of rows of the embedding; None if it has another name."""
     files = tensor_files(folder)
     name = next((name for name in files if name.endswith("embed_tokens.weight")), None)
     if name is None:
@@ -446,7 +445,7 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def _link(path: Path, name: Path) -> None:
-    """A link to a file; a copy where the system makes no links."""
+    """Link to a file, or copy it if the system cannot link."""
     try:
         name.symlink_to(path.resolve())
     except OSError:
@@ -454,7 +453,7 @@ def _link(path: Path, name: Path) -> None:
 
 
 def _is_current(target: Path, stamp: Mapping[str, Any]) -> bool:
-    """Whether the folder is the one of these parts, and all that it links to is still there."""
+    """True if the folder was assembled from these parts and none of its links is broken."""
     if not (target / _STAMP).is_file() or any(not path.exists() for path in target.rglob("*")):
         return False
     try:

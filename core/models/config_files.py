@@ -1,8 +1,8 @@
-"""The JSON files of a checkpoint's folder that say how large a network is and where its weights lie: config.json,
-and the index of weights in several files.
+"""The JSON files of a checkpoint's folder that give sizes and names of files: config.json, an adapter's
+adapter_config.json, and the index of weights in several files.
 
-They come with weights that others made, so sizes are bounded before anything of that size is made, and a file of
-weights is a name in the folder itself.
+Others wrote them, so sizes are bounded before anything that large is allocated, and a file of weights must lie in
+the folder itself.
 """
 
 import re
@@ -32,8 +32,8 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 class _Network(BaseModel):
-    """What of a config.json everybody reads, by the names of Transformers, of GPT-2 and of LLaDA. What else is in
-    it is for the network that it describes."""
+    """The values of a config.json that several networks share, by the names of Transformers, GPT-2 and LLaDA. Other
+    values are left to the network that it describes."""
 
     model_config = _STRICT
 
@@ -68,7 +68,7 @@ class _Network(BaseModel):
 
 
 def read_config_file(folder: Path) -> dict[str, Any]:
-    """The config.json of a folder. Raises `UserError` where there is none, or a size in it is no network's."""
+    """The config.json of a folder. Raises `UserError` if there is none, or a size in it is impossible."""
     values = read_json(folder / CONFIG)
     try:
         validate(_Network, values)
@@ -78,7 +78,7 @@ def read_config_file(folder: Path) -> dict[str, Any]:
 
 
 class _Adapter(BaseModel):
-    """What of an adapter_config.json is read, by PEFT's names."""
+    """The values of an adapter_config.json that are read, by PEFT's names."""
 
     model_config = _STRICT
 
@@ -93,8 +93,8 @@ class _Adapter(BaseModel):
 
 
 def read_adapter_file(folder: Path) -> dict[str, Any]:
-    """The adapter_config.json of a folder. Raises `UserError` if there is none, a value in it makes no sense, or a
-    name of modules is a pattern."""
+    """The adapter_config.json of a folder. Raises `UserError` if there is none, a value in it is impossible, or a
+    module is named by a pattern."""
     values = read_json(folder / ADAPTER)
     try:
         config = validate(_Adapter, values)
@@ -107,7 +107,7 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
 
 
 def read_shards(index: Path) -> list[str]:
-    """The names of the files with weights that an index names, which lie beside it. Raises `UserError`."""
+    """The names of the weight files listed in an index, which must lie beside it. Raises `UserError`."""
     shards = read_json(index).get("weight_map")
     if not isinstance(shards, dict):
         raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")

@@ -1,9 +1,8 @@
 """Decoders of Llama's family with their weights mapped from the files, for `core.models.network` to compute with.
 
-They are here beside Transformers because of what that takes: importing it takes longer than judging a trace with
-half a billion parameters, and its layers compute row by row what is padded. Weights are mapped from the files,
-without a copy where they are stored in the type that is asked for. What a config has beyond this family is left to
-Transformers: `read_decoder` is None then.
+They replace Transformers because of its cost: importing it takes longer than judging a trace with half a billion
+parameters, and its layers compute padded rows. Weights are mapped from the files, without a copy if they are stored
+in the type that is asked for. Networks beyond this family are left to Transformers: `read_decoder` gives None.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ _PREFIXES = ("model.", "", "pretrained_model.model.")
 
 
 class Decoder(nn.Module):
-    """Hidden states of tokens. The weights have Transformers' names."""
+    """Computes hidden states of tokens. Its weights have Transformers' names."""
 
     base_model_prefix = "model"
     _no_split_modules: ClassVar[list[str]] = []
@@ -53,7 +52,7 @@ class Decoder(nn.Module):
     def _mask(
         self, network: DecoderNetwork, tokens: int, attention_mask: Tensor | None
     ) -> tuple[Tensor | None, bool]:
-        """A mask for the attention of a batch, and whether the plain causal one is enough."""
+        """A mask for the attention of a batch, and True if the plain causal mask is enough."""
         if self.config.is_causal:
             # What pads an input stands behind it, where nothing looks.
             return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
@@ -88,7 +87,7 @@ class DecoderLayer(nn.Module):
 
 
 class Weights(nn.Module):
-    """A weight of that shape, with a bias for its rows where it has one; to be filled from a file."""
+    """A weight of this shape and, if `bias` is set, a bias for its rows; both are filled from files."""
 
     def __init__(self, *shape: int, bias: bool = False) -> None:
         super().__init__()
@@ -101,8 +100,8 @@ class Weights(nn.Module):
 def read_decoder(
     folder: Path, values: Mapping[str, Any], dtype: torch.dtype, attention: str | None
 ) -> Decoder | None:
-    """The decoder of a folder whose config.json holds `values`, its weights mapped from the files; None where it is
-    another kind of network, or a tensor is missing or misshapen, which Transformers then says."""
+    """The decoder of a folder whose config.json holds `values`, its weights mapped from the files; None if it is
+    another kind of network, or a tensor is missing or misshapen, which Transformers then reports."""
     config = decoder_config(values, attention)
     if config is None:
         return None
@@ -125,7 +124,7 @@ def read_decoder(
 
 
 def _names(wanted: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
-    """The stored name of each weight, None where one is missing."""
+    """The stored name of each weight, None if one is missing."""
     if llada.recognises(values):
         own = {llada.renamed(name): name for name in stored}
         return {name: own[name] for name in wanted} if wanted <= set(own) else None

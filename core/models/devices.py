@@ -1,4 +1,4 @@
-"""Devices: whether those of a placement exist, and compute in its type."""
+"""Devices of a placement: checks that they exist and can compute in its type."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,18 +13,18 @@ _DISK = "disk"
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Such as float32."""
+    """The name of a type, such as float32."""
     return str(dtype).removeprefix("torch.")
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """The type of that name, one of `DTYPES`."""
+    """The type with this name, one of `DTYPES`."""
     dtype: torch.dtype = getattr(torch, name)
     return dtype
 
 
 def check_placement(place: Placement) -> Placement:
-    """The placement with `auto` as a device. Raises `UserError` where a device does not exist or cannot compute in
+    """The placement with `auto` as a device. Raises `UserError` if a device does not exist or cannot compute in
     the type; no weight is read."""
     place = replace(place, device=_default_device() if place.device == "auto" else place.device)
     for device in _devices(place):
@@ -33,7 +33,7 @@ def check_placement(place: Placement) -> Placement:
 
 
 def _devices(place: Placement) -> Iterator[str]:
-    """The devices that a placement names; of those that Accelerate chooses from, one."""
+    """The devices that a placement names; if Accelerate chooses among several, one of them."""
     if place.device_map is None:
         yield place.device
     elif not isinstance(place.device_map, dict):
@@ -72,7 +72,8 @@ def _check_gpu(device: torch.device) -> None:
 
 @torch.inference_mode()
 def _computes(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a device has what every backbone needs in a type: tried out, since no list says it."""
+    """True if a device can run the operations of every backbone in a type. This is tried out, since no list
+    says."""
     try:
         states = torch.ones((1, 1, 2, 8), dtype=dtype, device=device)
         mixed = functional.scaled_dot_product_attention(states, states, states)

@@ -33,9 +33,9 @@ from stepsight.core.trace import Trace
 class ModelEvaluator(Evaluator):
     """Turns traces into probabilities.
 
-    `format` is the checkpoint format it came in, and `outputs` three-way, or validity: then the probabilities are
-    `(1 - v, 0, v)`, and its redundancy means nothing. `identify` gives the fingerprint: to read all weights of a
-    large model takes longer than to judge a trace with it, so that it is asked only when it is needed.
+    `format` is the format of its checkpoint. `outputs` is three-way or validity; in the latter case probabilities
+    are `(1 - v, 0, v)` and redundancy means nothing. `identify` computes the fingerprint. It is called only if
+    needed, since reading all weights of a large model takes longer than judging a trace.
     """
 
     model: StepModel
@@ -45,13 +45,13 @@ class ModelEvaluator(Evaluator):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of weights, tokenizer and template. Raises `UserError` where the files have changed since they
-        were loaded."""
+        """The hash of weights, tokenizer and template. Raises `UserError` if the files have changed since they were
+        loaded."""
         return self.identify()
 
     @property
     def attention(self) -> str:
-        """`bidirectional` or `causal`: one value of the backbone's config, nothing else differs."""
+        """`bidirectional` or `causal`, by a single value of the backbone's config."""
         return ATTENTIONS[bool(getattr(self.model.config, "is_causal", True))]
 
     @cached_property
@@ -72,7 +72,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def described(self) -> str:
-        """Its format, backbone, mask and classes, and where it reads a step, in a line."""
+        """One line with its format, backbone, mask, classes and the token at which it reads a step."""
         classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
         at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
@@ -96,13 +96,13 @@ class ModelEvaluator(Evaluator):
         return encoded
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raises `UserError` naming the trace where one of its probabilities is not a number: weights can overflow
-        in their type."""
+        """Raises `UserError` naming the trace if one of its probabilities is not a number: weights can overflow in
+        their type."""
         check_numbers(self.name, probs, trace)
 
 
 def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-    """Raises `UserError` naming the trace where a probability of an evaluator of that name is not a number."""
+    """Raises `UserError` naming the trace and the evaluator if a probability is not a number."""
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
             f"{named(trace)}: probabilities of {name} are not numbers.",
@@ -111,7 +111,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
 
 
 def named(trace: Trace | None) -> str:
-    """A trace in a message."""
+    """The words for a trace in a message."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 
@@ -125,7 +125,7 @@ def save_evaluator(
 ) -> None:
     """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
 
-    Raises `UserError` where its head is not a linear one of three classes: the folder holds no other.
+    Raises `UserError` unless its head is linear with three classes: the folder cannot hold another.
     """
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
@@ -147,8 +147,8 @@ def write_description(
     dtype: str = "float32",
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write what a folder has beside its weights, of type `dtype`: config.json, tokenizer.json and stepsight.json,
-    which gets `more`."""
+    """Write the files beside the weights, which are of type `dtype`: config.json, tokenizer.json and stepsight.json
+    with the keys of `more`."""
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
     # Where the backbone lay concerns nobody else.
@@ -173,8 +173,8 @@ def write_description(
 
 
 def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
-    """Weights by the names that Transformers looks for: below the prefix that the backbone's class has, which is
-    `model` for Llama, `bert` for BERT and `transformer` for GPT-2."""
+    """Weights by the names that Transformers expects: with the prefix of the backbone's class, such as `model` for
+    Llama, `bert` for BERT and `transformer` for GPT-2."""
     prefix = model.model.base_model_prefix
     for name, value in model.model.state_dict().items():
         yield f"{prefix}.{name}" if prefix else name, value
@@ -185,8 +185,8 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
-    """SHA-256 over every tensor (name, type, shape, bytes), adapters that are merged in memory, the tokenizer, the
-    template, the mask, and `more` that tells how the weights are read."""
+    """SHA-256 over every tensor (name, type, shape, bytes), adapters merged in memory, the tokenizer, the template,
+    the mask, and `more` values that determine how the weights are read."""
     digest = hashlib.sha256()
     hash_tensors(digest, folder)
     for adapter in unmerged(folder):

@@ -1,4 +1,4 @@
-"""An evaluator: what turns traces into judgments, whatever it does that by."""
+"""Evaluators: they turn traces into judgments, by a model, by rules or by asking a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -16,8 +16,9 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluator(ABC):
-    """`format` is the kind of evaluator, for models that of the checkpoint; `provenance` is how it was trained,
-    `outputs` what it gives.
+    """Turns traces into judgments.
+
+    `format` is its kind, for models the format of the checkpoint; `provenance` says how it was trained.
     """
 
     name: str
@@ -29,17 +30,17 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """What stands in every stored judgment: two of the same fingerprint say the same."""
+        """The identity stored with every judgment: evaluators with equal fingerprints give equal judgments."""
 
     @property
     @abstractmethod
     def attention(self) -> str:
-        """`bidirectional` or `causal`: whether steps are judged with later ones in view."""
+        """`bidirectional` if steps are judged with later ones in view, else `causal`."""
 
     @property
     @abstractmethod
     def context(self) -> int | None:
-        """The longest input in tokens, None where there are no tokens."""
+        """The longest input in tokens, None if there are no tokens."""
 
     @property
     @abstractmethod
@@ -54,10 +55,10 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """What it is, in a line."""
+        """A description in one line."""
 
     def description(self, seconds: float = 0.0) -> EvaluatorSummary:
-        """What is to be known of it when it is no longer in memory; it took so many `seconds` to load."""
+        """Its summary, for use when it is no longer in memory; loading it took `seconds`."""
         return EvaluatorSummary(
             name=self.name,
             fingerprint=self.fingerprint,
@@ -73,7 +74,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of the whole trace, none where there are no tokens. Raises `UserError` where it is too long."""
+        """Token ids of the whole trace; empty without a tokenizer. Raises `UserError` if the trace is too long."""
 
 
 class RuleEvaluator(Evaluator):
@@ -97,15 +98,15 @@ class RuleEvaluator(Evaluator):
 
     @abstractmethod
     def judge(self, trace: Trace, mode: Mode) -> Judgment:
-        """What it says of a trace."""
+        """The judgment of a trace."""
 
 
 class ServedEvaluator(Evaluator):
-    """An evaluator that a server runs. It is asked about many traces at once, and its weights cannot be seen."""
+    """An evaluator that a server runs. It judges many traces at once, and its weights cannot be seen."""
 
     @property
     def dtype(self) -> str:
-        """The server's own affair."""
+        """A constant: the type is up to the server."""
         return SERVED
 
     @property
@@ -114,14 +115,14 @@ class ServedEvaluator(Evaluator):
 
     @abstractmethod
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        """About how many tokens the server computes for a trace."""
+        """An estimate of the tokens that the server computes for a trace."""
 
     @abstractmethod
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """A judgment for each trace, in their order, a bounded number of them at a time. What `check` raises ends
-        the work: it is called while answers are waited for.
+        """A judgment for each trace, in order, with a bounded number in progress. `check` is called while waiting
+        for answers; an error that it raises ends the work.
 
-        Raises `UserError` where the server fails; what was yielded before holds.
+        Raises `UserError` if the server fails; judgments yielded before remain valid.
         """

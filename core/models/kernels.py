@@ -1,12 +1,12 @@
 """Kernels for a processor: matrix products, each followed by one more operation where asked.
 
-Through oneDNN where PyTorch has it: it runs the operation that follows in the same pass, and on AMD processors it
-takes a faster path than PyTorch's own float32 product (2.3 times as fast on Zen 5, with the same rounding). Its
-operations are what `torch.compile` emits and no public interface, so nothing else asks for them: they are tried
-before they are trusted, and where they are missing or give something else, PyTorch's own take their place.
+They go through oneDNN if PyTorch has it. It runs the following operation in the same pass, and on AMD processors it
+is faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). These operations are
+emitted by `torch.compile` and are not a public interface, so no other module uses them: they are tried before they
+are trusted, and PyTorch's own replace them if they are missing or give other numbers.
 
-Weights have the shape (outputs, inputs). As they lie they are neither copied nor packed: with some hundreds of rows
-a product is as fast, and a large model has no room for two copies. `packed` copies one into oneDNN's layout.
+Weights have the shape (outputs, inputs). They are multiplied as they lie: with hundreds of rows this is as fast as
+a packed copy, and a large model has no room for two copies. `packed` copies a weight into oneDNN's layout.
 """
 
 from functools import cache
@@ -48,14 +48,14 @@ def product_plus(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
 
 
 def packed(weight: Tensor) -> Tensor:
-    """A copy of a float32 weight in oneDNN's layout, which the functions above take and nothing else; the weight
-    itself where there is no such layout."""
+    """A copy of a float32 weight in oneDNN's layout, for the functions above alone; the weight itself if oneDNN is
+    not used."""
     return _pack(weight) if _is_usable(weight.dtype) else weight
 
 
 @cache
 def is_native(dtype: str) -> bool:
-    """True if this processor multiplies in that type by instructions of its own, as PyTorch and oneDNN tell."""
+    """True if the processor has instructions for products in that type, according to PyTorch and oneDNN."""
     if dtype == "float32":
         return True
     able, instructions = _NATIVE[dtype]
@@ -89,7 +89,7 @@ def _join(x: Tensor, weight: Tensor, other: Tensor, operation: str) -> Tensor:
 @cache
 @torch.inference_mode()
 def _is_usable(dtype: torch.dtype) -> bool:
-    """True if oneDNN's operations are there and give what they should."""
+    """True if oneDNN's operations exist and give the right numbers."""
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     x = torch.linspace(-1, 1, 2 * 64).view(2, -1).to(dtype)

@@ -1,4 +1,4 @@
-"""LLaDA's own names of configuration and weights, read without its remote code.
+"""LLaDA's own names for configuration and weights, read without its remote code.
 
 LLaDA is Llama with the mask switched: the same layers under other names, with bidirectional attention. Its
 `config.json`, abbreviated:
@@ -52,12 +52,12 @@ NAMES = {
 
 
 def recognises(config: Mapping[str, Any]) -> bool:
-    """Whether a `config.json` is LLaDA's."""
+    """True if a `config.json` is LLaDA's."""
     return config.get("model_type") == "llada" or ("d_model" in config and "mlp_hidden_size" in config)
 
 
 def renamed(name: str) -> str:
-    """A weight's name in Llama's layers; its own where it is of none of them."""
+    """A weight's name in Llama's layers; unchanged for a weight outside of them."""
     for pattern, other in NAMES.items():
         name, found = re.subn(pattern, other, name)
         if found:
@@ -68,7 +68,7 @@ def renamed(name: str) -> str:
 def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a `LlamaConfig` equal to LLaDA's `config.json`, attention bidirectional.
 
-    Raises `UserError` naming a key that is missing, or one whose value Llama's layers cannot express.
+    Raises `UserError` naming a missing key, or one with a value that Llama's layers cannot express.
     """
     for key in _NEEDED:
         if not isinstance(config.get(key), int):

@@ -1,5 +1,5 @@
-"""Where evaluators are on this machine: shipped ones by name, others by path, and a model hub's, in the hub's own
-cache, by an id such as GAIR/ReasonEval-7B.
+"""The places of evaluators on this machine: shipped ones by name, others by path, and those in the cache of the
+model hub by an id such as GAIR/ReasonEval-7B.
 
 Nothing is fetched here and no file is opened: `core.models.checkpoint_resolver` does both. Needs no PyTorch.
 """
@@ -24,13 +24,13 @@ def shipped_evaluators() -> list[str]:
 
 
 def is_shipped(spec: str | Path) -> bool:
-    """Whether it names an evaluator that every installation has."""
+    """True if it names an evaluator that every installation has."""
     return str(spec) in (*shipped_evaluators(), EQUATIONS)
 
 
 def can_load(spec: str | Path) -> bool:
-    """Whether this machine has a folder of that name, path or id, whose content is not looked at, or needs none, as
-    what runs behind a server does."""
+    """True if this machine has a folder with this name, path or id, whose content is not checked, or the evaluator
+    needs none, such as one behind a server."""
     if str(spec) == EQUATIONS or is_address(spec):
         return True
     folder = local_folder(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
@@ -41,19 +41,19 @@ def can_load(spec: str | Path) -> bool:
 
 
 def cached(spec: str) -> Path | None:
-    """The folder of a hub's model that was fetched before, without asking the hub; None where there is none."""
+    """The folder of a hub's model fetched before, without asking the hub; None if there is none."""
     return fetched_folder(spec) or kept_folder(spec)
 
 
 def fetched_folder(repo: str) -> Path | None:
-    """The folder of an evaluator that was fetched, at the commit that it is pinned to; None where it was not."""
+    """The folder of a fetched evaluator, at its pinned commit; None if it was not fetched."""
     fetched = find_fetched(repo)
     return fetched.folder if fetched is not None else None
 
 
 def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path | None:
-    """The folder in which the hub's own client keeps a model; None where it has none, or, with `weights`, nothing
-    but what describes it. Whether weights are whole is not checked."""
+    """The folder in which the hub's own client keeps a model; None if it has none or, with `weights`, one without
+    weights. Completeness is not checked."""
     folder = cached_snapshot(spec, revision)
     if folder is None:
         return None
@@ -63,12 +63,12 @@ def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True)
 
 
 def shipped_folder(name: str) -> Path | None:
-    """The folder of a shipped evaluator, None where there is none of that name."""
+    """The folder of a shipped evaluator; None if there is none with this name."""
     return asset("evaluators", name) if name in shipped_evaluators() else None
 
 
 def local_folder(spec: str | Path) -> Path | None:
-    """The folder of a shipped evaluator's name or of a path, None where there is none."""
+    """The folder for a shipped evaluator's name or a path; None if there is none."""
     folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None
 

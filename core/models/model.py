@@ -40,7 +40,7 @@ class LayerMixture(nn.Module):
         self.weight = nn.Parameter(torch.zeros(layers))
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """The mixture, of the shape (…, hidden) that the states of each layer have."""
+        """The mixture of the layers' states, each of shape (…, hidden), in the same shape."""
         shares = self.weight.softmax(0)
         mixed = torch.zeros_like(states[-1])
         for share, state in zip(shares, states, strict=True):
@@ -50,7 +50,7 @@ class LayerMixture(nn.Module):
 
 
 class Ensemble(nn.Module, ABC):
-    """A score head of several members, whose disagreement tells how sure it is."""
+    """A score head of several members, whose disagreement measures its uncertainty."""
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class StepModel(nn.Module):
     accepts_loss_kwargs = True
     """Tells the trainer that `forward` takes the number of what the whole optimiser step's loss is the mean of."""
     per_example = False
-    """Whether the loss is a mean of examples' means, and not of all ends alike."""
+    """True if the loss is a mean over examples' means, not over all ends alike."""
 
     def __init__(
         self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: LayerMixture | None = None
@@ -114,9 +114,9 @@ class StepModel(nn.Module):
 
         `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens), right-padded; `ends`
         (batch, steps) holds positions, any value where `labels` is `IGNORED`. With `num_items_in_batch`, the
-        supervised ends of an optimiser step of which this is a part, or its examples that have one, the loss is
-        this part's share of the mean over all of them: the shares add up to it, where the means of parts with
-        different numbers of ends would not average to it.
+        number of supervised ends in the whole optimiser step, or of examples that have one, the loss is this part's
+        share of the mean over all of them. Shares add up to that mean; means over parts with different numbers of
+        ends would not average to it.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
@@ -133,7 +133,7 @@ class StepModel(nn.Module):
         return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
-        """What the head reads, shape (batch, tokens, hidden), for the backbone's own arguments."""
+        """The states that the head reads, shape (batch, tokens, hidden), for the backbone's own arguments."""
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
             return last
@@ -163,20 +163,20 @@ class StepModel(nn.Module):
         return self.rows(self._at(hidden, ends))
 
     def rows(self, hidden: Tensor) -> Tensor:
-        """The probabilities of neg, neu and pos, shape (…, 3), float32, for what the head reads, shape (…, hidden);
-        of an ensemble its spread in a fourth column."""
+        """The probabilities of neg, neu and pos, shape (…, 3), float32, for hidden states, shape (…, hidden); an
+        ensemble adds its spread as a fourth column."""
         probs: Tensor = self.score(hidden).float().softmax(-1)
         if not isinstance(self.score, Ensemble):
             return probs
         return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
-        """Called by the trainer: the backbone's layers keep only their input and compute the rest again."""
+        """Called by the trainer: the backbone's layers keep only their input and recompute the rest."""
         self.model.activation_checkpointing_enable(**options)
 
 
 Rows = tuple[int | None, int | None, int | None]
-"""The classes of a checkpoint's head that stand for neg, neu and pos; None where no class does."""
+"""The classes of a checkpoint's head that stand for neg, neu and pos; None if no class does."""
 
 THREE_WAY: Rows = (0, 1, 2)
 VALIDITY: Rows = (0, None, 1)
@@ -186,7 +186,7 @@ SIGMOID: Rows = (None, None, 0)
 
 
 def outputs_of(rows: Rows) -> Outputs:
-    """The outputs of an evaluator whose head has these rows."""
+    """The outputs of an evaluator with these rows in its head."""
     return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
 
 

@@ -1,14 +1,14 @@
 """The network of Llama's family on a processor: Llama, LLaDA, Mistral and Qwen2, as Transformers computes it.
 
 Its layers are the same but for biases, sliding windows and the mask. It computes with the weights of any module
-that has Transformers' names for them, as they lie or prepared: on a copy, of small models alone, in which
+that has Transformers' names for them: as they lie or, for small models, prepared, which means a copy in which
 
 - weights are packed for the products, those of queries, keys and values in one;
 - the weights of norms are folded into the matrices that follow them;
 - rotary pairs lie side by side, so that a rotation is one complex multiplication.
 
-Either way, inputs stand one after the other without padding, and of the last layer nothing is computed but the keys
-and values and what is read.
+Either way, inputs follow one another without padding, and the last layer computes only keys, values and the tokens
+that are read.
 """
 
 import math
@@ -48,7 +48,7 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 @dataclass
 class DecoderConfig:
-    """The values of a config.json that the layers depend on, by Transformers' names."""
+    """The values of a config.json that determine the layers, by Transformers' names."""
 
     model_type: str
     vocab_size: int
@@ -67,7 +67,7 @@ class DecoderConfig:
 
     @property
     def biased(self) -> bool:
-        """Whether queries, keys and values have biases."""
+        """True if queries, keys and values have biases."""
         return self.model_type == "qwen2"
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class DecoderConfig:
 
 
 def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> DecoderConfig | None:
-    """The config of a decoder of this family with the mask `attention`, the config's own where that is None; None
-    where the config.json `values` say something else, or leave something open."""
+    """The config of a decoder of this family with the mask `attention`, or its own mask if that is None. None if
+    the config.json `values` describe another network or are incomplete."""
     if llada.recognises(values):
         try:
             values = llada.backbone_values(values)
@@ -123,7 +123,7 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The rotary embedding, as new configs have it or as old ones do; None where it is of a kind not known here."""
+    """The rotary embedding of a new or an old config; None if its kind is unknown here."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
         return None
@@ -141,8 +141,8 @@ _LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """Queries, keys and values, or some of them, in one product: so many `heads` of each, of which the first
-    `rotated` in all are rotated."""
+    """One product for queries, keys and values, or for some of them, with `heads` of each; the first `rotated` of
+    all heads are rotated."""
 
     weight: Tensor
     bias: Tensor | None
@@ -152,7 +152,7 @@ class _Projection:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Attention and MLP, each after a norm and added to what it reads. A prepared layer has no weights of norms."""
+    """Attention and MLP, each after a norm and added to its input. A prepared layer has no norm weights."""
 
     config: DecoderConfig
     projections: Sequence[_Projection]
@@ -165,7 +165,7 @@ class Layer:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig) -> "Layer":
-        """On a module's weights as they lie."""
+        """A layer that uses a module's weights as they lie."""
         projections = [
             _Projection(part.weight, part.bias, [heads], heads if is_rotated else 0)
             for part, heads, is_rotated in _projected(module.self_attn, config)
@@ -177,7 +177,7 @@ class Layer:
     @classmethod
     @torch.no_grad()
     def prepared(cls, module: Any, config: DecoderConfig, *, is_last: bool) -> "Layer":
-        """On copies of a module's weights. In a last layer, queries are computed apart from keys and values."""
+        """A layer on copies of a module's weights. A last layer computes queries apart from keys and values."""
         before, after = module.input_layernorm.weight, module.post_attention_layernorm.weight
         parts = _projected(module.self_attn, config)
         out, mlp = module.self_attn.o_proj.weight, module.mlp
@@ -191,7 +191,8 @@ class Layer:
         )
 
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
-        """Queries, keys and values of states, shape (tokens, heads, width) each, by some of the `projections`."""
+        """Queries, keys and values for states, each of shape (tokens, heads, width), by some of the
+        `projections`."""
         normed = self._normed(states, self.before)
         found: list[Tensor] = []
         for one in self.projections[parts]:
@@ -200,7 +201,8 @@ class Layer:
         return found
 
     def finish(self, attended: Tensor, states: Tensor) -> Tensor:
-        """The states after this layer, of those before it and what its attention gave, shape (tokens, width)."""
+        """The states after this layer, given those before it and the result of its attention, shape (tokens,
+        width)."""
         states = product_plus(attended, self.out, states)
         normed = self._normed(states, self.after)
         inner = product_times(normed, self.up, product_swish(normed, self.gate))
@@ -214,8 +216,8 @@ class Layer:
         return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
 
     def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
-        """The heads, shape (tokens, heads, width), the first `count` of them rotated; in a prepared layer in place,
-        else all or none."""
+        """The heads, shape (tokens, heads, width), with the first `count` rotated. A prepared layer does so in
+        place; else they are all or none."""
         if not count:
             return heads
         if self.before is None:
@@ -240,7 +242,7 @@ class DecoderNetwork:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig, *, prepared: bool = False) -> "DecoderNetwork":
-        """On the weights of a module with Transformers' names."""
+        """A network on the weights of a module with Transformers' names."""
         last = len(module.layers) - 1
         layers = [
             Layer.prepared(layer, config, is_last=number == last) if prepared else Layer.of(layer, config)
@@ -257,12 +259,12 @@ class DecoderNetwork:
         first: tuple[Tensor, Tensor] | None = None,
         inner: list[Tensor] | None = None,
     ) -> Tensor:
-        """Hidden states of the tokens `ids` at `positions`, both of shape (tokens,); of those that `reads` names
-        alone where it is not None.
+        """Hidden states of the tokens `ids` at `positions`, both of shape (tokens,), or of the tokens in `reads`
+        alone.
 
-        Queries, keys and values of the first layer depend on token and position alone. Where the tokens are
-        prefixes of a few inputs, `first` are the ids and positions of those, whose projections the first layer's
-        attention is given. The states after each layer at `reads` are added to `inner`.
+        The first layer's queries, keys and values depend on token and position alone. If the tokens are prefixes of
+        a few inputs, `first` gives the ids and positions of these, and the first layer's attention gets theirs. The
+        states at `reads` after each layer are added to `inner`.
         """
         rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
         last = len(self.layers) - 1
@@ -297,7 +299,7 @@ class DecoderNetwork:
         rotation: Tensor,
         reads: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """The states after a layer's attention, and what the next one's reads of them."""
+        """The states after a layer, and the next layer's queries, keys and values."""
         parts = slice(None) if reads is None else slice(1, None)
         if len(states) <= _WHOLE:
             states = layer.finish(attended, states)
@@ -316,7 +318,7 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """True where the tokens at the positions `queries` see each of the first `tokens`."""
+        """True for each of the first `tokens` that the tokens at positions `queries` see."""
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)
@@ -325,7 +327,7 @@ class DecoderNetwork:
         return seen if window is None else seen & (places > queries[:, None] - window)
 
     def slides(self, tokens: int) -> bool:
-        """True if so many tokens are more than a window holds."""
+        """True if this many tokens exceed a window."""
         return self.config.sliding_window is not None and tokens > self.config.sliding_window
 
     def attention(
@@ -343,7 +345,7 @@ class DecoderNetwork:
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
-    """The modules of queries, keys and values, with how many heads each has, and whether these are rotated."""
+    """The modules of queries, keys and values, with their number of heads, and True if these are rotated."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
         (attention.q_proj, heads, True),
@@ -353,7 +355,7 @@ def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bo
 
 
 def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
-    """What `_projected` gives in one product, packed, with the weight of the norm before it."""
+    """Several results of `_projected` as one packed product, with the weight of the norm before it folded in."""
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:
@@ -367,13 +369,13 @@ def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection
 
 
 def _side_by_side(rows: Tensor, heads: int) -> Tensor:
-    """Rows of a weight or a bias in an order in which the two halves of each rotary pair are neighbours."""
+    """The rows of a weight or a bias, reordered so that the two halves of each rotary pair are neighbours."""
     halves = rows.reshape(heads, 2, len(rows) // heads // 2, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape)
 
 
 def _frequencies(config: DecoderConfig) -> Tensor:
-    """The angle between one position and the next, for each pair of numbers of a head; float32 on the processor."""
+    """The angle from one position to the next for each pair of numbers in a head, in float32 on the processor."""
     rope, width = config.rope_parameters, config.head_dim
     powers = torch.arange(0, width, 2, dtype=torch.int64, device="cpu").float() / width
     plain = 1.0 / float(rope["rope_theta"]) ** powers

@@ -1,6 +1,6 @@
 """Weights in PyTorch's pickle files, read without running what is in them, and written as safetensors.
 
-`torch.load` with `weights_only` takes a file apart by a list of what tensors need, and stops at anything else.
+`torch.load` with `weights_only` allows only what tensors need, and stops at anything else.
 """
 
 import re
@@ -24,9 +24,9 @@ _SHARD = 2_000_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
-    """The pickle files with the weights of a folder, by their index or the one; empty where there is none.
+    """The pickle files with the weights of a folder, from their index or the single file; empty if there are none.
 
-    Raises `UserError` where one that the index names is missing.
+    Raises `UserError` if a file in the index is missing.
     """
     if not (folder / _INDEX).is_file():
         return [folder / PICKLE] if (folder / PICKLE).is_file() else []
@@ -38,9 +38,9 @@ def pickle_files(folder: Path) -> list[Path]:
 
 
 def read_pickle(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name, mapped from the disk where it allows that.
+    """The tensors of a file by name, mapped from the disk if possible.
 
-    Raises `UserError` where the file is damaged, or needs more than tensors: then nothing of it is run.
+    Raises `UserError` if the file is damaged or holds more than tensors; no code in it is run.
     """
     try:
         values = _load(path)
@@ -88,7 +88,7 @@ class ShardWriter:
         """The file of each tensor that was written."""
 
     def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
-        """Write them all. Raises `UserError` where a tensor cannot be written, and `OSError` as writing does."""
+        """Write the tensors. Raises `UserError` if one cannot be written, and `OSError` as writing does."""
         for name, tensor in tensors:
             if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
                 self._flush()
@@ -109,7 +109,7 @@ class ShardWriter:
 
 
 def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, none of them sharing memory with another, as tied weights do."""
+    """The tensors, with copies of those that share memory, such as tied weights."""
     seen: set[int] = set()
     apart = {}
     for name, tensor in tensors.items():

@@ -1,8 +1,8 @@
 """The placement of an evaluator's weights: on which devices, and in which type.
 
-Where no type is asked for, it is that in which the weights are stored, if the processor computes it well.
-Commands, pages, jobs and estimates of memory ask here, so that they agree. Needs no PyTorch until a processor has
-to be asked.
+By default this is the type in which the weights are stored, if the processor computes it well. Commands, pages,
+jobs and estimates of memory use this module, so that they agree. Needs no PyTorch until it has to query the
+processor.
 """
 
 import struct
@@ -46,18 +46,18 @@ class Placement:
 
     @property
     def on_processor(self) -> bool:
-        """Whether the whole evaluator is on the processor."""
+        """True if the whole evaluator is on the processor."""
         return self.device == "cpu" and self.device_map is None
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """The name of an evaluator with its weights in that type: its scores differ from those in float32."""
+    """The name of an evaluator with weights in that type, since its scores differ from those in float32."""
     return name if dtype == "float32" else f"{name} ({dtype})"
 
 
 def computed_dtype(stored: str, place: Placement) -> str:
-    """The type that weights `stored` in one are computed in, where none is asked for: that one if it is one of
-    `DTYPES` and the device computes it well, else float32."""
+    """The default type for computing with weights `stored` in one: the same if it is one of `DTYPES` and the device
+    computes it well, else float32."""
     if stored not in DTYPES or stored == "float32" or not place.on_processor:
         return stored if stored in DTYPES else "float32"
     # They bring PyTorch.
@@ -67,8 +67,8 @@ def computed_dtype(stored: str, place: Placement) -> str:
 
 
 def stored_dtype(folder: Path, untold: str = "float32") -> str:
-    """The type in which a folder's weights are stored: that of its config if a tensor has it, else the one that
-    most numbers have; of pickles what the config says. `untold` where nothing tells."""
+    """The type in which a folder's weights are stored: that of its config if a tensor has it or there are only
+    pickles, else the type of most numbers. `untold` if neither config nor tensors say."""
     try:
         config = read_config_file(folder)
     except UserError:
@@ -82,8 +82,8 @@ def stored_dtype(folder: Path, untold: str = "float32") -> str:
 
 
 def expected_dtype(stored: str, place: Placement) -> str:
-    """The type that weights which are not here yet would be computed in: `stored` in that one, or in bfloat16, as
-    most are, where that is ""."""
+    """The type in which weights that are not here yet would be computed, given the type they are `stored` in; ""
+    stands for the most common, bfloat16."""
     return computed_dtype(stored or "bfloat16", place) if place.dtype == STORED else place.dtype
 
 
@@ -99,7 +99,8 @@ def _weight_files(folder: Path) -> list[Path]:
 
 @lru_cache(512)
 def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """How many numbers a safetensors file of that size, `changed` then, has of each type, by its header."""
+    """The number of elements of each type in a safetensors file, from its header; `size` and `changed` key the
+    cache."""
     counts: Counter[str] = Counter()
     try:
         with open(path, "rb") as file:

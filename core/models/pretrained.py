@@ -1,6 +1,6 @@
 """Networks as Transformers loads them: of any kind that it knows, on any device, without remote code.
 
-Importing it takes seconds: `core.models.backbone` does so where it has to.
+Importing it takes seconds, so `core.models.backbone` does so only if needed.
 """
 
 import sys
@@ -33,9 +33,8 @@ def load_backbone(
 ) -> PreTrainedModel:
     """The network of hidden states of a folder, LLaDA's included, without its head.
 
-    `place` is the processor in float32 where it is None. `attention` sets the mask; None keeps the config's. Of
-    more than `layers` layers those above are left out. Raises `UserError` naming the first tensor that is missing
-    or misshapen.
+    `place` defaults to the processor in float32. `attention` sets the mask; None keeps the config's. Layers above
+    the first `layers` are left out. Raises `UserError` naming the first tensor that is missing or misshapen.
     """
     values = read_config_file(folder)
     config = read_config(folder, values, attention)
@@ -46,7 +45,7 @@ def load_backbone(
 
 
 def _key_mapping(folder: Path) -> Mapping[str, str] | None:
-    """Regular expressions over names of tensors that are others than Transformers'."""
+    """Regular expressions that turn stored names of tensors into Transformers', None if they are the same."""
     names = tensor_files(folder)
     if any(name.startswith("model.transformer.blocks.") for name in names):
         # Also where the config is that of an adapter of ours, which is a Llama's.
@@ -60,8 +59,8 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
     """The Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
 
-    Raises `UserError` where Transformers does not know the model or refuses a value, where there is no such mask,
-    and where the config has another.
+    Raises `UserError` if Transformers does not know the model or refuses a value, there is no such mask, or the
+    config has another one.
     """
     kind = values.get("model_type")
     try:
@@ -84,8 +83,8 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Leave the first `layers` layers of a config's network. Raises `UserError` where there are fewer, telling
-    `where`."""
+    """Keep the first `layers` layers of a config's network. Raises `UserError` naming `where` if there are
+    fewer."""
     there = int(config.num_hidden_layers)
     if layers > there:
         raise UserError(
@@ -104,8 +103,8 @@ def load_weights(
 ) -> PreTrainedModel:
     """A folder's weights in the class for the config of `kind`, the name of one of Transformers' Auto classes.
 
-    Raises `UserError` naming the first tensor that is missing or misshapen, and where the network cannot be spread
-    as the placement asks for.
+    Raises `UserError` naming the first tensor that is missing or misshapen, and if the network cannot be spread
+    over the placement's devices.
     """
     auto, there = getattr(transformers, kind), count_numbers(folder)
     with _quiet():
@@ -162,8 +161,7 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 
 
 def _check_size(network: PreTrainedModel, there: int) -> None:
-    """Raises `UserError` if a network has many more weights than the files have numbers: those that are missing
-    would be made."""
+    """Raises `UserError` if a network has many more weights than the files: the missing ones would be allocated."""
     wanted = sum(parameter.numel() for parameter in network.parameters())
     if wanted > 2 * there + _NEW:
         raise UserError(

@@ -33,7 +33,7 @@ class Input:
 
     @property
     def key(self) -> bytes:
-        """Equal for equal token sequences."""
+        """A key that is equal for equal token sequences."""
         return self.ids[: self.length].tobytes()
 
 
@@ -50,14 +50,14 @@ def call_inputs(calls: Calls) -> list[Input]:
 
 
 def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats32:
-    """The probabilities of each step, shape (steps, 3), by what `call_inputs` came to."""
+    """The probabilities of each step, shape (steps, 3), from the rows for `call_inputs`."""
     outputs = iter(rows)
     return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
 
 
 def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> list[Input]:
-    """The inputs that are needed for one trace: of a causal evaluator the whole; of a bidirectional one offline the
-    whole, online each step with what is before it, in hindsight each sub-step with what is before it."""
+    """The inputs for one trace: the whole trace for a causal evaluator. For a bidirectional one, the whole trace
+    offline, the prefix of each step online, and the prefix of each sub-step in hindsight."""
     if encoded.calls:
         return call_inputs(encoded.calls)
     if causal or mode == Mode.OFFLINE:
@@ -73,9 +73,9 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
-    """The scores by the rows that each of `mode_inputs` came to, shape (reads, 3), or (reads, 4) with a spread.
+    """The scores from the rows of each of `mode_inputs`, shape (reads, 3), or (reads, 4) with a spread.
 
-    They are a copy: the rows are parts of what a whole batch came to, which whoever keeps scores would keep too.
+    They are a copy: the rows are views of a whole batch, which would stay in memory with the scores.
     """
     together = np.concatenate(rows)
     if causal:
@@ -88,7 +88,7 @@ class Forward(Protocol):
     """Runs inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Probabilities of shape (k, 3) for each input, in the order given; of an ensemble, its spread in a fourth
+        """Probabilities of shape (k, 3) for each input, in order; an ensemble adds its spread as a fourth
         column."""
         ...
 
@@ -113,12 +113,12 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
 
 
 def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
-    """`values` with zeros up to a multiple of `rows`; the rows they become are computed and never read."""
+    """`values` with zeros added up to a multiple of `rows`; the extra rows are computed and never read."""
     return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:
-    """Batches through the model as Transformers runs it.
+    """Runs padded batches through the model.
 
     Attention masks come from lengths, never from token ids: LLaDA's pad token is also its end token. Packing
     several inputs into one row instead would leak between them when attention is bidirectional.

@@ -1,4 +1,4 @@
-"""The KV cache: keys and values of prefixes that a causal backbone has read, to continue from."""
+"""The KV cache: keys and values of prefixes that a causal backbone has read and can continue from."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class Prefix:
         return len(self.ids)
 
     def first(self, tokens: int) -> "Prefix":
-        """The prefix of that length: in a causal network nothing after it has changed it."""
+        """The prefix of that length; in a causal network, later tokens have not changed it."""
         if tokens == len(self):
             return self
         layers = tuple((keys[..., :tokens, :], values[..., :tokens, :]) for keys, values in self.layers)
@@ -38,21 +38,21 @@ class Prefix:
 
 
 class Prefixes:
-    """The prefixes that a causal `backbone` read last, `kept` tokens at most.
+    """The prefixes that a causal `backbone` read last, up to `kept` tokens in all.
 
-    A prefix is one of token ids, whatever a tokenizer makes of the border between two steps: two inputs share only
-    the tokens that are the same.
+    A prefix consists of token ids, however a tokenizer treats the border between two steps: two inputs share
+    exactly their equal first tokens.
     """
 
     def __init__(self, backbone: nn.Module, kept: int = KEPT, states: Callable[..., Tensor] | None = None) -> None:
-        """`states` runs the backbone for other states than those of its last layer."""
+        """`states` runs the backbone if states other than its last layer's are wanted."""
         self._backbone = backbone
         self._states = states or (lambda **inputs: backbone(**inputs)[0])
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
     def find(self, ids: Ints) -> Prefix:
-        """The prefix of these tokens; those beyond the longest kept prefix that it begins with are run."""
+        """The prefix with these tokens; only tokens beyond the longest kept prefix are run."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
@@ -83,7 +83,7 @@ class Prefixes:
 
 
 def shared(inputs: Sequence[Ints]) -> int:
-    """The number of tokens that all of them begin with."""
+    """The number of first tokens that all inputs share."""
     shortest = min(map(len, inputs))
     differs = np.zeros(shortest, np.bool_)
     for ids in inputs[1:]:
@@ -93,7 +93,7 @@ def shared(inputs: Sequence[Ints]) -> int:
 
 @torch.inference_mode()
 def can_continue(backbone: nn.Module) -> bool:
-    """Whether continuing from a prefix gives the same as the whole input: tried out, since no config tells."""
+    """True if continuing from a prefix equals reading the whole input. This is tried out, since no config says."""
     if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
     vocabulary = int(getattr(backbone.config, "vocab_size", 1))
@@ -112,7 +112,7 @@ def can_continue(backbone: nn.Module) -> bool:
 
 
 def _rotates_by_length(backbone: nn.Module) -> bool:
-    """Whether the rotation of early tokens depends on how many follow, which a short trial does not show."""
+    """True if the rotation of early tokens depends on the input's length, which a short trial does not show."""
     rope = getattr(backbone.config, "rope_parameters", None) or {}
     # Backbones with layers of several kinds have such an object for each kind.
     kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}
@@ -120,7 +120,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 
 
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
-    """A cache in which each of `rows` inputs has read the prefix; the copies are made as the layers run."""
+    """A cache in which `rows` inputs have read the prefix; copies are made as the layers run."""
     # It brings Transformers.
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer

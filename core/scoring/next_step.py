@@ -25,8 +25,8 @@ _BUDGET = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Candidates for the step after `steps`, encoded: `encoded` has those of `unique` texts, and the prefix that is
-    kept ends with token `end` at the latest, None where there is no step yet."""
+    """Encoded candidates for the next step: `encoded` holds those of the `unique` texts. At most the first `end`
+    tokens are kept as their prefix, all shared ones if None, before the first step."""
 
     candidates: tuple[str, ...]
     unique: tuple[str, ...]
@@ -35,13 +35,13 @@ class Asked:
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """Each unique candidate with all that is before it, read at its end."""
+        """Each unique candidate with everything before it, read at its end."""
         return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
 
     @cached_property
     def shared(self) -> int:
-        """How many tokens all of them begin with and are kept: those of the steps at most, so that what all
-        candidates begin with is not."""
+        """The number of shared first tokens to keep: at most those of the steps, not the beginnings that candidates
+        share."""
         tokens = shared([item.ids for item in self.inputs])
         # A step that is read at the token before its last can be read in the prefix.
         return min(tokens, *(int(item.reads[0]) for item in self.inputs), *([] if self.end is None else [self.end]))
@@ -51,8 +51,8 @@ class NextSteps:
     """Scores candidates with one evaluator. Safe to use from several threads.
 
     A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
-    all candidates at a time; a later call continues from the prefix that has most of its tokens. For a
-    bidirectional one every candidate changes every step, so that it reads the whole again, in batches.
+    all candidates at once; a later call continues from the longest matching prefix. For a bidirectional evaluator
+    every candidate changes every step, so it reads everything again, in batches.
     """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
@@ -65,7 +65,7 @@ class NextSteps:
         return self.score_encoded(self.encode(problem, steps, candidates))
 
     def encode(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Asked:
-        """What `score_encoded` takes. Raises `UserError` as `Scorer.score_next` does."""
+        """The argument of `score_encoded`. Raises `UserError` as `Scorer.score_next` does."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
@@ -75,7 +75,7 @@ class NextSteps:
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
-        """How many tokens scoring them computes at most: what they share is read once where it can be kept."""
+        """An upper bound of the tokens to compute: shared ones count once if they can be kept."""
         if self.asks_each_step:
             return sum(len(call) for one in asked.encoded for call in one.calls[-1])
         if not self.keeps_prefixes:
@@ -84,12 +84,12 @@ class NextSteps:
 
     @property
     def asks_each_step(self) -> bool:
-        """Whether the evaluator is asked about each step by itself."""
+        """True if the evaluator gets a separate input for each step."""
         return self._evaluator.encoder.asks_each_step
 
     @property
     def keeps_prefixes(self) -> bool:
-        """Whether what candidates share is read once."""
+        """True if the tokens that candidates share are read once."""
         return not self.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def score_encoded(self, asked: Asked) -> Floats32:
@@ -110,7 +110,7 @@ class NextSteps:
 
     @cached_property
     def _continuation(self) -> PrefixContinuation | None:
-        """For a causal decoder on a processor."""
+        """The continuation for a causal decoder on a processor, else None."""
         model, forward = self._evaluator.model, self._forward
         if (
             not isinstance(forward, PackedForward)
@@ -122,7 +122,8 @@ class NextSteps:
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """For any other backbone that can go on from a prefix; None where every input is read from its start."""
+        """The prefixes of any other backbone that can continue from one; None if it reads every input from its
+        start."""
         if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
@@ -134,7 +135,7 @@ class NextSteps:
             raise error.at(which) from None
 
     def _continue(self, prefixes: Prefixes, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
-        """The probabilities of each input, shape (1, 3), from the prefix of so many tokens that they share."""
+        """The probabilities of each input, shape (1, 3), continued from their first `tokens`, which they share."""
         results = [np.zeros((0, 3), np.float32)] * len(inputs)
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         with self._lock:

@@ -1,12 +1,12 @@
 """The forward pass for decoders on a processor: several inputs side by side, without padding.
 
-The projections run over the inputs one after the other, attention over each by itself, and what is behind the last
-layer's keys and values at the tokens that are read alone. The first layer's queries, keys and values depend on
-token and position alone, so that all prefixes of a trace share them. A batch is small enough for the caches to hold
-what lies between two products.
+Projections run over all inputs of a batch in a row, attention over each input separately, and everything after the
+last layer's keys and values over the tokens that are read alone. The first layer's queries, keys and values depend
+on token and position alone, so all prefixes of a trace share them. Batches are small enough for the caches to hold
+the values between two products.
 
-Of a small model in float32 the pass keeps a prepared copy (see `core.models.network`), and runs on single-threaded
-workers side by side, which keep both the matrix units and the caches busier than one product split between cores.
+A small model in float32 is copied into prepared form (see `core.models.network`) and runs on single-threaded
+workers side by side, which keep the matrix units and the caches busier than one product split between cores.
 """
 
 from collections import deque
@@ -34,13 +34,13 @@ _LARGEST = 100_000_000
 
 
 class PackedForward:
-    """Runs inputs of a step model whose backbone is a network of Llama's family."""
+    """Runs inputs of a step model with a backbone of Llama's family."""
 
     def __init__(
         self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
     ) -> None:
-        """Inputs are cut into the batches that a machine of so many `cores` would have, those of this one where
-        None: another cut gives another last bit."""
+        """Inputs are cut into batches as on a machine with this many `cores`, by default this machine's: other
+        batches change the last bit of the results."""
         config = _config_of(model)
         assert config is not None
         self.model = model
@@ -68,8 +68,8 @@ class PackedForward:
         return results
 
     def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
-        """Each batch with its outputs. Few are handed to the workers ahead, so that two passes at the same time
-        share them and neither waits for the end of the other."""
+        """Each batch with its outputs. Only a few are handed to the workers ahead, so that two passes at the same
+        time share them and neither waits for the other to end."""
         ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
         for batch in batches:
             check()
@@ -109,7 +109,7 @@ class PackedForward:
         return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
 
     def _tokens(self, inputs: Iterable[Input]) -> tuple[Tensor, Tensor]:
-        """Ids and positions of inputs one after the other."""
+        """Ids and positions of inputs in a row."""
         ids = np.concatenate([item.ids[: item.length] for item in inputs])
         positions = np.concatenate([np.arange(item.length) for item in inputs])
         ids, positions = (padded_rows(one, *(() if self.is_prepared else (ROWS,))) for one in (ids, positions))
@@ -117,12 +117,12 @@ class PackedForward:
 
 
 def _bounds(inputs: Iterable[Input]) -> list[int]:
-    """Where each begins, and where the last ends."""
+    """The start of each input in a row, and the end of the last."""
     return [0, *accumulate(item.length for item in inputs)]
 
 
 def _config_of(model: StepModel) -> DecoderConfig | None:
-    """The config of a network that can be computed here: of a `Decoder`, or a small one of Transformers."""
+    """The config of the model's network if it is a `Decoder` or a small one of Transformers, else None."""
     if isinstance(model.model, Decoder):
         return model.model.config
     return decoder_config(model.config.to_dict()) if _is_small(model) else None
@@ -135,8 +135,8 @@ def _is_small(model: StepModel) -> bool:
 
 
 class _Spans:
-    """Attention of each input over itself. In the first layer, the queries, keys and values of an input are those
-    that begin at its place in `firsts`."""
+    """Attention of each input over itself. In the first layer, `firsts` gives the start of each input's queries,
+    keys and values."""
 
     def __init__(
         self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]
@@ -176,10 +176,10 @@ class _Spans:
 
 
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:
-    """A pool whose workers run and use `threads` threads each.
+    """A pool of running workers with `threads` threads each.
 
-    PyTorch remembers the last count that any thread asked for and gives it to every new thread, so ours is put
-    back once all workers have theirs.
+    PyTorch gives every new thread the last count that any thread set, so this thread's count is restored once all
+    workers have theirs.
     """
     before = torch.get_num_threads()
     together = Barrier(workers + 1)

@@ -1,8 +1,9 @@
-"""Candidates continued from a kept prefix on a processor: what is new of a prefix and all candidates in one pass.
+"""Candidates continued from a kept prefix on a processor: the new tokens of a prefix and all candidates in one
+pass.
 
-The keys and values of a prefix lie in a buffer with room behind them. A pass writes those of the new tokens there
-and attends over the whole, under a mask that lets a candidate see the prefix and itself; the next pass writes over
-the candidates. So no prefix is copied, neither for its candidates nor to become longer, and nothing is padded.
+The keys and values of a prefix lie in a buffer with spare room. A pass appends those of the new tokens and attends
+over all of them, with a mask that lets a candidate see the prefix and itself; the next pass overwrites the
+candidates. So a prefix is never copied, neither for its candidates nor to grow, and nothing is padded.
 """
 
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ _SHARED, _PADDING = -1, -2
 
 @dataclass(eq=False)
 class _Buffer:
-    """Token ids, shape (tokens,), and for each layer keys and values, shape (1, heads, room, width), of which the
-    first `len(ids)` are theirs."""
+    """Token ids, shape (tokens,), and for each layer keys and values, shape (1, heads, room, width), the first
+    `len(ids)` of which are filled."""
 
     ids: Ints
     layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
@@ -40,7 +41,7 @@ class _Buffer:
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def grown(self, room: int, tokens: int) -> "_Buffer":
-        """Another one with its first `tokens`, and room for so many."""
+        """A copy of the first `tokens`, with this much room."""
         copied = []
         for pair in self.layers:
             keys, values = (one.new_empty(*one.shape[:2], room, one.shape[3]) for one in pair)
@@ -51,8 +52,8 @@ class _Buffer:
 
 
 class PrefixContinuation:
-    """Scores inputs that share a prefix with a causal network, and keeps the prefixes that it read last, `kept`
-    tokens at most. Not safe to use from several threads."""
+    """Scores inputs that share a prefix with a causal network, and keeps the last prefixes, up to `kept` tokens in
+    all. Not safe to use from several threads."""
 
     def __init__(self, model: StepModel, network: DecoderNetwork, kept: int = KEPT) -> None:
         self._model, self._network = model, network
@@ -61,8 +62,8 @@ class PrefixContinuation:
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
-        """The probabilities of each input, shape (1, 3), at its only read. The first `tokens` tokens are the same
-        in all of them, no read is among these, and they are kept."""
+        """The probabilities of each input, shape (1, 3), at its only read. All inputs share their first `tokens`,
+        which hold no read and are kept."""
         ids = inputs[0].ids[:tokens]
         rows = [np.zeros((0, 3), np.float32)] * len(inputs)
         rests = [Input(one.ids[tokens : one.length], one.length - tokens, one.reads - tokens) for one in inputs]
@@ -77,8 +78,8 @@ class PrefixContinuation:
         return rows
 
     def _begin(self, ids: Ints, new: int) -> _Buffer:
-        """A buffer that holds the beginning of `ids`, as long a one as is kept, with room for them and `new` more
-        tokens. It is the last of those kept."""
+        """A buffer with the longest kept beginning of `ids`, and room for all of them and `new` more tokens. It
+        becomes the most recent one."""
         best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
         begun, needed = shared([best.ids, ids]), len(ids) + new
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
@@ -100,7 +101,7 @@ class PrefixContinuation:
         return _Buffer(np.zeros(0, np.int64), [(like.new_empty(shape), like.new_empty(shape)) for _ in layers])
 
     def _pass(self, buffer: _Buffer, new: Ints, rests: Sequence[Input]) -> Floats32:
-        """Append `new` to the buffer's tokens, and give the probabilities of each of the `rests` behind them."""
+        """Append `new` to the buffer's tokens, and give the probabilities of each of the `rests` after them."""
         start = len(buffer.ids) + len(new)
         ids = padded_rows(np.concatenate([new, *(item.ids for item in rests)]), ROWS)
         owners = np.full(len(ids), _PADDING)
@@ -122,7 +123,7 @@ class PrefixContinuation:
 
 
 class _Attend:
-    """Attention of new tokens over those of a buffer and themselves, `end` of them; the rest are padding."""
+    """Attention of the first `end` new tokens over those of a buffer and themselves; the rest are padding."""
 
     def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, end: int) -> None:
         self._network, self._buffer, self._end = network, buffer, end

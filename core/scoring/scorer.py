@@ -27,7 +27,7 @@ class Scorer(AbstractScorer):
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
-        """A model's forward pass is the one given, else the fastest that it can have. Raises `TypeError` on an
+        """`forward` is the forward pass of a model, by default the fastest one for it. Raises `TypeError` on an
         evaluator that is neither a model, nor one of rules, nor behind a server."""
         if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
@@ -46,12 +46,12 @@ class Scorer(AbstractScorer):
         on_skip: Skip | None = None,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in input order, holding `window` traces at a time; one behind a server,
-        a few for each request at once.
+        """Yield a judgment for each trace, in input order, holding `window` traces at a time, or a few per
+        concurrent request to a server.
 
-        Results do not depend on what else is scored beyond 1e-5, in float32. Raises `UserError` at a trace longer
-        than the evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also
-        raises it where a probability is not a number. What `check` raises ends it, as in `score_encoded`.
+        In float32, other traces change a result by at most 1e-5. Raises `UserError` at a trace longer than the
+        evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also raises it
+        if a probability is not a number. An error that `check` raises ends the work, as in `score_encoded`.
         """
         return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
@@ -61,8 +61,8 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """`score` for traces that were encoded before, by `Evaluator.encode`. What `check` raises ends it: it is
-        called between the parts of the work."""
+        """`score` for traces already encoded by `Evaluator.encode`. `check` is called between parts of the work; an
+        error that it raises ends it."""
         mode, rest = Mode(mode), iter(encoded)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
@@ -71,7 +71,7 @@ class Scorer(AbstractScorer):
             yield from self._score_window(window, mode, check)
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
-        """How many tokens scoring a trace computes: those of all its inputs; of an evaluator of rules none."""
+        """The number of tokens in all inputs of a trace; 0 for an evaluator of rules."""
         if isinstance(self.evaluator, RuleEvaluator):
             return 0
         if isinstance(self.evaluator, ServedEvaluator):
@@ -82,9 +82,9 @@ class Scorer(AbstractScorer):
         """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
         neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
 
-        Equal within 1e-5 in float32 to scoring the problem, the steps and the candidate from scratch. A causal
-        evaluator reads the problem and the steps once, and of a call that extends an earlier one only what is new.
-        Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
+        In float32 equal within 1e-5 to scoring the problem, the steps and the candidate from scratch. A causal
+        evaluator reads the problem and the steps once, and only the new tokens of a call that extends an earlier
+        one. Raises `UserError` if there is no candidate, or one is empty or makes the input too long.
         """
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
@@ -94,8 +94,8 @@ class Scorer(AbstractScorer):
 
     @property
     def next_steps(self) -> NextSteps | None:
-        """What scores candidates for a next step together; None where each can as well be scored offline, as the
-        last step of a trace."""
+        """The scorer of candidates for a next step; None if scoring each offline, as the last step of a trace, is
+        as good."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 
@@ -144,18 +144,18 @@ def encode_all(
 
 
 def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
-    """The forward pass that suits the model and where it is; `cores` are those of the machine whose results it is
-    to have to the last bit, this one where None."""
+    """The fastest forward pass for the model on its device. `cores` are those of a machine whose results it has to
+    match to the last bit, by default this one's."""
     kind, model = suitable_pass(evaluator), evaluator.model
     return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
 
 
 def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForward]:
-    """The kind of forward pass that suits the model and where it is."""
+    """The kind of the fastest forward pass for the model on its device."""
     return PackedForward if PackedForward.supports(evaluator.model) else PaddedForward
 
 
 def window_of(kind: type) -> int:
-    """How many traces are held at a time with a forward pass of that kind, or without one."""
+    """The number of traces held at a time with a forward pass of that kind, or without one."""
     # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
     return 256 if issubclass(kind, PaddedForward) else 16

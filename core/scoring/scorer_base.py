@@ -1,4 +1,4 @@
-"""What a scorer offers, wherever it computes: on this machine, or on a server."""
+"""The interface of scorers, on this machine or on a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ class AbstractScorer(ABC):
         """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
         neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
 
-        Raises `UserError` where there is no candidate, or one is empty or makes the input too long.
+        Raises `UserError` if there is no candidate, or one is empty or makes the input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
@@ -40,7 +40,7 @@ class AbstractScorer(ABC):
     def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
 
-        Raises `UserError` where the trace is longer than the evaluator's context.
+        Raises `UserError` if the trace is longer than the evaluator's context.
         """
         texts = trace.substeps
         shortened = (
