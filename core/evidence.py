@@ -42,8 +42,8 @@ class Revision:
 
     `before` and `after` are its validity online and offline, the least of its sub-steps each. `substep` is the one
     that decides: the least valid in the mode in which the step is less valid, so that it crosses the threshold if
-    the step does. `jump` is its largest in the direction of the change, None where nothing changed. `crosses`: the
-    verdicts differ. `agrees`: whether the change is towards the gold, None where there is none or nothing changed.
+    the step does. `jump` is its largest in the direction of the change, None if nothing changed. `crosses`: the
+    verdicts differ. `agrees`: whether the change is towards the gold, None if there is none or nothing changed.
     """
 
     step: int
@@ -60,7 +60,7 @@ class Revision:
 
     @property
     def flip(self) -> Flip | None:
-        """None where the verdict stayed."""
+        """None if the verdict stayed."""
         if not self.crosses:
             return None
         return {True: Flip.RIGHTED, False: Flip.MISLED, None: Flip.UNJUDGED}[self.agrees]
@@ -104,7 +104,7 @@ class Removal:
 
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """The largest change, up or down, of one sub-step as one of a later step was revealed, the first of equal ones;
-    None where none changed it. Raises `IndexError` where there is no such sub-step."""
+    None if none changed it. Raises `IndexError` if there is no such sub-step."""
     validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
     return _jump(validity, step, first, int(moved.argmax())) if moved.any() else None
@@ -120,14 +120,14 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
 
 
 def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
-    """The one with the largest change, of those with a given flip if any; None where there is none."""
+    """The one with the largest change, of those with a given flip if any; None if there is none."""
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
     """The effect on one sub-step of leaving out each later one; that comes first which brings it nearest to, or
-    furthest beyond, its online validity. Raises `ValueError` where the two are of traces of different length."""
+    furthest beyond, its online validity. Raises `ValueError` if the two are of traces of different length."""
     if len(left_out) != len(hindsight) - 1:
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected one less")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))

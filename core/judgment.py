@@ -21,7 +21,7 @@ class Mode(StrEnum):
 @dataclass(frozen=True)
 class Usage:
     """What the server that wrote a judgment was asked: how many `calls` it answered, of which `unread` held no
-    verdict, and the tokens that it read and wrote, None where it does not count them."""
+    verdict, and the tokens that it read and wrote, None if it does not count them."""
 
     calls: int
     unread: int = 0
@@ -85,12 +85,12 @@ class Judgment:
 
     @property
     def online(self) -> StepScores | None:
-        """The online scores, or None where the mode does not give them."""
+        """The online scores, or None if the mode does not give them."""
         return self._scores(Mode.ONLINE)
 
     @property
     def offline(self) -> StepScores | None:
-        """The offline scores, or None where the mode does not give them."""
+        """The offline scores, or None if the mode does not give them."""
         return self._scores(Mode.OFFLINE)
 
     def _scores(self, mode: Mode) -> StepScores | None:

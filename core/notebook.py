@@ -93,7 +93,7 @@ def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
 
 
 def _cell(probs: Sequence[float], is_online: bool) -> _Cell | None:
-    """None where nothing was said."""
+    """None if nothing was said."""
     if not any(probs):
         return None
     neg, neu, pos = probs

@@ -18,7 +18,7 @@ CACHE_VARIABLE = "STEPSIGHT_CACHE"
 
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
     """The files that a path or a glob means, in order of name, in the first folder that has any: `root`, else the
-    folder of data. Each comes with its `portable_name`. Raises `UserError` where there is none."""
+    folder of data. Each comes with its `portable_name`. Raises `UserError` if there is none."""
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]
     for folder in folders:

@@ -32,7 +32,7 @@ class RowCondition:
         return f"{self.field}{'=' if self.wanted else '!='}{','.join(self.values)}"
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Whether the row meets it; a field that the row lacks is null."""
+        """True if the row meets it; a field that the row lacks is null."""
         return (as_text(row.get(self.field)) in self.values) == self.wanted
 
 
@@ -50,7 +50,7 @@ class RowConditions:
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
     def hold(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row meets all of them, which is counted."""
+        """True if a row meets all of them, which is counted."""
         if not self.conditions:
             return True
         self._asked += 1
@@ -64,7 +64,7 @@ class RowConditions:
         return True
 
     def check(self) -> None:
-        """Raises `UserError` where rows were asked and none met all: naming a field that none has, with the nearest
+        """Raises `UserError` if rows were asked and none met all: naming a field that none has, with the nearest
         one, or the values that were found."""
         if self._met or not self._asked:
             return

@@ -109,7 +109,7 @@ class Verdict:
 
 
 def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> Verdict:
-    """The verdict on the whole solution (paper, eq. 1). Raises `ValueError` where there is no step."""
+    """The verdict on the whole solution (paper, eq. 1). Raises `ValueError` if there is no step."""
     thresholds = thresholds or Thresholds()
     if not len(scores):
         raise ValueError("a solution without steps has no verdict")
@@ -129,7 +129,7 @@ class Hindsight:
     where the online result is the diagonal. `spread`, shape (n,), is that of a causal ensemble (see `StepScores`),
     the same in every row.
 
-    Raises `ValueError` where the rows are not a lower triangle.
+    Raises `ValueError` if the rows are not a lower triangle.
     """
 
     rows: tuple[Floats32, ...]
@@ -154,7 +154,7 @@ class Hindsight:
 
     @classmethod
     def from_packed(cls, packed: Floats32, spread: Floats32 | None = None) -> "Hindsight":
-        """The inverse of `packed`. Raises `ValueError` where the length is no triangular number."""
+        """The inverse of `packed`. Raises `ValueError` if the length is no triangular number."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
             raise ValueError(f"{len(packed)} entries do not fill a triangle")
@@ -207,7 +207,7 @@ class Outputs(StrEnum):
 
     @property
     def has_redundancy(self) -> bool:
-        """Whether a solution can be called redundant."""
+        """True if a solution can be called redundant."""
         return self in (Outputs.THREE_WAY, Outputs.VERDICT)
 
     @property
@@ -216,12 +216,12 @@ class Outputs(StrEnum):
 
     @property
     def has_scores(self) -> bool:
-        """Whether there are scores to rank by: a verdict alone has no ROC curve."""
+        """True if there are scores to rank by: a verdict alone has no ROC curve."""
         return not self.in_words
 
     @property
     def in_words(self) -> bool:
-        """Whether it says of a step that it is wrong or not, and no number."""
+        """True if it says of a step that it is wrong or not, and no number."""
         return self in (Outputs.VERDICT, Outputs.CHECKS)
 
 

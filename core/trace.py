@@ -19,8 +19,8 @@ from stepsight.core.label import Label, parse_label
 class Step:
     """A step as a benchmark numbers and labels it, split into the sub-steps that an evaluator scores.
 
-    `label` is the gold label, or None where there is none. `valid` is the gold on validity alone: of a benchmark
-    that only names the first error, the steps before it are valid, be they neu or pos, and those after it None.
+    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone: of a benchmark that
+    only names the first error, the steps before it are valid, be they neu or pos, and those after it None.
     """
 
     substeps: tuple[str, ...]
@@ -48,7 +48,7 @@ _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
 def find_answer(meta: Mapping[str, Any]) -> str | None:
-    """The reference answer that the fields of a source state, None where they have none."""
+    """The reference answer that the fields of a source state, None if they have none."""
     for name in _ANSWERS:
         value = meta.get(name)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
@@ -60,8 +60,8 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
 class Trace:
     """One problem `q` with its steps `h_1 … h_n`; `meta` keeps the other fields of its source.
 
-    Raises `UserError` where the problem is empty, there is no step, a sub-step is empty, or a text holds a
-    NUL byte or half of a surrogate pair (neither can be stored or encoded).
+    Raises `UserError` if the problem is empty, there is no step, a sub-step is empty, or a text holds a NUL byte or
+    half of a surrogate pair (neither can be stored or encoded).
     """
 
     id: str
@@ -188,7 +188,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:
-    """Candidates for a next step as they are. Raises `UserError` where there is none, or one is empty."""
+    """Candidates for a next step as they are. Raises `UserError` if there is none, or one is empty."""
     if isinstance(candidates, str) or not len(candidates):
         raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
     return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]

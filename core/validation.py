@@ -103,8 +103,8 @@ class Record:
 
 
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
-    """`values`, from YAML or JSON, as a `kind`. Raises `UserError` where they are none; `whole` is what it calls
-    them all."""
+    """`values`, from YAML or JSON, as a `kind`. Raises `UserError` if they are none; `whole` is what it calls them
+    all."""
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)
     except ValidationError as error:
@@ -113,7 +113,7 @@ def validate(kind: type[T], values: object, whole: str = "the file") -> T:
 
 
 def update(instance: T, **changes: object) -> T:
-    """A `Record` with other values of some keys. Raises `UserError` where they do not fit."""
+    """A `Record` with other values of some keys. Raises `UserError` if they do not fit."""
     values = {item.name: getattr(instance, item.name) for item in fields(cast(Any, instance))}
     return validate(type(instance), values | changes)
 

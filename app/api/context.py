@@ -1,4 +1,4 @@
-"""What every route of the API works on."""
+"""The objects that every route of the API works on."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """A problem and its steps as clients of reward models send them: a chat, or the text that a template made of it.
 
-Steps are what stands between the step tokens of Qwen2.5-Math-PRM (`<extra_0>`) or Math-Shepherd (`ки`); a solution
-without any is split as a pasted one is.
+Steps are separated by the step tokens of Qwen2.5-Math-PRM (`<extra_0>`) or Math-Shepherd (`ки`); a solution without
+any is split like a pasted one.
 """
 
 import re
@@ -31,14 +31,14 @@ _HINT = (
 
 
 def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
-    """The last solution of a chat, of the problem that is asked before it. Raises `UserError` where it has none."""
+    """The last solution of a chat, with the problem asked before it. Raises `UserError` if there is none."""
     turns = [(str(message.get("role")), _content(message.get("content"))) for message in messages]
     return _trace_of_turns(turns)
 
 
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
-    """The same of a text: of a chat template, of `Question:` and `Answer:`, or one that begins with its `prompt`.
-    Raises `UserError` where it is none."""
+    """The same for a text: of a chat template, of `Question:` and `Answer:`, or one that begins with its `prompt`.
+    Raises `UserError` if it is none of these."""
     for turns in _TURNS:
         found = turns.findall(text)
         if found:

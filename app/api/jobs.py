@@ -37,7 +37,7 @@ def _add_reading(router: APIRouter, context: Context) -> None:
 
 
 def _add_changes(parent: APIRouter, context: Context) -> None:
-    """Start, cancel and resume. Where the server is read-only they are refused, and not described."""
+    """Start, cancel and resume. If the server is read-only they are refused, and not described."""
     dependencies, store = [Depends(Needs(Right.WRITE))], context.store
     if context.read_only:
         dependencies.append(Depends(_refuse))
@@ -45,7 +45,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
     @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
-        """Only what is not judged yet is scored. A job that does the same already is given instead."""
+        """Only traces without a judgment are scored. If a job for the same exists, it is returned instead."""
         evaluator = context.evaluators.about(request.evaluator)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)

@@ -15,13 +15,13 @@ LabelName = Literal["neg", "neu", "pos"]
 
 
 class _Given(BaseModel):
-    """What a program sends: a field that is not known is a mistake."""
+    """A program's input, in which unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Failure(BaseModel):
-    """What every answer but 2xx holds."""
+    """The content of every response other than 2xx."""
 
     error: str = Field(description="What was found, and what was expected.")
     hint: str = Field(description="How to go on; may be empty.")
@@ -58,13 +58,13 @@ class BatchRequest(_Given):
 
 
 class BatchLine(JudgmentRecord):
-    """A line of the answer, of one solution."""
+    """A line of the response, for one solution."""
 
     index: int = Field(description="Which solution of the request, counted from 0.")
 
 
 class FailedLine(Failure):
-    """A line of what could not be scored, in place of its scores."""
+    """A line for a solution that could not be scored."""
 
     index: int = Field(description="Which of the request, counted from 0.")
     status: int = Field(description="What the answer to a request of its own would have.")
@@ -86,7 +86,7 @@ class NextRequest(_Given):
 
 
 class NextLine(StepRecord):
-    """A line of the answer, of one candidate, judged online as the step after those before."""
+    """A line of the response, for one candidate, judged online as the step after those before."""
 
     index: int = Field(description="Which candidate of the request, counted from 0.")
 
@@ -118,7 +118,7 @@ class DatasetInfo(BaseModel):
 
 
 class TraceQuery(ListQuery):
-    """The conditions and the order of the Browse page, by the names that its address has."""
+    """The conditions and the order of the Browse page, named as in its address."""
 
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 

@@ -1,8 +1,8 @@
-"""The routes of other servers of reward models, for training loops that know these: vLLM's POST /pooling and POST
-/classify, which verl asks too, its GET /v1/models, and what OpenRLHF asks a remote reward model.
+"""Routes of other servers of reward models, for training loops that know these: vLLM's POST /pooling and POST
+/classify, which verl uses too, its GET /v1/models, and OpenRLHF's remote reward model.
 
-They stand at the root of the server, as those clients have it. What they ask beyond the texts is ignored: numbers
-are probabilities always.
+They are at the root of the server, where those clients expect them. Options beyond the texts are ignored: numbers
+are always probabilities.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _MOST = 1000
 
 
 class _Asked(BaseModel):
-    """Of vLLM's fields those that say what is to be judged; the mode is ours."""
+    """The fields of vLLM's that name the texts to be judged; the mode is ours."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -48,7 +48,7 @@ class _Asked(BaseModel):
 
 
 class _RewardAsked(BaseModel):
-    """What OpenRLHF sends: whole texts, and the prompts that they begin with."""
+    """OpenRLHF's request: whole texts, and the prompts that they begin with."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -66,7 +66,7 @@ class _Validities(BaseModel):
 
 
 class _Route(APIRoute):
-    """A route that says of a body which is no text at all what the API says."""
+    """A route that reports an undecodable body the way the API does."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -136,7 +136,7 @@ def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def _pairs(validities: Sequence[float]) -> list[list[float]]:
-    """The probabilities of wrong and right, as a head of two classes gives them."""
+    """The probabilities of wrong and right, as from a head with two classes."""
     return [[rounded(1 - valid), valid] for valid in validities]
 
 
@@ -193,7 +193,7 @@ async def _answer(
 
 
 async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
-    """All answers of a stream. Raises `ClientDisconnect` where nobody waits for them any more."""
+    """All answers of a stream. Raises `ClientDisconnect` if the client no longer waits for them."""
 
     async def collect() -> list[BaseModel]:
         async with aclosing(stream.answers()) as answers:

@@ -1,5 +1,5 @@
-"""Scoring: POST /score; for programs that ask again and again, POST /score/batch and POST /next, whose
-answers are streamed."""
+"""Scoring: POST /score; for programs that ask repeatedly, POST /score/batch and POST /next, whose responses are
+streamed."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def routes(context: Context) -> APIRouter:
 
     @router.post("/score", summary="Judge every step of a solution")
     async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
-        """Requests that come at the same time are scored together, those of each client in turn."""
+        """Simultaneous requests are scored together, taking turns among clients."""
         name = asked.evaluator or context.evaluators.names[0]
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
@@ -46,9 +46,9 @@ def routes(context: Context) -> APIRouter:
 
 
 async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float) -> Judgment:
-    """The judgment, which is no longer computed once the client has gone or the time is over.
+    """The judgment, whose computation stops once the client has gone or the time is over.
 
-    Raises `ShortError` where it takes longer than `seconds`, `ClientDisconnect` where the client went away.
+    Raises `ShortError` if it takes longer than `seconds`, and `ClientDisconnect` if the client went away.
     """
     judged = asyncio.wrap_future(scoring)
     gone = asyncio.ensure_future(gone_away(request))
@@ -72,7 +72,7 @@ async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float)
 
 
 async def gone_away(request: Request) -> None:
-    """Ends when the client does not wait for the answer any more."""
+    """Completes when the client no longer waits for the response."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -85,8 +85,8 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         responses=_lines_of(BatchLine | FailedLine),
     )
     async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
-        """A line of JSON for each solution as soon as it is judged, in any order. What one request may have
-        computed counts for each solution, the time for all of them."""
+        """A line of JSON for each solution as soon as it is judged, in any order. The limit of computation applies
+        to each solution, the limit of time to all of them."""
         name = asked.evaluator or context.evaluators.names[0]
         parts = await to_thread.run_sync(_batch_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -98,9 +98,9 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         responses=_lines_of(NextLine | FailedLine),
     )
     async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
-        """A line of JSON for each candidate, judged online, as soon as it is there, in any order. An evaluator that
-        sees no later steps reads what candidates share once, and of a call that extends an earlier one only what is
-        new."""
+        """A line of JSON for each candidate, judged online, as soon as it is ready, in any order. A causal
+        evaluator reads the candidates' shared prefix once and, for a call that extends an earlier one, only the new
+        part."""
         name = asked.evaluator or context.evaluators.names[0]
         parts = await to_thread.run_sync(_next_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -111,7 +111,7 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
-    """The answer that has a line for each place of the parts."""
+    """The response with a line for each place of the parts."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
     await stream.begin()
@@ -136,7 +136,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
 
 
 def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
-    """One part where the evaluator scores all candidates together, else one for each text among them."""
+    """One part if the evaluator scores all candidates together, else one for each distinct text."""
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
     texts = check_candidates(asked.candidates)

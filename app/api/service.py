@@ -45,8 +45,8 @@ Document = Mapping[str, Any]
 def build_api(
     store: Store, evaluators_: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
-    """The application that belongs at `PREFIX`. With `read_only` no route of it changes the store. A request is
-    computed for so many `seconds`."""
+    """The application to be mounted at `PREFIX`. With `read_only` no route changes the store. A request is computed
+    for at most this many `seconds`."""
     context = Context(store, evaluators_, read_only, seconds)
     api = FastAPI(
         title="StepSight",
@@ -97,7 +97,7 @@ async def _left(request: Request, error: Exception) -> Response:
 
 
 def description_html(document: Document, prefix: str) -> Markup:
-    """Every route, what it takes and gives. `prefix` is where the API is mounted."""
+    """Every route with its input and output. `prefix` is where the API is mounted."""
     return render(
         "api/description.html",
         document=document,

@@ -1,4 +1,4 @@
-"""Answers that are streamed: each part of a request as a line of JSON, as soon as it is there."""
+"""Streamed responses: each part of a request as a line of JSON, as soon as it is ready."""
 
 import asyncio
 import logging
@@ -32,8 +32,8 @@ _PASSING = (BusyError, ShortError, LoadingError)
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """The answers at `places` of a request, counted from 0: `submit` asks for them, `lines` makes them of what
-    comes out; `texts` is what is then shown judged."""
+    """The answers at `places` of a request, counted from 0: `submit` requests them, `lines` formats the result;
+    `texts` are the texts then shown with scores."""
 
     places: tuple[int, ...]
     submit: Callable[[], Scoring[Any]]
@@ -42,7 +42,7 @@ class AnswerPart:
 
 
 class Stream:
-    """The lines of an answer. What the client does not wait for any more is not scored."""
+    """The lines of a response. Parts that the client no longer waits for are not scored."""
 
     def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
         """Scored for so many `seconds` in all. `note` is called with texts whose scores are about to be given."""
@@ -53,13 +53,13 @@ class Stream:
         self._failed: list[BaseModel] = []
 
     async def begin(self) -> None:
-        """Ask for the first parts. Raises `BusyError`, `ShortError` or `LoadingError` where none is taken."""
+        """Request the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if none is accepted."""
         passing = await self._ask()
         if passing is not None and not self._waiting and not self._failed:
             raise passing
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The lines of all parts, in the order in which they are there."""
+        """The lines of all parts, in the order in which they are ready."""
         async with aclosing(self.answers()) as answers:
             async for some in answers:
                 yield b"".join(
@@ -79,7 +79,7 @@ class Stream:
                 waiting.cancel()
 
     async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
-        """Those parts that are there, waited for; after the time is over, none."""
+        """The parts that are ready, after waiting; none once the time is over."""
         left = self._until - time.monotonic()
         if left <= 0:
             self._give_up()
@@ -94,7 +94,7 @@ class Stream:
         return {one: self._waiting.pop(one) for one in done}
 
     async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Ask for as many parts as may wait; gives why there are not more, where that passes."""
+        """Request as many parts as may wait; returns the reason why there are not more, if it is temporary."""
         count = min(len(self._parts), _WAITING - len(self._waiting))
         if count <= 0:
             return None

@@ -76,7 +76,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """What the Browse page selects at the same address. Raises `UserError` where a part of it makes no sense."""
+    """The selection of the Browse page at the same address. Raises `UserError` if a part of it makes no sense."""
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
     selection, problems = Selection.of(context.store, context.evaluators, dataset.id, address)
     if problems:

@@ -19,7 +19,7 @@ _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 
 @dataclass(frozen=True)
 class Bar:
-    """A bin: its `height` in percent of the highest, and the address of the traces that have such a step, "" where
+    """A bin: its `height` in percent of the highest, and the address of the traces that have such a step, "" if
     none has."""
 
     count: int

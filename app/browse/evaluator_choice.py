@@ -20,8 +20,8 @@ _SHOWN_OF_FINGERPRINT = 8
 class EvaluatorChoice:
     """An evaluator by the `key` that addresses name it with.
 
-    `loaded` is its name among the evaluators that can score here, None where it cannot; `row` is the store's, None
-    where it has never judged anything; `judged` says whether it has judged a trace of the dataset.
+    `loaded` is its name among the evaluators that can score here, None if it cannot; `row` is the store's, None if
+    it has never judged anything; `judged` says whether it has judged a trace of the dataset.
     """
 
     key: str

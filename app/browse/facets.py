@@ -14,7 +14,7 @@ from stepsight.storage.browse.metadata import MetaCondition
 
 Counts = Mapping[str, Mapping[str, int]]
 Words = Mapping[str, str] | None
-"""What the evaluator that the list speaks of says of a step, by label; None where it gives numbers."""
+"""What the evaluator that the list speaks of says of a step, by label; None if it gives numbers."""
 
 _TEMPLATE = "browse/facets.html"
 _OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
@@ -35,8 +35,8 @@ class ConditionOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a condition: `url` sets or lifts it, "" where no trace would be left; `count`, where it is known,
-    how many traces have it."""
+    """A value of a condition: `url` sets or lifts it, "" if no trace would be left; `count`, where it is known, how
+    many traces have it."""
 
     key: str
     label: str
@@ -151,7 +151,7 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
 
 
 def chips_html(address: Address, words: Words = None) -> Markup:
-    """The conditions that are set, each with a link that lifts it, and one that lifts all; "" where none is."""
+    """The conditions that are set, each with a link that lifts it, and one that lifts all; "" if none is."""
     if not address.active:
         return Markup()
     return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)

@@ -24,8 +24,8 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
-    """A text with its Markdown rendered and what is wanted marked. Where that is among the signs of Markdown, it
-    comes as it was written, or a hit would be found and not be seen."""
+    """A text with its Markdown rendered and what is wanted marked. If that is among the signs of Markdown, it comes
+    as it was written, or a hit would be found and not be seen."""
     html = markdown_html(text)
     if not wanted.strip():
         return html
@@ -35,7 +35,7 @@ def marked_markdown(text: str, wanted: str) -> Markup:
 
 
 def has_hit(text: str, wanted: str) -> bool:
-    """Whether what is wanted stands in a text."""
+    """True if what is wanted stands in a text."""
     return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
 
 
@@ -71,7 +71,7 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a formula begins in the text and does not end there."""
+    """True if a formula begins in the text and does not end there."""
     return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
 
 

@@ -22,7 +22,7 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 @dataclass(frozen=True)
 class ListPlace:
-    """A trace in a list: those before and after it, and its `number`, from 1, of `total`; None where it is not
+    """A trace in a list: those before and after it, and its `number`, from 1, of `total`; None if it is not
     there."""
 
     near: Neighbours
@@ -84,12 +84,12 @@ class Selection:
 
     @property
     def words(self) -> Mapping[str, str] | None:
-        """What the evaluator says of a step, by label; None where it gives numbers."""
+        """What the evaluator says of a step, by label; None if it gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:
-        """The outcomes of the address's two evaluators against each other, None where it names one."""
+        """The outcomes of the address's two evaluators against each other, None if it names one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
 
     @property
@@ -99,7 +99,7 @@ class Selection:
 
     @property
     def distribution(self) -> Distribution | None:
-        """The validities of steps by gold, 0 or 1 of one that speaks in words; None where the evaluator gives none
+        """The validities of steps by gold, 0 or 1 of one that speaks in words; None if the evaluator gives none
         here."""
         if not self.about.judged or not self.about.outputs.has_steps:
             return None

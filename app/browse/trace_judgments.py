@@ -42,7 +42,7 @@ def judge_trace(
 def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
-    """The judgment to come; None where a stored one says it all, or the evaluator does not run here."""
+    """The judgment to come; None if a stored one says it all, or the evaluator does not run here."""
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:

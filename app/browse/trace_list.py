@@ -42,7 +42,7 @@ _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), (
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The head of a column: `url` sorts `by` it, "" where nothing does; `direction` tells how it is sorted now."""
+    """The head of a column: `url` sorts `by` it, "" if nothing does; `direction` tells how it is sorted now."""
 
     title: str
     kind: str
@@ -55,7 +55,7 @@ def list_html(
     rows: Sequence[BrowseRow], address: Address, hits: Mapping[int, tuple[int, str]], outputs: Outputs | None
 ) -> Markup:
     """The rows under heads that sort. `hits` gives, by trace id, the number and text of a step that holds what is
-    searched for, where the problem does not; `outputs`, what kind of outputs the evaluator has, None where it has
+    searched for, where the problem does not; `outputs`, what kind of outputs the evaluator has, None if it has
     judged nothing."""
     # An evaluator that was asked in one mode alone has no changes.
     changes = any(row.change is not None for row in rows)

@@ -29,13 +29,13 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """The first step, 0-based, that it calls wrong in a mode that it has; None where it calls none so."""
+    """The first step, 0-based, that it calls wrong in a mode that it has; None if it calls none so."""
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
     """The first step, 0-based, with a sub-step whose validity is below a threshold, but for those that are silent;
-    None where there is none."""
+    None if there is none."""
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None

@@ -123,7 +123,7 @@ def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[It
 def open_output(path: str) -> Iterator[IO[str]]:
     """Standard output for `-`, or a file that appears whole at the end or not at all.
 
-    What is no file, such as /dev/null, is written to and not replaced. Raises `UserError` where it cannot be.
+    What is no file, such as /dev/null, is written to and not replaced. Raises `UserError` if it cannot be.
     """
     if path == "-":
         yield sys.stdout

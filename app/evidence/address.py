@@ -43,5 +43,5 @@ class EvidenceAddress(PageQuery):
 
     @property
     def opens(self) -> bool:
-        """Whether it opens one trace."""
+        """True if it opens one trace."""
         return bool(self.s) or self.trace is not None

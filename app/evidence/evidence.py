@@ -41,7 +41,7 @@ class Evidence:
     """A hindsight judgment of one trace, by the evaluator that `about` describes.
 
     `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer`
-    gives what it can score with here, None where it cannot.
+    gives what it can score with here, None if it cannot.
     """
 
     judgment: Judgment
@@ -111,7 +111,7 @@ class Evidence:
         return max(self.revisions, key=lambda revision: abs(revision.change)).substep
 
     def place(self, name: str, otherwise: int) -> int:
-        """The sub-step of a name, `otherwise` where the name is empty. Raises `UserError` where there is none."""
+        """The sub-step of a name, `otherwise` where the name is empty. Raises `UserError` if there is none."""
         if not name:
             return otherwise
         if name not in self.names:
@@ -126,8 +126,8 @@ class Evidence:
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """How gold compares with the revision of the step that a sub-step belongs to; "" where the trace has no
-        gold at all."""
+        """How gold compares with the revision of the step that a sub-step belongs to; "" if the trace has no gold
+        at all."""
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
@@ -146,9 +146,9 @@ class Evidence:
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     """The evidence that an address asks for: of a trace of the store, or of one that was entered on the Score page.
 
-    Raises `JudgingError` where it is not there after `patience` seconds: it is made for whoever asks again. Raises
-    `UserError` where there is no such trace or evaluator, where the evaluator cannot judge the trace, or
-    where it has judged it in another mode only.
+    Raises `JudgingError` if it is not there after `patience` seconds: it is made for whoever asks again. Raises
+    `UserError` if there is no such trace or evaluator, where the evaluator cannot judge the trace, or where it has
+    judged it in another mode only.
     """
     return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 

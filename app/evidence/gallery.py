@@ -69,7 +69,7 @@ class NotJudgedError(UserError):
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
     """The gallery of a dataset and an evaluator; where one is "", that of the shipped traces, or the first.
 
-    Raises `UserError` where there is no such dataset or evaluator, and `NotJudgedError` where nothing was judged in
+    Raises `UserError` if there is no such dataset or evaluator, and `NotJudgedError` if nothing was judged in
     hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)

@@ -30,8 +30,8 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence) -> LeaveOneOut:
-        """The scores of one trace. Raises `UserError` where the evaluator cannot score here or the trace asks too
-        much, `BusyError` where too many are waiting."""
+        """The scores of one trace. Raises `UserError` if the evaluator cannot score here or the trace asks too
+        much, `BusyError` if too many are waiting."""
         if evidence.scorer is None:
             raise UserError(
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",

@@ -157,7 +157,7 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
-    """Where the pager leads: class, label and address, "" where there is nothing."""
+    """Where the pager leads: class, label and address, "" if there is nothing."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""

@@ -33,7 +33,7 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """Whether gold, which says of a whole step whether it is valid, agrees with what later steps made of it."""
+    """True if gold, which says of a whole step whether it is valid, agrees with what later steps made of it."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."
@@ -49,7 +49,7 @@ def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, removals: Sequence[Removal], turned: bool
 ) -> str:
     """Which later sub-step the verdict on one rests on: `removals` as `core.evidence.removals` orders them,
-    `turned` whether online and offline verdict differ. "" where nothing comes after it."""
+    `turned` whether online and offline verdict differ. "" if nothing comes after it."""
     if not removals:
         return ""
     offline = float(hindsight.offline.validity[step])

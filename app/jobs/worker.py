@@ -182,8 +182,8 @@ class Worker:
         """Take the evaluator that the name leads to now, also where it has changed since the job was started: a job
         is for the evaluator of a name. Gives what there is to say of it.
 
-        Raises `UserError` where its weights have another type, which is another evaluator, and where another job
-        does the same; `_LostError` where the job is no longer ours.
+        Raises `UserError` if its weights have another type, which is another evaluator, and where another job does
+        the same; `_LostError` if the job is no longer ours.
         """
         if evaluator.fingerprint == job.fingerprint:
             return ""

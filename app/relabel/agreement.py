@@ -91,8 +91,8 @@ class Heatmap:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A step: the mark in its cell, what its title says of it, and how far people are `apart`, from 0 to 1, None
-    where it has no two labels."""
+    """A step: the mark in its cell, what its title says of it, and how far people are `apart`, from 0 to 1, None if
+    it has no two labels."""
 
     text: str
     title: str
@@ -137,7 +137,7 @@ def _cell(heatmap: Heatmap, step: int) -> HeatCell:
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
-    """Whether the majority says something else than the gold: than its label, or of validity where it has none."""
+    """True if the majority says something else than the gold: than its label, or of validity where it has none."""
     majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
     if np.isnan(majority):
         return False
@@ -252,8 +252,8 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raises `ForbiddenError` where somebody who is not logged in asks for an open campaign: an annotator who
-    logged out could, and nobody would know."""
+    """Raises `ForbiddenError` if somebody who is not logged in asks for an open campaign: an annotator who logged
+    out could, and nobody would know."""
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(

@@ -57,7 +57,7 @@ class MeasuredDataset:
 
     @property
     def has_gold(self) -> bool:
-        """Whether there is anything to measure against."""
+        """True if there is anything to measure against."""
         return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
 
 
@@ -73,7 +73,7 @@ class Measurements:
     def measure(
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
     ) -> Snapshot[MeasuredDataset] | Pending:
-        """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` where the dataset is
+        """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` if the dataset is
         empty or too large, or has no such group."""
         if not dataset.traces:
             raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
@@ -94,7 +94,7 @@ class Measurements:
         return self._cache.newest(subject, version, make, _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
-        """Whether `measure` would answer at once."""
+        """True if `measure` would answer at once."""
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:

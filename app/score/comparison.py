@@ -53,8 +53,8 @@ class StepMatches:
 
     @classmethod
     def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
-        """Match by text: first those that kept their order (difflib's blocks), then those that moved. Where a
-        stretch of other texts is as long as the one it replaced, each stands for the one in its place."""
+        """Match by text: first those that kept their order (difflib's blocks), then those that moved. If a stretch
+        of other texts is as long as the one it replaced, each stands for the one in its place."""
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
         stretches: list[tuple[range, range]] = []
@@ -103,8 +103,8 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """The largest move of the validity of a sub-step whose text is in both, in either mode; None where no score
-    moved so far that it shows. Of equal ones the first, offline before online."""
+    """The largest move of the validity of a sub-step whose text is in both, in either mode; None if no score moved
+    so far that it shows. Of equal ones the first, offline before online."""
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (
@@ -119,5 +119,5 @@ def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Mov
 
 
 def is_move(change: float) -> bool:
-    """Whether a change of validity shows in two digits."""
+    """True if a change of validity shows in two digits."""
     return abs(change) >= _LEAST

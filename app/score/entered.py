@@ -46,7 +46,7 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """A text that somebody typed. Raises `UserError` where it is a JSON list of something else than texts."""
+        """A text that somebody typed. Raises `UserError` if it is a JSON list of something else than texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
 
@@ -77,7 +77,7 @@ class EarlierSolution:
 class Entered:
     """A solution to be scored: its steps, those who judge it, and the solution that it is compared with.
 
-    `text` is what its steps were split from, None where they came as steps. `before` are permalinks of results to
+    `text` is what its steps were split from, None if they came as steps. `before` are permalinks of results to
     compare with; if a person has `kept` one for that, it counts though this is no edit of it.
     """
 
@@ -96,7 +96,7 @@ class Entered:
 
     @cached_property
     def trace(self) -> Trace:
-        """The trace to be scored. Raises `UserError` where a part is missing or too long."""
+        """The trace to be scored. Raises `UserError` if a part is missing or too long."""
         if not self.problem.strip():
             raise UserError("The problem is empty.", "Enter the problem, then score again.")
         if not self.steps:
@@ -114,8 +114,8 @@ class Entered:
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
-        """The first of the results `before` that is of another solution; None where this is no edit of it, nor was
-        it `kept`. Raises `UserError` where what is entered cannot be scored."""
+        """The first of the results `before` that is of another solution; None if this is no edit of it, nor was it
+        `kept`. Raises `UserError` if what is entered cannot be scored."""
         for token in self.before:
             try:
                 trace = Entered.from_token(token).trace
@@ -142,8 +142,8 @@ class Entered:
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """The permalink as text for an address, with other `evaluators` where they are given; None where it would
-        be too long for one."""
+        """The permalink as text for an address, with other `evaluators` where they are given; None if it would be
+        too long for one."""
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
@@ -153,7 +153,7 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """The inverse of `token`. Raises `AddressError` where it was cut or changed, or is of another version."""
+        """The inverse of `token`. Raises `AddressError` if it was cut or changed, or is of another version."""
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
@@ -175,7 +175,7 @@ class Entered:
         """The solution of a permalink `s`, with the thresholds `valid` and `redundant` where the address has them,
         compared with that of the permalink `kept` or `before`.
 
-        Raises `AddressError` where one of the first three makes no sense.
+        Raises `AddressError` if one of the first three makes no sense.
         """
         entered = cls.from_token(query.get("s", ""))
         at = entered.thresholds
@@ -209,15 +209,15 @@ class PageState(BaseModel):
 
     @classmethod
     def read(cls, values: object) -> "PageState":
-        """The state that the script sent. Raises `UserError` where it is none."""
+        """The state that the script sent. Raises `UserError` if it is none."""
         try:
             return cls.model_validate(values)
         except ValidationError:
             raise UserError("The page sent something that it should not.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """The solution as its text box holds it, or will. Raises `UserError` where a text is a JSON list of
-        something else than texts."""
+        """The solution as its text box holds it, or will. Raises `UserError` if a text is a JSON list of something
+        else than texts."""
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:

@@ -51,7 +51,7 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
     """The routes of both files for those with the `right`. `read` gives the name of the file, without its ending,
-    the trace and the judgments that a request asks for, and raises `UserError` where that makes no sense."""
+    the trace and the judgments that a request asks for, and raises `UserError` if that makes no sense."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(right))])
 
     def answer(request: Request) -> Response:

@@ -134,8 +134,8 @@ class ScorePage:
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """What an address brings into the page; its result is None where that takes longer than `patience`. Raises
-        `AddressError` where its permalink cannot be opened."""
+        """What an address brings into the page; its result is None if that takes longer than `patience`. Raises
+        `AddressError` if its permalink cannot be opened."""
         query = dict(parse_qsl(spelled))
         if not query.get("s"):
             return {}

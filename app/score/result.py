@@ -51,7 +51,7 @@ _LONG = 10
 @dataclass(frozen=True)
 class ScoredSolution:
     """A solution with what each evaluator says of it; if it is compared with an `earlier` one, `before` has the
-    triangles of that by evaluator. `token` is its permalink's, None where there is none; `note` a sentence on it,
+    triangles of that by evaluator. `token` is its permalink's, None if there is none; `note` a sentence on it,
     `problems` what could not be done."""
 
     trace: Trace
@@ -232,7 +232,7 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
 
 
 def _fate(earlier: EarlierSolution | None, i: int) -> str:
-    """What the edit did to a sub-step; "" where nothing."""
+    """What the edit did to a sub-step; "" if nothing."""
     if earlier is None or earlier.matches.now[i].fate == Fate.SAME:
         return ""
     match = earlier.matches.now[i]

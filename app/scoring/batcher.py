@@ -1,4 +1,4 @@
-"""Concurrent requests scored together: what arrives while the evaluator works goes into its next batch."""
+"""Concurrent requests scored together: those that arrive while the evaluator works go into its next batch."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
 MOST_WAITING = 256
-"""Traces that wait for one evaluator; half of them may be of one client."""
+"""The number of traces that may wait for one evaluator, half of them from one client."""
 # Traces scored in one call; more would keep the first of them waiting for the last.
 _BATCH = 16
 # What takes longer than so many seconds stands in a line of its own.
@@ -36,7 +36,7 @@ _PATIENCE = 5
 
 
 class BusyError(UserError):
-    """Too much is waiting already; `seconds` says after how long to ask again, at least 1."""
+    """Too much is waiting already; the client may ask again after `seconds`, at least 1."""
 
     def __init__(self, name: str, seconds: int) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class BusyError(UserError):
 
 
 class ShortError(UserError):
-    """The server is short of something for the moment; `seconds` says after how long to ask again."""
+    """The server is temporarily short of something; the client may ask again after `seconds`."""
 
     def __init__(self, message: str, hint: str = "", seconds: int = _PATIENCE) -> None:
         super().__init__(message, hint or f"Try again in {seconds} s.")
@@ -55,19 +55,19 @@ class ShortError(UserError):
 
 @dataclass(frozen=True)
 class Places:
-    """Held while scoring, so that several evaluators can share the machine: `short` for what takes a moment, `long`
-    for what takes longer."""
+    """Semaphores held while scoring, so that several evaluators can share the machine: `short` for brief work,
+    `long` for anything longer."""
 
     short: AbstractContextManager[object]
     long: AbstractContextManager[object]
 
 
 class Batcher:
-    """Bounded lines in front of one scorer. Safe to use from several threads.
+    """Bounded queues in front of one scorer. Safe to use from several threads.
 
-    It waits for nobody: a trace that comes alone is scored at once, and those that come meanwhile are scored
-    together, those of each client in turn. What takes long is scored by itself, beside the others, which therefore
-    do not wait for its end. What nobody waits for any more is not scored, or no further.
+    A trace that comes alone is scored at once, without waiting for others; those that arrive meanwhile are scored
+    together, taking turns among clients. Long work is scored separately, in parallel, so that others need not wait
+    for its end. Work that nobody waits for any more is dropped, or stopped.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class Batcher:
         mode: Mode,
         answer: Scoring[Judgment] | None = None,
     ) -> Scoring[Judgment]:
-        """The judgment to come, which is `answer` where that is given.
+        """The future judgment, which is `answer` if that is given.
 
-        Raises `BusyError` where too much is waiting, `ShortError` where memory is short, `UserError` on a trace too
-        long.
+        Raises `BusyError` if too much is waiting, `ShortError` if memory is short, and `UserError` if the trace is
+        too long.
         """
         # Here rather than in the batch, which others share.
         encoded = self._scorer.evaluator.encode(trace)
@@ -103,8 +103,8 @@ class Batcher:
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> Scoring[Floats32]:
-        """The probabilities to come of all candidates for the step after `steps`, shape (candidates, 3), computed
-        together: for scorers with `next_steps`. Raises as `submit` does."""
+        """The future probabilities of all candidates for the step after `steps`, shape (candidates, 3), computed
+        together, for scorers with `next_steps`. Raises as `submit` does."""
         nexts = self._scorer.next_steps
         assert nexts is not None
         asked = nexts.encode(problem, steps, candidates)
@@ -143,7 +143,7 @@ class Batcher:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being scored, or waits for it."""
+        """True if something is being scored, or waits for it."""
         return self._short.is_running or self._long.is_running
 
     def drain(self) -> None:
@@ -153,11 +153,11 @@ class Batcher:
 
     @property
     def most_tokens(self) -> float:
-        """What the traces scored in one call may need; what needs more is long."""
+        """The number of tokens for traces scored in one call; anything that needs more is long."""
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score them, traces in as many calls as they have modes, and take the time."""
+        """Score the requests, with a call per mode for traces, and record the time."""
         for request in batch:
             if isinstance(request, CandidatesRequest):
                 self._score_next(request)
@@ -191,7 +191,7 @@ class Batcher:
 
 @contextmanager
 def _told(requests: Sequence[Request]) -> Iterator[None]:
-    """Whatever goes wrong within reaches those who still wait for an answer to one of the requests."""
+    """Pass any error within the block on to those who still wait for one of the requests."""
     try:
         yield
     except BaseException as error:
@@ -201,8 +201,8 @@ def _told(requests: Sequence[Request]) -> Iterator[None]:
 
 
 class _Lane:
-    """A line and the thread that scores what stands in it, at most `most` traces in one call. The batcher's `lock`
-    is held whenever the line is looked at."""
+    """A queue and the thread that scores its requests, at most `most` traces in one call. The batcher's `lock` is
+    held for every access to the queue."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def add(self, request: Request) -> None:
-        """Let a request stand in line; the lock is held."""
+        """Add a request to the queue; the lock is held."""
         self.line.add(request)
         if not self.is_running:
             self.is_running = True
@@ -244,7 +244,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def _take(self) -> list[Request]:
-        """The next requests; none end the thread."""
+        """The next requests; an empty list ends the thread."""
         with self._lock:
             batch = self.line.take(self._most, self._batcher.most_tokens)
             self.is_running = bool(batch)

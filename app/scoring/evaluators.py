@@ -1,7 +1,7 @@
-"""The evaluators that the pages score with: loaded once, requests batched, results kept for a while.
+"""The evaluators that the pages score with: loaded once, with requests batched and results cached.
 
-Those that are shipped or named when the server starts stay in memory; those that were fetched from a model hub are
-offered as soon as they are here, and loaded when they are first asked for.
+Shipped ones, and those named when the server starts, stay in memory; those fetched from a model hub are offered
+once they are here, and loaded on first use.
 """
 
 import threading
@@ -58,12 +58,12 @@ class Evaluators:
         budget: int | None = None,
         tokens: int = REQUEST_TOKENS,
     ) -> None:
-        """`folders` are evaluators to offer, at `place`, beside the shipped ones unless `shipped` is false; those
-        are small, and stay on the processor. With `fetched` so are those that were fetched from a model
-        hub, of which as many are in memory as `budget` bytes hold, but one in any case; None is half of the memory.
+        """`folders` are evaluators to offer, at `place`, besides the shipped ones unless `shipped` is False; those
+        are small, and stay on the processor. With `fetched`, those fetched from a model hub are offered too, with
+        as many in memory as fit into `budget` bytes, but at least one; None is half of the memory.
 
-        `tokens` are as many as may be computed for one trace. One whose name is taken goes by its path, or its id.
-        Raises `UserError` where one cannot load.
+        `tokens` is the limit of tokens computed for one trace. An evaluator whose name is taken is called by its
+        path, or its id. Raises `UserError` if one cannot be loaded.
         """
         self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
@@ -107,13 +107,13 @@ class Evaluators:
 
     @property
     def names(self) -> list[str]:
-        """The names of those that give scores, bidirectional ones first: they are what the pages are for. What was
-        fetched comes last."""
+        """The names of those that give scores, bidirectional ones first, since the pages are made for them, and
+        fetched ones last."""
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
     def all_names(self) -> list[str]:
-        """`names`, and then those that say in words what they have to say."""
+        """`names`, followed by those with verdicts in words."""
         self._look()
         # Read once: what is fetched or gone meanwhile comes with the next call.
         lazy = {name: one.description for name, one in self._lazy.items()}
@@ -125,8 +125,8 @@ class Evaluators:
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
     def about(self, name: str) -> EvaluatorSummary:
-        """What is to be known of an evaluator, whether it is in memory or not. Raises `NotFoundError` where there
-        is none of that name."""
+        """The description of an evaluator, in memory or not. Raises `NotFoundError` if there is none of that
+        name."""
         self._look()
         lazy = self._lazy.get(name)
         if lazy is not None:
@@ -137,29 +137,29 @@ class Evaluators:
         return self._about[name]
 
     def scorer(self, name: str) -> Scorer:
-        """The scorer of an evaluator, which is loaded where it is not in memory.
+        """The scorer of an evaluator, which is loaded if it is not in memory.
 
-        Raises `NotFoundError` where there is none of that name, `LoadingError` where its loading takes long, and
-        `UserError` where it cannot be loaded.
+        Raises `NotFoundError` if there is none of that name, `LoadingError` if loading takes long, and `UserError`
+        if it cannot be loaded.
         """
         self.about(name)
         lazy = self._lazy.get(name)
         return self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
 
     def spec(self, name: str) -> str:
-        """What `load_evaluator` takes for it, in any process on this machine: a shipped name or a folder."""
+        """The argument of `load_evaluator` for it, in any process on this machine: a shipped name or a folder."""
         self.about(name)
         lazy = self._lazy.get(name)
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
     def origin(self, name: str) -> str:
-        """Where it comes from, in words."""
+        """The source of an evaluator, in words."""
         if name in self._lazy:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "given at the start"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
-        """The hub's id and the commit of one that was fetched, both "" for any other."""
+        """The hub's id and the commit of a fetched evaluator, both "" for any other."""
         lazy = self._lazy.get(name)
         return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
 
@@ -169,15 +169,15 @@ class Evaluators:
         return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
 
     def give_room(self, needed: int) -> None:
-        """Give up what was fetched and scores nothing now, until so many bytes of memory are free."""
+        """Release idle fetched evaluators until this many bytes of memory are free."""
         self._loader.give_room(needed)
 
     def look_again(self) -> None:
-        """Look for what was fetched, however short ago that was done: for whom a moment matters."""
+        """Look for newly fetched evaluators at once, however recently that was done."""
         self._look(0.0)
 
     def _look(self, after: float | None = None) -> None:
-        """Offer what was fetched meanwhile, by any process, and no longer what is gone."""
+        """Offer evaluators fetched meanwhile by any process, and stop offering missing ones."""
         if not self._looks_for_fetched:
             return
         with self._looking:
@@ -186,7 +186,7 @@ class Evaluators:
                 self._lazy = self._found()
 
     def is_given(self, fetched: Fetched) -> bool:
-        """Whether it was named when the server started, and stays in memory."""
+        """True if it was named when the server started, and so stays in memory."""
         return str(fetched.folder.resolve()) in self._specs.values()
 
     def _found(self) -> dict[str, LazyEvaluator]:
@@ -209,26 +209,26 @@ class Evaluators:
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
-        """The thresholds in force: calibrated ones where there are any, else the evaluator's own."""
+        """The thresholds in force: calibrated ones if there are any, else the evaluator's own."""
         return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
         """The judgment of a trace in hindsight mode.
 
-        Raises `UserError` where the trace is too long, `BusyError` where too many are waiting, `ShortError` where
-        memory is short, and what `scorer` raises.
+        Raises `UserError` if the trace is too long, `BusyError` if too many are waiting, `ShortError` if memory is
+        short, and as `scorer` does.
         """
         return self.submit_loaded(name, trace).result()
 
     def submit_loaded(self, name: str, trace: Trace) -> Scoring[Judgment]:
-        """As `submit`, but raises what `scorer` raises where the evaluator is needed. A judgment that is kept needs
-        none, or two that do not fit into memory together would drop each other for ever."""
+        """As `submit`, but raises as `scorer` does if the evaluator is needed. A cached judgment needs none;
+        otherwise two evaluators that do not fit into memory together would evict each other for ever."""
         if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
         return self.submit(name, trace)
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring[Judgment]:
-        """The judgment to come; raises as `judge` does. Requests that come at once are scored together."""
+        """The future judgment; raises as `judge` does. Simultaneous requests are scored together."""
         answer: Scoring[Judgment] = Scoring()
         kept = self._judgments.find(self._key(name, trace))
         if kept is not None:
@@ -238,11 +238,12 @@ class Evaluators:
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> Scoring[Judgment]:
-        """As `submit`, for who may leave before it is there and ask again. It must not be cancelled."""
+        """As `submit`, for a client that may leave before the judgment is ready and ask again. It must not be
+        cancelled."""
         return self._share(name, trace, comes_back=True)
 
     def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> Scoring[Judgment]:
-        """The judgment to come in hindsight mode, which all who ask for it share."""
+        """The future judgment in hindsight mode, shared by all who ask for it."""
         key = self._key(name, trace)
         answer: Scoring[Judgment] = Scoring()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
@@ -272,7 +273,7 @@ class Evaluators:
         return self._batchers[name].submit(trace, mode, answer)
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
-        """Keep a judgment that is there; who comes back learns why it is not."""
+        """Cache a finished judgment; a client that comes back learns the reason for a failure."""
         assert isinstance(shared, SharedScoring)
         if shared.cancelled():
             self._judgments.drop(key, shared)
@@ -285,8 +286,8 @@ class Evaluators:
         return self.about(name).fingerprint, trace.digest
 
     def scores_together(self, name: str) -> bool:
-        """Whether candidates for a next step are for `submit_next`; those of other evaluators are submitted
-        offline, as last steps of traces, and share batches with all else. Raises as `scorer` does."""
+        """True if candidates for a next step go to `submit_next`; those of other evaluators are submitted offline,
+        as last steps of traces, and share batches with everything else. Raises as `scorer` does."""
         return self.scorer(name).next_steps is not None
 
     def submit_next(
@@ -302,7 +303,8 @@ class Evaluators:
         return batcher.submit_next(problem, steps, candidates)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
-        """The evaluator's row in the store, written once: opening a trace must not wait for an import to end."""
+        """The evaluator's row in the store, written once, so that opening a trace need not wait for an import to
+        end."""
         key = (store.name, self.about(name).fingerprint)
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.about(name))
@@ -310,7 +312,7 @@ class Evaluators:
 
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """What it was when it was loaded at such a place; None where it never was, or a part of it has gone."""
+    """Its description from when it was loaded at such a place; None if it never was, or a part of it is missing."""
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:
@@ -322,14 +324,14 @@ def _spec(spec: str | Path) -> str:
 
 
 def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
-    """A mode's judgment out of one in hindsight mode, which holds them all."""
+    """A mode's judgment, from one in hindsight mode, which contains them all."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
     return replace(kept, trace=trace, mode=mode, result=result)
 
 
 def _size(judgment: Judgment) -> int:
-    """About how many bytes a kept judgment takes: its triangle, in rows that are arrays, and its trace."""
+    """The approximate size of a cached judgment in bytes: its triangle, in rows that are arrays, and its trace."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
     return sum(map(len, texts)) + n * (150 + 6 * (n + 1))

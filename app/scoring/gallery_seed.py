@@ -14,10 +14,10 @@ from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
-    """Store the gallery, and the judgments of the evaluators `names` that it lacks.
+    """Store the gallery, and the missing judgments of the evaluators `names`.
 
-    Those that are here from an earlier start are not made again, unless the evaluator or the trace has changed.
-    A person's own dataset of that name is left alone, and so is the gallery of an earlier version.
+    Those from an earlier start are not made again, unless the evaluator or the trace has changed. A person's own
+    dataset of that name is left alone, as is the gallery of an earlier version.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
@@ -36,4 +36,4 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
 
 
 def _leave_out(trace: Trace, error: UserError) -> None:
-    """Pass over a trace longer than the evaluator's context: the page says so where it is opened."""
+    """Skip a trace longer than the evaluator's context; its page says so."""

@@ -1,4 +1,5 @@
-"""Those who wait for a scorer, served in turn: nobody waits for all that somebody else has asked for."""
+"""Fair sharing of a scorer among clients, served in turn, so that nobody waits for everything that somebody else
+has asked for."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator
@@ -26,7 +27,8 @@ _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 @contextmanager
 def asked_by(client: str) -> Iterator[None]:
-    """What is submitted within, in threads that it starts too, is asked for by `client`: a person or an address."""
+    """Attribute all requests submitted within the block, and in threads that it starts, to `client`: a person or an
+    address."""
     before = _CLIENT.set(client)
     try:
         yield
@@ -35,13 +37,13 @@ def asked_by(client: str) -> Iterator[None]:
 
 
 def asking() -> str:
-    """Who asks, "" for nobody in particular."""
+    """The current client, "" for nobody in particular."""
     return _CLIENT.get()
 
 
 class Scoring(Future[Result]):
-    """A judgment, or scores, to come. One that is cancelled while it is computed is left alone: it ends as soon as
-    nobody waits for what is computed with it either."""
+    """A future judgment, or future scores. If it is cancelled while being computed, it is left alone: the
+    computation ends once nobody waits for anything in the same batch."""
 
     _left = False
 
@@ -56,8 +58,8 @@ class Scoring(Future[Result]):
 
 
 class SharedScoring(Scoring[Judgment], Computation[Judgment]):
-    """A judgment to come that several wait for, each for an answer of their own: it is left once all of them have
-    left, and nobody can join it then. With `comes_back` somebody does not wait, but will ask again."""
+    """A future judgment that several clients wait for, each for their own answer: it is abandoned once all have
+    left, and nobody can join it then. With `comes_back` a client does not wait, but will ask again."""
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__(version)
@@ -72,7 +74,7 @@ class SharedScoring(Scoring[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: Scoring[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Give the judgment, as `adapt` makes it, to an answer too; False if it is left already."""
+        """Give the judgment, adapted by `adapt`, to another answer; False if it is already abandoned."""
         with self._joining:
             if self._left:
                 return False
@@ -97,8 +99,8 @@ def _pass_on(answer: Scoring[Judgment], adapt: Callable[[Judgment], Judgment], s
 
 
 def wait_for(scorings: Collection[Scoring[Any]], has_left: Callable[[], bool]) -> None:
-    """Wait until all of them are done. Raises `UserError` once who waits `has_left`; they are cancelled then, so
-    nobody else may wait for them."""
+    """Wait until all of them are done. Raises `UserError` once the client `has_left`; they are cancelled then, so
+    nobody else may be waiting for them."""
     while wait(scorings, timeout=_LOOKS).not_done:
         if has_left():
             for scoring in scorings:
@@ -108,7 +110,7 @@ def wait_for(scorings: Collection[Scoring[Any]], has_left: Callable[[], bool]) -
 
 @dataclass
 class Request:
-    """What is to be scored, and needs about `tokens` tokens to be computed."""
+    """Work for the scorer that needs about `tokens` tokens."""
 
     tokens: int
     client: str
@@ -132,7 +134,7 @@ class CandidatesRequest(Request):
 
 
 class FairQueue:
-    """Requests in the order of their clients' turns: each client's first, then each one's second, and so on."""
+    """Requests in turns of clients: each client's first, then each one's second, and so on."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, deque[Request]] = OrderedDict()
@@ -142,18 +144,18 @@ class FairQueue:
 
     @property
     def tokens(self) -> int:
-        """What all of them need."""
+        """The total number of tokens that they need."""
         return sum(request.tokens for requests in self._clients.values() for request in requests)
 
     def waiting(self, client: str) -> int:
-        """How many are of that client."""
+        """The number of that client's requests."""
         return len(self._clients.get(client, ()))
 
     def add(self, request: Request) -> None:
         self._clients.setdefault(request.client, deque()).append(request)
 
     def take(self, most: int, tokens: float) -> list[Request]:
-        """Take out the next ones, at most `most` and at most about `tokens` tokens, but one in any case."""
+        """Take out the next requests, at most `most` and at most about `tokens` tokens, but at least one."""
         taken: list[Request] = []
         while self._clients and len(taken) < most:
             client, requests = next(iter(self._clients.items()))
@@ -166,7 +168,7 @@ class FairQueue:
         return taken
 
     def clear_left(self) -> None:
-        """Take out those that nobody waits for any more."""
+        """Take out the requests that nobody waits for any more."""
         for client, requests in list(self._clients.items()):
             for request in requests:
                 if request.answer.is_left:

@@ -1,4 +1,4 @@
-"""Loading large evaluators when they are first asked for, one after the other, within a budget of memory."""
+"""Loading large evaluators on first use, one at a time, within a budget of memory."""
 
 import gc
 import threading
@@ -30,7 +30,7 @@ _IDLE = 300.0
 
 
 class LoadingError(UserError):
-    """An evaluator is being loaded; `seconds` says after how long to ask again, as pages do by themselves."""
+    """An evaluator is being loaded; the client may ask again after `seconds`, as pages do by themselves."""
 
     goes_on = True
 
@@ -40,13 +40,13 @@ class LoadingError(UserError):
 
 
 def default_budget() -> int | None:
-    """The bytes of weights that are kept in memory beside those that always stay; None where that is not known."""
+    """The size of the weights kept in memory besides permanent ones, in bytes; None if unknown."""
     total = total_memory()
     return None if total is None else int(_SHARE * total)
 
 
 class LazyEvaluator:
-    """A fetched evaluator that is loaded when it is asked for, and may be dropped again."""
+    """A fetched evaluator that is loaded on demand, and may be released again."""
 
     def __init__(self, fetched: Fetched, description: EvaluatorSummary, place: Placement) -> None:
         self.fetched, self.description = fetched, description
@@ -59,7 +59,7 @@ class LazyEvaluator:
         self.coming: Future[None] | None = None
 
     def redescribe(self, description: EvaluatorSummary) -> None:
-        """Take what it is now for what is known of it, here and in every process that looks later."""
+        """Replace its description by its current state, here and for every process that looks later."""
         self.fetched = self.fetched.described(self.place.dtype, description)
         save_fetched(self.fetched)
         self.description = replace(description, name=self.description.name)
@@ -70,18 +70,18 @@ class LazyEvaluator:
 
     @property
     def is_asked(self) -> bool:
-        """Whether it is in memory, or is being loaded."""
+        """True if it is in memory, or is being loaded."""
         return self.coming is not None
 
     @property
     def is_refused(self) -> bool:
-        """Whether it did not load a moment ago."""
+        """True if it recently failed to load."""
         failed = self.coming is not None and self.coming.done() and self.coming.exception() is not None
         return failed and self.begun is not None and time.monotonic() - self.begun < _SECONDS
 
     @property
     def progress(self) -> str:
-        """How far its loading is: by how long it took the last time."""
+        """The progress of its loading, estimated from the duration of the last time."""
         if self.begun is None:
             return "is waiting for another evaluator to finish loading"
         passed = time.monotonic() - self.begun
@@ -91,8 +91,8 @@ class LazyEvaluator:
 
 
 class Loader:
-    """Loads one evaluator at a time, in a thread of its own, after dropping those that were used longest ago where
-    the `budget` of bytes would not hold it beside them. `batcher` puts lines in front of a scorer."""
+    """Loads one evaluator at a time, in its own thread, after releasing the least recently used ones if the
+    `budget` of bytes would not hold it beside them. `batcher` puts queues in front of a scorer."""
 
     def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
         self._batcher, self.budget = batcher, budget
@@ -106,7 +106,7 @@ class Loader:
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":
-        """When it is in memory; the same for all who ask meanwhile. One that failed a moment ago fails again."""
+        """Completes when it is in memory; shared by all who ask meanwhile. One that recently failed fails again."""
         with self._lock:
             one.used = time.monotonic()
             if one.coming is not None and (not one.coming.done() or one.is_loaded or one.is_refused):
@@ -116,7 +116,7 @@ class Loader:
             return one.coming
 
     def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> Scoring[Judgment]:
-        """`answer`, the judgment to come, once the evaluator is there."""
+        """`answer`, the future judgment, once the evaluator is loaded."""
         # Read once: whoever makes room takes it away.
         batcher = one.batcher
         if batcher is not None:
@@ -127,8 +127,8 @@ class Loader:
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
-        """Its scorer, waited for so many seconds. Raises `LoadingError` where it takes longer, `UserError` where it
-        cannot be loaded."""
+        """Its scorer, waiting for at most this many seconds. Raises `LoadingError` if it takes longer, `UserError`
+        if it cannot be loaded."""
         try:
             self.ask(one).result(patience)
         except TimeoutError:
@@ -166,7 +166,7 @@ class Loader:
         self._wake()
 
     def _make_room(self, one: LazyEvaluator) -> None:
-        """Drop others until it fits; what they are scoring is waited for."""
+        """Release others until it fits, waiting for their current work."""
         while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
             self._drop(min(self._loaded, key=lambda other: other.used))
 
@@ -181,7 +181,7 @@ class Loader:
         gc.collect()
 
     def give_room(self, needed: int) -> None:
-        """Drop those that score nothing now, the longest unused first, until so many bytes of memory are free."""
+        """Release idle evaluators, least recently used first, until this many bytes of memory are free."""
         self._pool.submit(self._give_room, needed)
 
     def _give_room(self, needed: int) -> None:
@@ -192,7 +192,7 @@ class Loader:
                 self._drop(one)
 
     def _wake(self) -> None:
-        """Look for those that nobody asks for, after a while and in the thread that loads."""
+        """Look for unused evaluators, after a while and in the loading thread."""
         timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._rest))
         timer.daemon = True
         timer.start()
@@ -209,7 +209,7 @@ class Loader:
 
 
 def _go_on(one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> None:
-    """Score what waited for the evaluator, unless nobody waits for it any more."""
+    """Score a request that waited for the evaluator, unless nobody waits for it any more."""
     error = loaded.exception()
     batcher = one.batcher
     if error is None and batcher is not None:

@@ -1,4 +1,4 @@
-"""Where the weights of evaluators go, and in which type: options of commands that load one, and of workers."""
+"""Options for the device and type of evaluators' weights, for commands that load one, and for workers."""
 
 import argparse
 import json
@@ -36,8 +36,8 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 
 
 def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> Placement:
-    """What the options of `add_placement` say. Of processes launched together, each gets the GPU of its
-    `local_rank`. Raises `UserError` where a device is not there or cannot compute in the type."""
+    """The placement from the options of `add_placement`. Of processes launched together, each gets the GPU of its
+    `local_rank`. Raises `UserError` if a device does not exist or cannot compute in the type."""
     dtype = args.dtype or STORED
     place = Placement(args.device or "cpu", dtype, args.device_map)
     if place == Placement():
@@ -58,12 +58,12 @@ def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> P
 
 
 def is_placed(args: argparse.Namespace) -> bool:
-    """Whether one of the options of `add_placement` was given."""
+    """True if one of the options of `add_placement` was given."""
     return bool(args.device or args.dtype or args.device_map)
 
 
 def placement_arguments(args: argparse.Namespace) -> list[str]:
-    """The options of `add_placement` as they were given, for another process."""
+    """The options of `add_placement` as given, for another process."""
     spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
     options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
     return [f"{name}={value}" for name, value in options.items() if value is not None]

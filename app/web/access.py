@@ -1,4 +1,4 @@
-"""Access to routes: who is asking, and whether they have a right that the route needs."""
+"""Access to routes: the person asking, and whether they have a right that the route needs."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ _ALONE = frozenset({Right.SCORE})
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks, None for nobody in particular, with the rights of the moment. `can_log_in` tells whether anybody
-    can log in at all, `token` whose login it was if that is to be renewed."""
+    """The person asking, None for nobody in particular, with their current rights. `can_log_in` is True if anybody
+    can log in at all; `token` is the login's, if that should be renewed."""
 
     user: User | None
     rights: frozenset[Right]
@@ -37,11 +37,11 @@ class Asker:
 
 
 class Access:
-    """ASGI middleware that puts who asks into `scope["state"]["user"]` and what they may do into
-    `scope["state"]["rights"]`, and refuses what they may not.
+    """ASGI middleware that puts the person asking into `scope["state"]["user"]` and their rights into
+    `scope["state"]["rights"]`, and refuses requests beyond these.
 
-    Where nobody can log in, who asks is the local user, provided that only this machine is served (`loopback`).
-    With `public`, somebody who is not logged in may look and score.
+    If nobody can log in, the person asking is the local user, provided that only this machine is served
+    (`loopback`). With `public`, visitors who are not logged in may look and score.
     """
 
     def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
@@ -86,7 +86,7 @@ class Access:
                 await to_thread.run_sync(renew, self.store, asker.token)
 
     def identify(self, token: str | None) -> Asker:
-        """Who comes with this token, or without one. Raises `UserError` where the store fails."""
+        """The person with this token, or without one. Raises `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
@@ -104,8 +104,8 @@ class Access:
 
 
 def _client(scope: Scope, asker: Asker) -> str:
-    """Who shares the scorers fairly with others: a person, else an address. Somebody's programs do not hold up the
-    pages that they look at."""
+    """The client with which scorers are shared fairly: a person, else an address. A person's programs do not hold
+    up the pages that they look at."""
     kind = "programs of " if _is_api(scope) else ""
     if asker.user is not None and asker.user.name != LOCAL:
         return f"{kind}person {asker.user.id}"
@@ -114,14 +114,14 @@ def _client(scope: Scope, asker: Asker) -> str:
 
 
 def _token(scope: Scope) -> str | None:
-    """The token of a login: a program's key, or what a browser has in its cookie."""
+    """The token of a login: a program's key, or the content of a browser's cookie."""
     request = HTTPConnection(scope)
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
 
 
 def _unknown(scope: Scope, rules: Rules) -> Response:
-    """The answer where there is no such route, or none for this method."""
+    """The response for an unknown route, or an unknown method of one."""
     methods = rules.methods(scope["path"])
     if methods:
         response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
@@ -133,7 +133,7 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
 
 
 def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
-    """The answer to somebody who lacks the rights: how to log in, or why not."""
+    """The response to somebody who lacks the rights: how to log in, or why not."""
     if asker.user is not None:
         error = refusal(asker.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)
@@ -155,7 +155,8 @@ def _is_api(scope: Scope) -> bool:
 
 
 def _unkept(send: Send) -> Send:
-    """Sends answers that no browser keeps, or Back would show them to whoever comes after a log out."""
+    """Marks responses as not to be cached, since Back would otherwise show them to the next person after a
+    logout."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

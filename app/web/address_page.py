@@ -20,15 +20,15 @@ PART = "stepsight-part"
 
 @dataclass(frozen=True)
 class PageContent:
-    """What a page shows, and the status of the response."""
+    """The content of a page, and the status of the response."""
 
     html: Markup
     status: int = 200
 
     @classmethod
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
-        """A page that tells of these `problems` of its address and of these `errors`. Its status is that of the
-        first of them which lies in the address; a page that has nothing to show yet is a page."""
+        """A page that reports these `problems` of its address and these `errors`. Its status is that of the first
+        one caused by the address; a page that merely has nothing to show yet is a success."""
         return cls(html, 422 if problems else page_status(errors))
 
 

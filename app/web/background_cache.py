@@ -1,4 +1,4 @@
-"""Computations that pages wait for: each made once, in a thread of its own, and its result kept for a while."""
+"""Computations that pages wait for: each made once, in its own thread, with its result kept for a while."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ from stepsight.core.models.memory import release_memory
 Computed = TypeVar("Computed")
 
 LARGEST = 20_000
-"""Of the datasets that are measured for a page, in traces."""
+"""The largest dataset that is measured for a page, in traces."""
 
 # Of results, in bytes as their makers count them.
 _KEPT = 64_000_000
@@ -55,7 +55,7 @@ class Snapshot(Generic[Computed]):
 
 @dataclass(frozen=True)
 class _Timed:
-    """A result, with what its computation took in seconds and when that ended."""
+    """A result, with the duration of its computation in seconds and the time of its end."""
 
     result: Any
     moment: datetime

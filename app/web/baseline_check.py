@@ -1,7 +1,7 @@
-"""Whether evaluators tell more of a dataset than the trivial baselines do: a line if they do not.
+"""Whether evaluators beat the trivial baselines on a dataset, and a line for pages if they do not.
 
-It is measured in the background and kept until labels or judgments change. A page that is shown before that leaves
-room for the line, and asks for itself again.
+It is measured in the background and kept until labels or judgments change. A page shown before that leaves room for
+the line, and refreshes itself.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class BaselineChecks:
     def find(
         self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> BaselineCheck | Pending | None:
-        """The check of an evaluator, None if there is none, or `Pending` if it is not there after `patience`
+        """The check of an evaluator, None if there is none, or `Pending` if it is not ready after `patience`
         seconds. While a job judges the dataset, an earlier one will do."""
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
@@ -78,8 +78,8 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup:
-        """The line on the evaluators that a page shows, empty if all clear the baselines; room for it as long as it
-        is being measured."""
+        """The line on the evaluators of a page, empty if all clear the baselines; room for it while it is being
+        measured."""
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, mode), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):
@@ -89,7 +89,7 @@ class BaselineChecks:
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
-    """Those that do not clear the baselines."""
+    """The evaluators that do not clear the baselines."""
     return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
 
 
@@ -99,7 +99,7 @@ def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
 
 
 def card_id(fingerprint: str) -> str:
-    """The id that the card of an evaluator has on the Evaluators page."""
+    """The id of an evaluator's card on the Evaluators page."""
     # Of score files it may be any text, and an id has no spaces.
     return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 

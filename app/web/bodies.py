@@ -15,7 +15,7 @@ T = TypeVar("T", bound=BaseModel)
 def body(model: type[T]) -> Any:
     """A dependency that reads the body of a request as a `model`; an empty body is an empty object.
 
-    Raises `UserError` where it is no JSON object or does not fit.
+    Raises `UserError` if it is not a JSON object or does not fit.
     """
 
     async def read(request: Request) -> T:

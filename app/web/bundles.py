@@ -15,7 +15,8 @@ SHEETS = (
     "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",
     "relabel", "agreement", "adjudicate", "disputes",
 )  # fmt: skip
-"""What pages share first, which the sheet of a page may refine; each names its own elements and no other's."""
+"""The style sheets that pages share, loaded first, which the sheet of a page may refine; each styles its own
+elements only."""
 
 _IMPORT = re.compile(r'^import (?:\{\s*(\w+(?:,\s*\w+)*),?\s*\} from )?"(\.[\w./-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const (\w+) =|class (\w+))", re.MULTILINE)
@@ -78,7 +79,7 @@ def _address(name: str) -> str:
 
 
 ADDRESSES = {name: _address(name) for name in _FILES}
-"""Where the pages find the files; another content has another address."""
+"""The addresses of the files for the pages; new content has a new address."""
 
 
 def bundle_files() -> APIRouter:

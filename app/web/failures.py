@@ -46,28 +46,28 @@ OURS = "Something went wrong in StepSight itself."
 
 
 def logged_under() -> str:
-    """What somebody can tell an admin, who then finds the reason."""
+    """The number that a person can give an admin, who then finds the reason in the log."""
     under = f" under request {request_id()}" if request_id() else ""
     return f"The server's log has the reason{under}."
 
 
 def status_of(error: UserError) -> int:
-    """The status of an error: 403 for what the person may not do, 404 for what is not there, 409 for what does not
-    go with what happened meanwhile, 503 where the database fails or the server is short of memory or time, 429
-    where too much is waiting or an evaluator is being loaded, 502 where the server behind an evaluator fails, else
-    422."""
+    """The status of an error: 403 for an action that the person may not do, 404 for a missing thing, 409 for a
+    conflict with a change made meanwhile, 503 if the database fails or the server is short of memory or time, 429
+    if too much is waiting or an evaluator is being loaded, 502 if the server behind an evaluator fails, else 422.
+    """
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """The status of a page that tells of these errors: that of the first which lies in its address. A page that has
-    nothing to show yet is a page."""
+    """The status of a page that reports these errors: that of the first one caused by its address. A page that
+    merely has nothing to show yet is a success."""
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
 
 
 def error_response(scope: Scope, error: UserError) -> Response:
-    """The answer to a request that raised `error`."""
+    """The response to a request that raised `error`."""
     return _with_patience(error, failure_response(scope, status_of(error), error.message, error.hint))
 
 
@@ -77,7 +77,7 @@ def error_json(error: UserError) -> Response:
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
-    """A page where a browser navigates to it, else `{error, hint}`."""
+    """A page if a browser navigates to it, else `{error, hint}`."""
     if not _takes_page(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
@@ -95,7 +95,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
 
 
 def is_navigation(scope: Scope) -> bool:
-    """Whether a browser goes to a page, and not a script or a program for what it needs."""
+    """True if a browser is going to a page, rather than a script or a program fetching something."""
     return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
 
 
@@ -105,13 +105,13 @@ def _takes_page(scope: Scope) -> bool:
 
 
 def address_of(scope: Scope) -> str:
-    """The path and the query that were asked for."""
+    """The requested path and query."""
     query = scope.get("query_string", b"").decode("latin-1")
     return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
 def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
-    """`{error, hint}`, both of the length of a `UserError`'s."""
+    """`{error, hint}`, limited in length as in a `UserError`."""
     said = UserError(message, hint)
     return JSONResponse({"error": said.message, "hint": said.hint}, status)
 

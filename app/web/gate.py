@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stepsight.app.web.failures import failure_response
 
 LARGEST_BODY = 1_000_000
-"""Bytes of the body of one request."""
+"""The largest body of a request in bytes."""
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -17,10 +17,10 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class Gate:
     """ASGI middleware that refuses, before anything else sees it:
 
-    - with 403 a request that changes something and comes from a page elsewhere. Browsers say where one comes from;
-      who says nothing is no browser, and has no other page's visitor behind him;
-    - with 413 a body over `LARGEST_BODY`, said in advance or found while reading;
-    - WebSockets, since nothing here speaks them.
+    - with 403 a request that changes something and comes from a page elsewhere. Browsers state the origin of a
+      request; a client that does not is not a browser, so no other site's visitor is behind it;
+    - with 413 a body over `LARGEST_BODY`, announced in advance or found while reading;
+    - WebSockets, since nothing here uses them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -87,7 +87,7 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body, then whatever comes after it."""
+    """A `receive` that gives the body, then whatever follows."""
     replayed = False
 
     async def replay() -> Message:

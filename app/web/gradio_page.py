@@ -1,8 +1,8 @@
-"""A page of Gradio's whose first response already holds what it shows.
+"""A page of Gradio's whose first response already contains its content.
 
-Gradio draws a page in the browser: some sixty requests and a second, in which nothing is there. Here the page comes
-whole, in the frame that all pages have, and works at once. Gradio's own script starts when the browser is idle, and
-what stands there moves into the block `HOST` of the interface as it is (`assets/web/js/shared/frame.js`).
+Gradio draws a page in the browser, with some sixty requests and a second during which it is empty. Here the page
+comes whole, in the frame of all pages, and works at once. Gradio's own script starts when the browser is idle, and
+the content moves unchanged into the block `HOST` of the interface (`assets/web/js/shared/frame.js`).
 """
 
 import logging
@@ -48,8 +48,8 @@ Content = Callable[[Request], PageContent]
 def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
     """An interface that hosts a page; the page's script sends its `events` by name to `/gradio_api/run/NAME`.
 
-    A `UserError` becomes the answer's `error`. Gradio's own script would drop a click that comes while the last
-    answer is drawn.
+    A `UserError` becomes the `error` of the response. Gradio's own script would drop a click made while the last
+    response is being drawn.
     """
     demo: gr.Blocks
     with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as demo:
@@ -60,7 +60,7 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
 
 
 def _answering(event: Event) -> Event:
-    """The event, whose answer to a user's mistake, or to one of ours, is an `error`."""
+    """The event, answering with an `error` for a user's mistake, or for a bug of ours."""
 
     @wraps(event)
     def answer(*values: Any, **named: Any) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _answering(event: Event) -> Event:
 
 
 def has_left(request: HTTPConnection | gr.Request) -> bool:
-    """Whether who sent an event does not wait for its answer any more; to be asked in the event's own thread. Who
-    asks for a page is taken to wait for it."""
+    """True if the client no longer waits for the answer to its event; to be asked in the event's own thread. The
+    client of a page is assumed to wait."""
     inner = request.request if isinstance(request, gr.Request) else None
     try:
         return inner is not None and bool(from_thread.run(inner.is_disconnected))
@@ -87,11 +87,11 @@ def has_left(request: HTTPConnection | gr.Request) -> bool:
 
 
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
-    """Mount an interface at `/`, after every other route. Raises `ValueError` where it has an event that needs
+    """Mount an interface at `/`, after every other route. Raises `ValueError` if it has an event that needs
     Gradio's queue, or a value that Gradio keeps for each visitor.
 
-    What Gradio does between requests does not start: loops look for queued events twenty times a second and for
-    values of visitors who left, 7 % of a core with nobody there.
+    Gradio's background loops are not started: they look for queued events twenty times a second and for values of
+    departed visitors, using 7 % of a core when nobody is there.
     """
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
@@ -141,7 +141,7 @@ class FirstResponse:
 
 
 def _gradio(page: str) -> Markup:
-    """What Gradio needs in a page to draw its interface there."""
+    """The parts of Gradio's page that draw its interface."""
     found = [pattern.search(page) for pattern in (_CONFIG, _SCRIPT)]
     assert None not in found, "another Gradio than the one that constraints.txt names"
     config, script = (match[1] for match in found if match)
@@ -149,7 +149,7 @@ def _gradio(page: str) -> Markup:
 
 
 def plain_style() -> APIRouter:
-    """Gradio's style sheets, empty: they style every element of a page, and nothing of Gradio's is seen."""
+    """Gradio's style sheets, left empty: they style every element of a page, and nothing of Gradio's is visible."""
     routes = APIRouter(include_in_schema=False)
 
     async def nothing() -> Response:

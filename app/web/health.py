@@ -1,4 +1,4 @@
-"""Health of the server, for what watches it: whether the store and the worker answer, and nothing else."""
+"""The server's health for monitoring: whether the store and the worker respond, and nothing else."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ _AT_ONCE = 2
 
 
 def health_routes(store: Store, has_worker: Callable[[], bool] | None = None) -> APIRouter:
-    """`GET /healthz`: 200, or 503 where one of them does not answer. None: the server has no worker."""
+    """`GET /healthz`: 200, or 503 if one of them does not respond. None stands for a server without a worker."""
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)
 

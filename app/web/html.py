@@ -32,7 +32,7 @@ def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
 
 
 def plain_page(title: str, body: str, here: str = "", tail: str = "") -> Markup:
-    """A whole page in our frame that needs no Gradio; `here` names it where it is one of `PAGES`. `body`, and
-    `tail` behind everything else, are HTML; every text in them is escaped already."""
+    """A whole page in our frame that needs no Gradio; `here` is its name if it is one of `PAGES`. `body`, and
+    `tail` behind everything else, are HTML with every text in them escaped already."""
     formulas = 'class="math"' in body
     return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail), formulas=formulas)

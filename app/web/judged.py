@@ -1,4 +1,4 @@
-"""Judged steps as all pages show them: what each evaluator says, a row per sub-step, bars, marks and gold."""
+"""Judged steps as all pages show them: evaluators' verdicts, a row per sub-step, bars, marks and gold."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,23 +21,23 @@ from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "judged.html"
 NOTABLE = 0.1
-"""Retroactive changes from here on are set in colour."""
+"""The retroactive change from which on it is coloured."""
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
-"""On an evaluator whose outputs are not three-way."""
+"""The remark on an evaluator whose outputs are not three-way."""
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
-    """What an evaluator that speaks in words says of a step, by the label that it stands for."""
+    """The words of an evaluator that gives verdicts in words, by the label that they stand for."""
     return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
 
 
 @dataclass(frozen=True, eq=False)
 class TraceJudgments:
-    """The judgment of a trace that stands in each mode, by the evaluator called `name`.
+    """The judgments of a trace that stand in each mode, by the evaluator called `name`.
 
-    Where there is none, `silence` tells why; `stored` says whether they are the store's or were made for this
-    page. `runs` says whether the evaluator can score here, `waits` that it is doing so.
+    If there is none, `silence` is the reason. `stored` is True if they come from the store, False if they were made
+    for this page. `runs` is True if the evaluator can score here, `waits` if it is doing so.
     """
 
     name: str
@@ -60,7 +60,7 @@ class TraceJudgments:
 
     @cached_property
     def online(self) -> StepScores | None:
-        """A row per sub-step, or None where it says nothing of steps in that mode."""
+        """A row per sub-step, or None if it says nothing of steps in that mode."""
         return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
 
     @cached_property
@@ -72,13 +72,13 @@ class TraceJudgments:
 
     @property
     def hindsight(self) -> Hindsight | None:
-        """The matrix to look at, where there is one."""
+        """The hindsight matrix, if there is one."""
         judgment = self.by_mode.get(Mode.HINDSIGHT)
         return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
 
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
-        """The modes in which it says something of steps, online first."""
+        """The modes in which it judges steps, online first."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         if self.outputs == Outputs.CHECKS:
             # No later step changes what is checked.
@@ -87,13 +87,13 @@ class TraceJudgments:
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """The sub-steps of which it says nothing, a row of zeros each, shape (n,) for each mode."""
+        """True for each sub-step that it leaves out, a row of zeros, shape (n,) for each mode."""
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment where there is one;
-        None where it has one mode alone."""
+        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment if there is one;
+        None if it has only one mode."""
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
         if self.hindsight is not None:
@@ -101,7 +101,7 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """The sub-step whose validity changed most and by how much, `none` where no verdict changed."""
+        """The sub-step with the largest change of validity, and the change, or `none` if no verdict changed."""
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
@@ -113,49 +113,49 @@ class TraceJudgments:
         return bar_html(mode, self.modes[mode], i, self.thresholds, name, self.outputs)
 
     def verdict(self, mode: Mode, i: int) -> str:
-        """What the thresholds make of sub-step `i` in a mode, in a word."""
+        """The verdict on sub-step `i` in a mode, by the thresholds, in a word."""
         return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
 
     def changed(self, i: int) -> Markup:
-        """The retroactive change of sub-step `i`; nothing where there is one mode alone."""
+        """The retroactive change of sub-step `i`; empty if there is only one mode."""
         return Markup() if self.change is None else change_html(float(self.change[i]))
 
     @property
     def shape(self) -> str:
-        """What a column shows: `marks` for verdicts, bars of a `single` mode or of `both`."""
+        """The content of a column: `marks` for verdicts, bars of a `single` mode or of `both`."""
         if self.outputs.in_words:
             return "marks"
         return "single" if self.change is None else "both"
 
     @property
     def titles(self) -> dict[Mode, str]:
-        """What its modes are called where a column has no head: nothing, where they do not differ."""
+        """The titles of its modes in a column without a head; empty if they do not differ."""
         return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
 
     @property
     def words(self) -> dict[str, str]:
-        """What its verdict on a step is called, by the label that it stands for."""
+        """The words for its verdict on a step, by the label that it stands for."""
         return words_of(self.outputs)
 
     @property
     def unsaid(self) -> str:
-        """What stands where it says nothing of a step."""
+        """The text for a step that it leaves out."""
         return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
 
     @property
     def solution(self) -> float | None:
-        """What it says of the whole by itself, offline where it does."""
+        """Its own score of the whole, offline if available."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
         return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
-        """The words that it gave for its verdicts, each once."""
+        """The reasons that it gave for its verdicts, each once."""
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
 
     @property
     def spent(self) -> Usage | None:
-        """What a server was asked for its judgments, in all."""
+        """The total cost of its judgments by a server."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
@@ -163,7 +163,7 @@ class TraceJudgments:
 @dataclass(frozen=True)
 class JudgedStep:
     """A sub-step as a row of a list of steps: its `name` (see `step_name`), its text with failing equations marked,
-    and the step that it belongs to, `number` from 0, which `starts` with it or goes on."""
+    and its step, `number` from 0, which `starts` with it or continues."""
 
     name: str
     html: Markup
@@ -184,7 +184,8 @@ class JudgedStep:
 
 
 def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
-    """A row for each sub-step of a trace; `html_of` makes HTML of its text, in which equations are then marked."""
+    """A row for each sub-step of a trace; `html_of` turns its text into HTML, in which equations are then
+    marked."""
     return [
         JudgedStep(
             step_name(trace, i),
@@ -200,27 +201,27 @@ def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html)
 
 
 def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
-    """What the marks and colours mean in the bars of these evaluators."""
+    """The meaning of the marks and colours in the bars of these evaluators."""
     spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
     return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
 
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
-"""What a page says that has nothing to show."""
+"""The text of a page that has nothing to show."""
 
 
 def notice_html(message: str | UserError) -> Markup:
-    """A message about what went wrong and how to go on; nothing where there is none."""
+    """A message about a failure and how to continue; empty if there is none."""
     return macro(_TEMPLATE, "notice", message)
 
 
 def note_html(note: object) -> Markup:
-    """A sentence that a trace comes with: on the solution, whatever an evaluator says of it."""
+    """A sentence that comes with a trace: about the solution, independent of any evaluator."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
 
 
 def step_name(trace: Trace, i: int) -> str:
-    """`3`, or `3.2` where the step of sub-step `i` has several."""
+    """`3`, or `3.2` if the step of sub-step `i` has several."""
     step, part = trace.places[i]
     return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
 
@@ -249,9 +250,9 @@ def bar_html(
     name: str = "",
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Markup:
-    """The three probabilities of sub-step `i` as a bar with its mark and validity, or validity alone where the
-    evaluator's `outputs` are not three-way; `name` is its name, where several stand side by side. The spread of an
-    ensemble is a line across the end of what is not valid."""
+    """The three probabilities of sub-step `i` as a bar with its mark and validity, or validity alone if the
+    evaluator's `outputs` are not three-way; `name` is its name, if several stand side by side. The spread of an
+    ensemble is a line across the end of the invalid part."""
     values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
     spread = None if scores.spread is None else float(scores.spread[i])
@@ -274,23 +275,23 @@ def bar_html(
 
 
 def _reach(validity: float, spread: float) -> tuple[float, float]:
-    """From where to where the line of a spread goes, as shares of the bar, which begins with what is not valid."""
+    """The ends of the line for a spread, as shares of the bar, which begins with the invalid part."""
     return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
 def change_html(value: float) -> Markup:
-    """A retroactive change, in colour where it is notable."""
+    """A retroactive change, coloured if it is notable."""
     return macro(_TEMPLATE, "change", notable(value), signed(value))
 
 
 def notable(value: float) -> str:
-    """The class that colours a change, empty where it is a small one."""
+    """The class that colours a change, empty for a small one."""
     return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Sub-step `i` of a trace with its Markdown rendered, or as the `html` that was made of it; the equations in it
-    that fail are marked, and each has a line below."""
+    """Sub-step `i` of a trace with its Markdown rendered, or the given `html` for it; failing equations are marked,
+    and each has a line below."""
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
     failing = faults(checks_of(trace)[i])
@@ -304,7 +305,7 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
 
 
 def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
-    """The places with their titles; those that share some text, as all in one formula do, as one."""
+    """The places with their titles; places that share text, such as all those within one formula, are joined."""
     joined: list[tuple[Span, str]] = []
     for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
         if joined and start < joined[-1][0][1]:
@@ -321,7 +322,7 @@ def _whole(span: Span, formulas: list[Span]) -> Span:
 
 
 def _formulas(html: Markup) -> list[Span]:
-    """Where the formulas stand in the text of the HTML."""
+    """The places of the formulas in the text of the HTML."""
     found, start = [], 0
     for number, text in enumerate(read_pieces(html)[1]):
         if number % 2 and text:
@@ -331,8 +332,8 @@ def _formulas(html: Markup) -> list[Span]:
 
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:
-    """Where an equation stands in the text of the HTML, which lacks the signs of Markdown; None where they are
-    among the equation's own."""
+    """The place of an equation in the text of the HTML, which lacks the signs of Markdown; None if the equation
+    itself contains some."""
     shown = "".join(read_pieces(html)[1])
     if shown == text:
         return check.start, check.end
@@ -347,7 +348,7 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
 
 
 def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
-    """The equation with its formulas, and what it should be, as a formula where it stands in one."""
+    """The equation with its formulas, and the correct value, as a formula if the equation is in one."""
     pieces, texts = read_pieces(text_html(text))
     start = 0
     for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):

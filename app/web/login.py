@@ -31,7 +31,7 @@ Text = Annotated[str, Form()]
 
 
 def login_routes(store: Store) -> APIRouter:
-    """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whom it is for."""
+    """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whose page it is."""
     routes = APIRouter(include_in_schema=False)
     everybody = [Depends(Needs())]
 
@@ -98,12 +98,12 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
 
 
 def enter(request: Request, store: Store, user: User) -> Response:
-    """Log somebody in who has just shown who they are, and lead to the first page that is theirs."""
+    """Log in a person who has just proved who they are, and redirect to their first page."""
     return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
-    """Where a person wanted to go, if it is here and theirs, else the first page that is."""
+    """The page that a person wanted, if it is here and open to them, else the first one that is."""
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]
     rule = rules.find("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None
@@ -113,7 +113,7 @@ def _place(request: Request, store: Store, user: User, next: str) -> str:
 
 
 def _pages(rights: frozenset[Right]) -> list[str]:
-    """The pages that somebody may open, in their order."""
+    """The pages open to a person, in order."""
     return [page.path for page in PAGES if page.right in rights]
 
 
@@ -147,7 +147,7 @@ def _network_address(request: Request) -> str:
 
 
 def _login_page(next: str, name: str = "", error: UserError | None = None, *, open: bool = True) -> HTMLResponse:
-    """The form; where nobody can log in (`open` is false), how to change that."""
+    """The form or, if nobody can log in (`open` is False), how to change that."""
     return HTMLResponse(render("login/login.html", next=next, name=name, error=error or "", open=open))
 
 

@@ -1,7 +1,7 @@
-"""Logs of the server and its worker, on standard error: lines for people, or a JSON object a line.
+"""Logs of the server and its worker, on standard error: lines for people, or a JSON object per line.
 
-They hold no text of a trace, no password and no token. Exceptions quote what they fail on, so of one only its type
-and the places that it went through are written; the system's reason too, where it is the system's.
+They contain no text of a trace, no password and no token. An exception's message may quote its input, so only its
+type and the places that it passed through are logged, with the system's reason if the system raised it.
 """
 
 import json
@@ -19,7 +19,7 @@ from stepsight.app.access.current import request_id
 FORMATS = TEXT, JSON = "text", "json"
 ACCESS = logging.getLogger("stepsight.access")
 FIELDS = "fields"
-"""The attribute of a record that holds more of it, by name: `extra={FIELDS: {...}}`."""
+"""The attribute of a record with further fields, by name: `extra={FIELDS: {...}}`."""
 
 _LOG = logging.getLogger("stepsight")
 # Exceptions that led to one, or that were raised as a group; and places of each, the last ones.
@@ -28,7 +28,7 @@ _MOST_PLACES = 12
 
 
 def set_up_logs(format: str = TEXT, *, access: bool = False) -> None:
-    """Have this process log in such a format, requests too with `access`."""
+    """Set this process up to log in this format, with `access` including requests."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if format == JSON else _Text())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -74,7 +74,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
-    """The exception of a record and what led to it: `type`, `at`, and `reason` where the system gave one."""
+    """The exception of a record and its causes: `type`, `at`, and `reason` if the system gave one."""
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):
         error = waiting.pop(0) if waiting else None

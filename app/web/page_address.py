@@ -36,7 +36,7 @@ Number = Annotated[int, BeforeValidator(_check_digits)]
 """A number in an address, of at most 12 digits."""
 
 PageNumber = Annotated[Number, AfterValidator(lambda number: max(1, number))]
-"""Counted from 1; 0 stands for the first page."""
+"""A page number, counted from 1; 0 stands for the first page."""
 
 _NUMBERS = TypeAdapter(dict[str, Number])
 
@@ -54,8 +54,8 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """The address that a query spells, and a message for each part of it that makes no sense and is passed
-        over. A part whose default is a tuple may be given several times, of another one the last counts."""
+        """The address in a query, and a message for each part that makes no sense and is ignored. A part whose
+        default is a tuple may occur several times; of any other the last one counts."""
         parts: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
             key = field.validation_alias if isinstance(field.validation_alias, str) else name
@@ -70,7 +70,7 @@ class PageQuery(BaseModel):
 
     @classmethod
     def exact(cls, query: Query) -> Self:
-        """The address that a query spells. Raises `AddressError` at the first part that makes no sense."""
+        """The address in a query. Raises `AddressError` at the first part that makes no sense."""
         address, problems = cls.read(query)
         if problems:
             raise AddressError(problems[0])
@@ -96,7 +96,7 @@ def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
 
 
 def read_number(query: Query, name: str) -> int:
-    """The number that a query has to have. Raises `UserError`."""
+    """A required number in a query. Raises `UserError`."""
     parts = {name: (_values(query, name) or [""])[-1]}
     try:
         return _NUMBERS.validate_python(parts)[name]

@@ -1,4 +1,4 @@
-"""Every request from outside: its number, its line in the log, and the answer where something of ours fails."""
+"""Every request from outside: its id, its line in the log, and the response if something of ours fails."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware: gives a request its id (see `app.access.current`), and logs it once it is answered."""
+    """ASGI middleware that gives a request its id (see `app.access.current`), and logs it once it is answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -40,7 +40,7 @@ class Requests:
 
 
 class _Answer:
-    """Counts what is sent."""
+    """Counts the bytes sent."""
 
     def __init__(self, send: Send, current: Current) -> None:
         self._send, self._current = send, current
@@ -71,14 +71,14 @@ class _Answer:
 
 
 def path_in_log(path: str) -> str:
-    """A path as it may be logged, without a query: what is no short word in it is `*`."""
+    """A path as it may be logged, without a query, and with `*` for each part that is not a short word."""
     parts = [part if _WORD.fullmatch(part) else "*" for part in path.split("/")]
     return "/".join(parts)[:_LONGEST_PATH]
 
 
 class Failures:
-    """ASGI middleware that answers where something of ours fails, with the id under which the log has the reason;
-    and where the server stops before an answer is there."""
+    """ASGI middleware that answers if something of ours fails, with the id under which the log has the reason, and
+    if the server stops before there is an answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -105,7 +105,7 @@ class Failures:
 
 
 class _Held:
-    """Holds an answer with status 500 back: Starlette gives one and raises then what it is about."""
+    """Holds back a response with status 500: Starlette sends one and then raises the exception."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,5 +1,5 @@
-"""Files for download that are whole before their first byte leaves: what fails on the way is answered as an error,
-and no file is cut."""
+"""Downloads that are complete before their first byte is sent, so that a failure on the way is answered as an error
+and no file is cut off."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +12,8 @@ from stepsight.core.errors import UserError
 
 
 def whole_file(write: Callable[[Path], object], filename: str, media_type: str | None = None) -> FileResponse:
-    """What `write` puts into the file that it is given, to be saved as `filename`. Raises what `write` raises, and
-    `UserError` where there is no room for the file."""
+    """The content that `write` puts into a file, to be saved as `filename`. Raises the errors of `write`, and
+    `UserError` if there is no room for the file."""
     folder = TemporaryDirectory(prefix="stepsight-")
     path = Path(folder.name) / "file"
     try:

@@ -80,7 +80,7 @@ def _has_numbers(node: Node) -> bool:
 def _is_near_miss(
     x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction]
 ) -> bool:
-    """Whether two polynomials differ in one term, or by a factor."""
+    """True if two polynomials differ in one term, or by a factor."""
     if len(gap) == 1:
         return True
     if x.keys() != y.keys() or max(sum(exponent for _, exponent in key) for key in x) < 2:

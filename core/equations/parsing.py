@@ -133,7 +133,7 @@ class Reader:
         return node
 
     def _multiplier(self) -> str | None:
-        """The sign `*` or `/` at this token, empty for an implied product, None where the product ends."""
+        """The sign `*` or `/` at this token, empty for an implied product, None if the product ends."""
         token = self._peek()
         if token is None:
             return None

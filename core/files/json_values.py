@@ -40,7 +40,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_depth(value: Any) -> None:
-    """Raises `ValueError` where lists and objects are nested over `DEEPEST` levels deep."""
+    """Raises `ValueError` if lists and objects are nested over `DEEPEST` levels deep."""
     level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
@@ -51,8 +51,8 @@ def check_depth(value: Any) -> None:
 
 
 def check_unicode(value: Any, text: bytes) -> None:
-    """Raises `ValueError` where a text of the value, which was read from `text`, holds half of a surrogate pair:
-    JSON can spell it, and no file, database or tokenizer takes it."""
+    """Raises `ValueError` if a text of the value, which was read from `text`, holds half of a surrogate pair: JSON
+    can spell it, and no file, database or tokenizer takes it."""
     if b"\\ud" not in text.lower():
         return
     try:
@@ -62,8 +62,8 @@ def check_unicode(value: Any, text: bytes) -> None:
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
-    """The content of a file that is read whole. Raises `OSError`, and `ValueError` where it has over `largest`
-    bytes, of which no more are read."""
+    """The content of a file that is read whole. Raises `OSError`, and `ValueError` if it has over `largest` bytes,
+    of which no more are read."""
     with open(path, "rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -72,7 +72,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises `UserError` where there is none."""
+    """The JSON object in a file. Raises `UserError` if there is none."""
     try:
         content = read_bytes(path)
         value = parse_json(content)
@@ -87,7 +87,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object, atomically. Raises `UserError` where it cannot be written."""
+    """Write a JSON object, atomically. Raises `UserError` if it cannot be written."""
     write_text(path, json.dumps(values, indent=1) + "\n")
 
 

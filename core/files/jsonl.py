@@ -31,7 +31,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
-    """The object of a line, None where it is blank. Raises `UserError` as `read_rows` does."""
+    """The object of a line, None if it is blank. Raises `UserError` as `read_rows` does."""
     where = f"{name} line {number}"
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -49,7 +49,7 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
 
 
 def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """`read_rows` of a file. Raises `UserError` where it cannot be opened."""
+    """`read_rows` of a file. Raises `UserError` if it cannot be opened."""
     with open_input(path) as file:
         yield from read_rows(file, str(path))
 

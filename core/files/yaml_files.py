@@ -79,8 +79,8 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Raise `UserError` where keys and lists are nested deeper than any file of people's, which for the library is
-    the end of the process, or hold themselves or each other so often that whoever goes through them never ends."""
+    """Raise `UserError` if keys and lists are nested deeper than any file of people's, which for the library is the
+    end of the process, or hold themselves or each other so often that whoever goes through them never ends."""
     sizes, anchors = [0], [""]
     named: dict[str, int] = {}
     for event in yaml.parse(text, _SAFE):

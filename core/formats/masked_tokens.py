@@ -5,15 +5,15 @@ config.json, abbreviated, is that of any Qwen2:
     {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
 so a repository is known by its name, or stepsight.json says so: `{"format": "masked-tokens"}`. Tensors:
-`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of <+> and <-> are kept; these two and
-<extra> are added tokens, whose ids the tokenizer knows.
+`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of <+> and <-> are kept; these two and <extra>
+are added tokens, whose ids the tokenizer knows.
 
-The model is asked twice about each step, in the folder's own chat template: the user gives the instruction and
-the problem, the assistant's turn has the steps before, the step, and marks to be filled in, each read at the
-token before it. The first call asks for arithmetic and consistency. Where neither mark is <->, a second has
-both filled in with <+> and asks for correctness, and the softmax over <+> and <-> there is the probability that
-the step is valid; a step with a <-> is wrong, with the probability 0. That is the authors' reward model. Since
-only <+> is ever filled in, both calls are made at once.
+The model is asked twice about each step, in the folder's own chat template: the user gives the instruction and the
+problem, the assistant's turn has the steps before, the step, and marks to be filled in, each read at the token
+before it. The first call asks for arithmetic and consistency. If neither mark is <->, a second has both filled in
+with <+> and asks for correctness, and the softmax over <+> and <-> there is the probability that the step is valid;
+a step with a <-> is wrong, with the probability 0. That is the authors' reward model. Since only <+> is ever filled
+in, both calls are made at once.
 
 Their script for ProcessBench takes the first two marks alone, and that for PRMBench other words and the softmax
 over the whole vocabulary: neither is offered.

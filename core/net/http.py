@@ -33,7 +33,7 @@ _LONGEST_ERROR = 1 << 16
 class FailedAttemptError(Exception):
     """A request that may succeed when it is repeated; `error` is raised if it is not.
 
-    `after` are the seconds that the server asks to wait, None where it does not say. `costs` is how many of the
+    `after` are the seconds that the server asks to wait, None if it does not say. `costs` is how many of the
     attempts it counts for: none where the server is merely busy.
     """
 

@@ -57,7 +57,7 @@ class Client(AbstractScorer):
     to six digits. Connections are kept for the next call. Safe to use from several threads.
 
     Where the server says to come again later, that is waited for, `patience` seconds at most without any progress.
-    Raises `UserError` where no server answers, or it refuses.
+    Raises `UserError` if no server answers, or it refuses.
     """
 
     def __init__(
@@ -288,7 +288,7 @@ def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
     """The place that a line is of, and the line; the error where it is one, or the seconds after which to ask
     again.
 
-    Raises `ValueError`, `KeyError` or `TypeError` where it is none.
+    Raises `ValueError`, `KeyError` or `TypeError` if it is none.
     """
     line = parse_json(text)
     place = line["index"]

@@ -19,7 +19,7 @@ OnBad = Callable[[str, UserError, bytes], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file that a benchmark is published as. `sha256` is of its content, None where we have not seen it; then
+    """A file that a benchmark is published as. `sha256` is of its content, None if we have not seen it; then
     `git_blob`, if it lies in a Git repository, is the name of its content there, by which it is checked as well."""
 
     name: str
@@ -29,7 +29,7 @@ class PublicFile:
 
     @property
     def digest(self) -> str | None:
-        """What its content is checked by; None where nothing is known of it."""
+        """What its content is checked by; None if nothing is known of it."""
         return self.sha256 or self.git_blob
 
 

@@ -13,7 +13,7 @@
 
 In phase 1 a labeler chose among several completions, or wrote one where none would do; in phase 2 one solution was
 made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is what the labeler
-went on from: the chosen completion, else the human one. Where there is neither, at the end, it is the first
+went on from: the chosen completion, else the human one. If there is neither, at the end, it is the first
 completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are neg,
 neu, pos; null is unlabelled, and so is a human completion, which nobody rated. Completions may be null where there
 are none.

@@ -102,7 +102,7 @@ def is_arrow(beginning: bytes) -> bool:
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """`pyarrow` and `pyarrow.parquet`. Raises `UserError` where they are not installed."""
+    """`pyarrow` and `pyarrow.parquet`. Raises `UserError` if they are not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

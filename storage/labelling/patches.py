@@ -4,9 +4,9 @@ A patch is applied in memory: what is stored never changes. A changed step says 
 
 - `neg` makes it wrong, `neu` and `pos` make it valid with that label, `valid` makes it valid without one, and null
   takes both away.
-- The first error moves with it. Steps behind an error that is one no more keep what they say. Where the benchmark
+- The first error moves with it. Steps behind an error that is one no more keep what they say. If the benchmark
   says nothing of them (MR-MATH-invalid, ProcessBench), the steps up to there count and the solution does not,
-  since nobody knows that it is free of errors, until the patch says of every step that it is valid. Where the trace
+  since nobody knows that it is free of errors, until the patch says of every step that it is valid. If the trace
   itself ends there (PRM800K), it is a solution without an error, as far as it goes.
 - Where steps are rated (MR-MATH-redundant), a step is redundant if it says neu, which is rating 0; one that says
   neg is wrong and not redundant.

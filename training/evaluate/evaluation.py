@@ -69,7 +69,7 @@ def with_thresholds(
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """The dataset with these traces that thresholds were chosen on, in words; "" where there is none."""
+    """The dataset with these traces that thresholds were chosen on, in words; "" if there is none."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -163,12 +163,12 @@ class Row:
 
     @property
     def above_baselines(self) -> bool:
-        """Whether it beats the best baseline by more than the interval of the difference."""
+        """True if it beats the best baseline by more than the interval of the difference."""
         return bool(self.beats.exists and self.beats.low > 0)
 
     @property
     def on_thresholds(self) -> str:
-        """The thresholds and the datasets that they were chosen on, in words; "" where they are the default."""
+        """The thresholds and the datasets that they were chosen on, in words; "" if they are the default."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -314,7 +314,7 @@ def evaluate(
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """Whether each trace is in the group, all of them where it is ""."""
+    """True if each trace is in the group, all of them where it is ""."""
     groups = np.array(gold.groups, np.str_)
     if not group:
         return np.ones(len(groups), np.bool_)

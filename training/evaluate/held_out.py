@@ -89,7 +89,7 @@ def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
 
 
 def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
-    """Whether the evaluator reads endings: among the steps of correct traces except the last, the share called
+    """True if the evaluator reads endings: among the steps of correct traces except the last, the share called
     wrong if the trace ends there, if the rest is there, and the difference.
 
     Each trace counts as if it were cut once, after a step drawn uniformly.

@@ -142,8 +142,8 @@ def _printed(one: Published) -> tuple[Value, ...]:
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """The paper's figures of rows that were measured again, and the measured figure minus the printed one; None
-    where there are none."""
+    """The paper's figures of rows that were measured again, and the measured figure minus the printed one; None if
+    there are none."""
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
@@ -205,7 +205,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Figures of first errors, of every mode, and of how many traces they are; None where none has one."""
+    """Figures of first errors, of every mode, and of how many traces they are; None if none has one."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -223,7 +223,7 @@ def measures(
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
     """Other figures, of every mode, and of how many `traces`; those without a value are left out with the reason.
-    None where none has one."""
+    None if none has one."""
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
@@ -339,7 +339,7 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Online minus offline, paired trace by trace; None where no evaluator has judged in both modes."""
+    """Online minus offline, paired trace by trace; None if no evaluator has judged in both modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -355,7 +355,7 @@ def differences(evaluation: Evaluation) -> Table | None:
 
 
 def has_pairs(evaluation: Evaluation) -> bool:
-    """Whether an evaluator, not only the baselines, has judged in both modes."""
+    """True if an evaluator, not only the baselines, has judged in both modes."""
     return any(not online.is_baseline for online, _ in pairs(evaluation.rows))
 
 
@@ -385,7 +385,7 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Offline minus online in each third; None where no evaluator has judged in both modes."""
+    """Offline minus online in each third; None if no evaluator has judged in both modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -438,7 +438,7 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 def outcomes(evaluation: Evaluation) -> Table | None:
     """Outcomes of first errors, in traces: the first step called wrong is the gold's, another one, or there is one
-    on one side only. None where no evaluator says anything of steps."""
+    on one side only. None if no evaluator says anything of steps."""
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [TRACES]
@@ -461,7 +461,7 @@ def _says_validity(row: Row) -> bool:
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Errors among the steps whose validity later steps moved; None where no evaluator has judged in both modes."""
+    """Errors among the steps whose validity later steps moved; None if no evaluator has judged in both modes."""
     if not has_pairs(evaluation):
         return None
     columns = [

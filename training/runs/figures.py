@@ -75,8 +75,8 @@ def check_pictures() -> None:
 def write_pictures(figures: Mapping[Path, go.Figure]) -> None:
     """Write each figure, which has a width and a height, to its path, in the format of the path's suffix.
 
-    Raises `UserError` where kaleido or a browser is missing, fails or takes too long, and `OSError` where a path
-    cannot be written.
+    Raises `UserError` if kaleido or a browser is missing, fails or takes too long, and `OSError` if a path cannot
+    be written.
     """
     check_pictures()
     with TemporaryDirectory(prefix="stepsight-pictures-") as scratch:

@@ -103,7 +103,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     """The network that a run trains, from its configuration alone; `root` is the folder of the configuration.
 
     That of `init` is in its config.json where it is on this machine, and else in the recipe's `plan`. Nothing is
-    fetched. Raises `UserError` where neither has it.
+    fetched. Raises `UserError` if neither has it.
     """
     head = config.head or Head()
     values = _config(config, root)
@@ -303,7 +303,7 @@ def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
-    """Raises `UserError` where weights, gradients and optimiser state alone are more than this machine's GPUs hold,
+    """Raises `UserError` if weights, gradients and optimiser state alone are more than this machine's GPUs hold,
     before any of it is loaded. Without a GPU, and where nothing tells the dimensions, nothing is checked."""
     if not torch.cuda.is_available():
         return

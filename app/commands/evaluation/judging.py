@@ -38,7 +38,7 @@ def find_evaluators(
     They run at `place`, by `ours` in shares, or by so many `workers` on Ray; one that can run is meant with its
     weights in the type that it has there. A baseline is measured with any of them and is not among them. `check`
     makes of each what is returned: once, and of those that are stored before any is scored. What a critic's
-    hindsight takes is asked for, unless `yes`. Raises `UserError` where a name is neither that of a baseline, nor
+    hindsight takes is asked for, unless `yes`. Raises `UserError` if a name is neither that of a baseline, nor
     stored, nor shipped, nor a folder, nor an address.
     """
     run = _Run(
@@ -88,8 +88,8 @@ class _Run:
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def go_on(self, stored: StoredEvaluator) -> None:
-        """`complete` one that is known by what it is stored as. Where it has judged everything it is not loaded,
-        which takes more time and memory than measuring most datasets."""
+        """`complete` one that is known by what it is stored as. If it has judged everything it is not loaded, which
+        takes more time and memory than measuring most datasets."""
         if is_address(stored.name):
             # A server may be another one now, and its calls may cost money.
             return
@@ -109,7 +109,7 @@ class _Run:
         return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
-        """Judge what is missing, if the evaluator is there to run; None where it is not.
+        """Judge what is missing, if the evaluator is there to run; None if it is not.
 
         A stored evaluator runs only where the name still leads to the same weights.
         """

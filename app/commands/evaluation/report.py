@@ -146,7 +146,7 @@ def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> No
 
 
 def _check_figures(args: argparse.Namespace) -> None:
-    """Raises `UserError` where they are asked for and cannot be had: before the work, not after it."""
+    """Raises `UserError` if they are asked for and cannot be had: before the work, not after it."""
     if not args.figures:
         return
     if args.output is None:

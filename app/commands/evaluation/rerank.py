@@ -113,7 +113,7 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
 
 
 def _scores_path(args: argparse.Namespace) -> Path | None:
-    """Where scores are kept; None where the output is no file that they could lie beside."""
+    """Where scores are kept; None if the output is no file that they could lie beside."""
     output = Path(args.output)
     beside = args.output != "-" and (output.is_file() or not output.exists())
     path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)

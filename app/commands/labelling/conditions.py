@@ -32,5 +32,5 @@ def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter
 
 
 def find_evaluator_id(store: Store, name: str) -> int | None:
-    """The database id of the evaluator with that name or fingerprint, None where none is named."""
+    """The database id of the evaluator with that name or fingerprint, None if none is named."""
     return find_by_name(store, name).id if name else None

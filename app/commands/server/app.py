@@ -152,7 +152,7 @@ def network(text: str) -> str:
 
 
 def check_host(host: str, db: str | None, public_read_only: bool) -> None:
-    """Raises `UserError` where other machines could get in and change what is stored without a login."""
+    """Raises `UserError` if other machines could get in and change what is stored without a login."""
     if is_loopback(host) or public_read_only or _has_users(db):
         return
     raise UserError(
@@ -162,7 +162,7 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 
 def _has_users(db: str | None) -> bool:
-    """Whether somebody can log in; a store that is not there is not made."""
+    """True if somebody can log in; a store that is not there is not made."""
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return False
@@ -171,7 +171,7 @@ def _has_users(db: str | None) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens there."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -210,7 +210,7 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
-    """A socket on `host`, on `port` or one of the nine after it. Raises `UserError` where none is free."""
+    """A socket on `host`, on `port` or one of the nine after it. Raises `UserError` if none is free."""
     family = _family(host)
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)

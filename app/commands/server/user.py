@@ -80,7 +80,7 @@ def _change(args: argparse.Namespace, store: Store) -> None:
 
 
 def _new_key(store: Store, name: str) -> str:
-    """The token of a login that no browser has. Raises `UserError` where the person cannot log in."""
+    """The token of a login that no browser has. Raises `UserError` if the person cannot log in."""
     user = find_user(store, name)
     if not user.active:
         raise UserError(f"{user.name} is shut out.", "Another password lets somebody in again.")
@@ -90,7 +90,7 @@ def _new_key(store: Store, name: str) -> str:
 def _read_password(args: argparse.Namespace) -> str:
     """Asked for twice on the terminal, or the first line of standard input.
 
-    Raises `UserError` where there is no terminal, or the two differ.
+    Raises `UserError` if there is no terminal, or the two differ.
     """
     if args.password_stdin:
         return sys.stdin.readline().rstrip("\r\n")

@@ -125,7 +125,7 @@ class Study(Record):
                 yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
 
     def run_named(self, name: str) -> StudyRun:
-        """The run of that name. Raises `UserError` where there is none."""
+        """The run of that name. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run

@@ -138,7 +138,7 @@ class Design(Record):
                     yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
 
     def run_named(self, name: str) -> RunSettings:
-        """The run of that name. Raises `UserError` where there is none."""
+        """The run of that name. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run

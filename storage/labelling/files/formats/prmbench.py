@@ -6,8 +6,8 @@
 
 PRMBench holds every step that it does not name for correct, so a trace with an unlabelled step is left out. Steps
 called neg are error steps, and the class is the one that annotators named most often for them, the first named of
-equals; where they named none of PRMBench's classes, the trace is left out. Where no step is neg, those called neu
-are of the class `redundency` (its spelling), and a trace without either is a `multi_solutions` one.
+equals; where they named none of PRMBench's classes, the trace is left out. If no step is neg, those called neu are
+of the class `redundency` (its spelling), and a trace without either is a `multi_solutions` one.
 """
 
 from collections import Counter
