@@ -12,6 +12,8 @@ from pathlib import Path
 from types import NoneType
 from typing import IO, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from tqdm import tqdm
+
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 
@@ -113,9 +115,6 @@ def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[s
 
 def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
     """Go through `items` under a bar on stderr that appears after two seconds, and only in a terminal."""
-    # Half of the commands that share these options count nothing.
-    from tqdm import tqdm
-
     yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
 
 

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,12 @@ from stepsight.app.jobs.orders import Orders
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.judgment import Judgment
-from stepsight.core.models.location import is_shipped
-from stepsight.core.models.memory import check_memory, has_room, memory_of
 from stepsight.core.models.placement import DTYPES, Placement, typed_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
-from stepsight.storage.jobs.fetches import Fetch, read_fetch
+from stepsight.storage.jobs.fetches import read_fetch
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
@@ -41,16 +37,14 @@ from stepsight.storage.judgments.judgments import count_missing, missing_traces,
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
+    from stepsight.app.jobs.evaluators import JobEvaluators
     from stepsight.core.models.evaluator_base import Evaluator
-    from stepsight.core.scoring.scorer import Scorer
 
 _LOG = logging.getLogger("stepsight.worker")
 # Seconds between looks for a job that another process queued, between heartbeats, and after a database failed.
 _POLL = 5.0
 _BEAT = 2.0
 _PATIENCE = 5.0
-# Seconds that others get to give memory up.
-_ROOM = 10.0
 # How much less than others the worker is, of niceness and among sessions: what somebody waits for goes first.
 _LESS = 10
 # Seconds without a job after which the last one's evaluator is dropped.
@@ -87,7 +81,7 @@ class Worker:
         self.ask_room = ask_room
         self.orders = orders or Orders()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
-        self._loaded: tuple[str, Scorer] | None = None
+        self._evaluators: JobEvaluators | None = None
         self._worked = time.monotonic()
         self._clock = _Clock()
 
@@ -114,8 +108,18 @@ class Worker:
     def _rest(self) -> None:
         """Release a large evaluator while there are no jobs, since the server may need the memory."""
         is_idle = time.monotonic() - self._worked > _IDLE
-        if is_idle and self._loaded is not None and not is_shipped(self._loaded[0]):
-            self._loaded = None
+        if is_idle and self._evaluators is not None:
+            self._evaluators.rest()
+
+    @property
+    def evaluators(self) -> "JobEvaluators":
+        """The evaluators of jobs."""
+        if self._evaluators is None:
+            # It brings PyTorch, which a worker without a job does not need.
+            from stepsight.app.jobs.evaluators import JobEvaluators
+
+            self._evaluators = JobEvaluators(self.orders, self.place, self.ask_room)
+        return self._evaluators
 
     def work_one(self) -> bool:
         """Take a job and finish it; False if there was none. Raises `UnavailableError`."""
@@ -144,30 +148,16 @@ class Worker:
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
-            return self._fetch(read_fetch(job.request), hold)
+            return self.evaluators.fetch(read_fetch(job.request), hold.watch_bytes)
         imported = run_import(self.store, read_request(job.request), hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
-
-    def _fetch(self, wanted: Fetch, hold: "_Hold") -> str:
-        """Fetch an evaluator and load it once, so that a failure to load shows now."""
-        # They bring PyTorch, and the hub's client.
-        from stepsight.core.evaluators.loading import describe_fetched
-        from stepsight.core.hubs.hub_download import fetch
-        from stepsight.core.hubs.hub_lookup import look_up
-
-        fetched = find_fetched(wanted.repo)
-        if fetched is None or fetched.revision != wanted.revision:
-            fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), hold.watch_bytes)
-        place = self._find_room(fetched)
-        description = describe_fetched(fetched, place)
-        return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def _judge(self, job: Job, hold: "_Hold") -> str:
         """Judge what is missing; gives what there is to say of it."""
         assert job.dataset_id is not None
         assert job.mode is not None
-        scorer = self._scorer(job)
+        scorer = self.evaluators.scorer(job)
         said = self._accept(job, scorer.evaluator)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
@@ -201,59 +191,6 @@ class Worker:
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
         return next(known, None) or next(by_name, "float32")
-
-    def _scorer(self, job: Job) -> "Scorer":
-        """A scorer for the job's evaluator; the last one is kept. Raises `UserError` if it cannot be loaded."""
-        # PyTorch, which a worker without a job does not need.
-        from stepsight.core.scoring.scorer import Scorer
-
-        if (
-            self._loaded is None
-            or self._loaded[0] != job.spec
-            or (self._loaded[1].evaluator.fingerprint != job.fingerprint)
-        ):
-            self._loaded = None
-            self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
-        return self._loaded[1]
-
-    def _load(self, job: Job) -> "Evaluator":
-        """Load the evaluator where `app.scoring.evaluators.Evaluators` would: a shipped one at `place` only if it
-        was named there."""
-        from stepsight.core.evaluators.loading import load_evaluator
-
-        place = self.place or Placement()
-        fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
-        if fetched is not None:
-            place = self._find_room(fetched)
-        shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
-        if shipped is not None and (self.place is None or shipped.fingerprint == job.fingerprint):
-            return shipped
-        evaluator = load_evaluator(job.spec, place.device, place.dtype, place.device_map)
-        if shipped is not None and evaluator.fingerprint != job.fingerprint:
-            return shipped
-        if fetched is not None and evaluator.fingerprint != job.fingerprint:
-            # Another version of StepSight reads it in another way, or its files are no longer those of the hub.
-            check_files(fetched)
-            known = fetched.descriptions.get(place.dtype)
-            about = evaluator.description(known.seconds if known else 0.0)
-            save_fetched(fetched.described(place.dtype, about))
-        return evaluator
-
-    def _find_room(self, fetched: Fetched) -> Placement:
-        """Have memory freed for an evaluator if needed, and return its placement. Raises `UserError` if memory is
-        still lacking."""
-        from stepsight.core.models.checkpoint_resolver import resolve_placement
-
-        place = resolve_placement(self.place or Placement(), fetched.folder)
-        if not place.on_processor:
-            return place
-        needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
-        if self.ask_room is not None and not has_room(needed):
-            self.ask_room(needed)
-            while not has_room(needed) and time.monotonic() < until and not self.orders.wait(0.1):
-                pass
-        check_memory(fetched.name, needed)
-        return place
 
 
 class _Clock:

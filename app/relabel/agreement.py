@@ -30,7 +30,8 @@ from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces
 from stepsight.storage.people.exposures import GOLD, LABELS, note_exposure
 from stepsight.training.report.html import table_html
-from stepsight.training.report.tables import CellKind, Shown, Table, show, to_csv
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import CellKind, Shown, Table, show
 
 ROWS = 50
 """On one page."""

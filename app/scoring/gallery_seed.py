@@ -1,16 +1,28 @@
-"""The gallery in the store, with its judgments."""
+"""The evaluators of a server, and the gallery in its store with their judgments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.models.location import shipped_evaluators
+from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.training.evaluate.gallery import DATASET, GALLERY
+
+
+def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
+    """The evaluators of a server, all of them in the store, which has the gallery judged by the shipped ones."""
+    evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
+    # Only these are sure to be quick: another one may take minutes on a trace.
+    seed(store, evaluators, shipped_evaluators())
+    for name in evaluators.names:
+        evaluators.register(store, name)
+    return evaluators
 
 
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 
+from stepsight.core.critics.evaluator import open_critic
+from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat, Loaded
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
@@ -50,20 +53,10 @@ def load_evaluator(
     misshapen.
     """
     if str(spec) == EQUATIONS:
-        # It brings SymPy.
-        from stepsight.core.equations.evaluator import EquationsEvaluator
-
         return EquationsEvaluator()
     if is_address(spec):
         address = parse_address(str(spec))
-        # They bring an HTTP client.
-        if address.kind == CRITIC:
-            from stepsight.core.critics.evaluator import open_critic
-
-            return open_critic(address)
-        from stepsight.core.evaluators.served import open_served
-
-        return open_served(address)
+        return open_critic(address) if address.kind == CRITIC else open_served(address)
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
     folder = evaluator_folder(spec, place)

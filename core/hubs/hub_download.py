@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.client import RemoteFile, content_of, explained, hub_downloader, link_file, list_files
@@ -117,9 +118,6 @@ def fetch_dataset(
 @contextmanager
 def terminal_bar(remote: Remote) -> Iterator[Progress]:
     """Announce the transfer on stderr and, in a terminal, show its progress."""
-    # Few processes fetch something.
-    from tqdm import tqdm
-
     beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
     told = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
     print(f"{told}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import bdtr
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_sums
@@ -66,18 +67,6 @@ def recall(items: Items) -> Value:
     return Value(float(items.predicted[items.gold].mean()))
 
 
-def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
-    """False positive rate, true positive rate and threshold of each point; empty if there is no curve."""
-    if items.ranking_problem:
-        empty = np.empty(0)
-        return empty, empty, empty
-    # Its import takes a second, and only a picture needs it.
-    from sklearn.metrics import roc_curve
-
-    rates = roc_curve(items.gold, items.scores)
-    return rates[0], rates[1], rates[2]
-
-
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
     """Macro-F1 of each resample, shape (draws,); NaN if it has only one class."""
     cells = [items.gold & items.predicted, items.gold & ~items.predicted,
@@ -122,10 +111,9 @@ def mcnemar(first: Items, second: Items) -> McNemar:
     only, others = int((one & ~other).sum()), int((other & ~one).sum())
     if not only + others:
         return McNemar(0, 0, Value.none("they are right on the same items"))
-    # Its import takes 50 MB, and only a comparison needs it.
-    from scipy.stats import binomtest
-
-    return McNemar(only, others, Value(float(binomtest(only, only + others).pvalue)))
+    # The binomial test of a fair coin, for which SciPy's own would take another 50 MB.
+    p = min(1.0, 2 * float(bdtr(min(only, others), only + others, 0.5)))
+    return McNemar(only, others, Value(p))
 
 
 @dataclass(frozen=True, eq=False)

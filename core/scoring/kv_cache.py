@@ -122,8 +122,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
     """A cache in which `rows` inputs have read the prefix; copies are made as the layers run."""
     # It brings Transformers.
-    from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
+    from transformers.cache_utils import DynamicCache, DynamicLayer
 
     cache = DynamicCache()
     for keys, values in prefix.layers:

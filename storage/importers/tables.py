@@ -104,7 +104,6 @@ def is_arrow(beginning: bytes) -> bool:
 def load_parquet() -> tuple[Any, Any]:
     """`pyarrow` and `pyarrow.parquet`. Raises `UserError` if they are not installed."""
     try:
-        import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise UserError("Parquet needs pyarrow.", "Run: pip install 'stepsight[parquet]'") from None

@@ -38,6 +38,18 @@ class Verification:
             return None
         return round(self.low, 1) <= self.published <= round(self.high, 1)
 
+    @property
+    def words(self) -> str:
+        """A line such as `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59:
+        differs`."""
+        ends = "" if self.low is None or self.high is None else f" ({self.low:.1f} to {self.high:.1f})"
+        verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[self.agrees]
+        beside = "nothing is published" if self.published is None else f"published {self.published:.1f}: {verdict}"
+        of = f"{self.traces:,} traces{'' if self.whole else ' of it'}"
+        return (
+            f"ProcessBench {self.part} ({of}): F1 {self.f1:.1f}{ends} at threshold {self.threshold:.4g}, {beside}"
+        )
+
 
 def save_verification(store: Store, verification: Verification) -> None:
     """Keep what was measured."""

@@ -20,8 +20,6 @@ from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_cha
 from stepsight.core.scores import Outputs
 from stepsight.training.evaluate.evaluation import Row
 
-TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
-
 
 def is_three_way(subject: Subject) -> bool:
     """True if there are classes to compare: three probabilities, and a gold of at least two classes."""
@@ -69,38 +67,6 @@ def class_f1(side: Items) -> Value:
     if not side.gold.any():
         return Value.none("the gold has no such item")
     return Value(f1(side.gold, side.predicted))
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted if its
-    probability is at least tau. Precision is NaN where nothing is predicted, and all are NaN if there is a
-    `reason`."""
-
-    taus: Floats64
-    precision: Floats64
-    recall: Floats64
-    f1: Floats64
-    reason: str = ""
-
-
-def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
-    """The decision rule of one class against the rest at many thresholds (the paper's appendix on the neutral
-    class)."""
-    side = ternary.classify(table).against_rest(label)
-    if side.ranking_problem:
-        none = np.full(len(taus), np.nan)
-        return Sweep(taus, none, none, none, side.ranking_problem)
-    # Its import takes a second, and only a picture needs it.
-    from sklearn.metrics import precision_recall_curve
-
-    precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
-    # In single precision, as in `decide`.
-    place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
-    right, recalled = precisions[place], recalls[place]
-    with np.errstate(invalid="ignore"):
-        scores = np.where(right + recalled > 0, 2 * right * recalled / (right + recalled), 0.0)
-    return Sweep(taus, np.where(place == len(cuts), np.nan, right), recalled, scores)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,14 @@
-"""Tables of names, counts and values, and their LaTeX, CSV and Markdown.
-
-LaTeX and Markdown are for reading, in percent with intervals; CSV holds the fractions as computed.
-"""
+"""Tables of names, counts and values, and how a person reads them."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from stepsight.core.escaping import inert
 from stepsight.core.metrics.bootstrap import Value
 
 Cell = str | int | Value | None
 MISSING = "–"
-_ENDS = ("low", "high")
 
 
 class CellKind(Enum):
@@ -98,53 +93,16 @@ def _number(number: float, kind: CellKind) -> str:
     return f"{rounded:{sign}.{places}f}"
 
 
-def to_csv(table: Table) -> str:
-    """A header of keys and a line per row; a value is a fraction with all its digits, and empty if undefined. A
-    column of values is followed by `KEY_low` and `KEY_high` if any has an interval. Names that a spreadsheet would
-    take for formulas have an apostrophe before them."""
-    # Its import takes 60 MB, and a terminal's tables need none of it.
-    import pandas as pd
-
-    columns: dict[str, pd.Series] = {}
-    for place, column in enumerate(table.columns):
-        cells = [row[place] for row in table.rows]
-        key = inert(column.key)
-        if not column.kind.is_value:
-            texts = [inert(cell) if isinstance(cell, str) else cell for cell in cells]
-            columns[key] = pd.Series(texts, dtype=object)
-            continue
-        values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
-        columns[key] = pd.Series([value.number for value in values], dtype=float)
-        if any(not np.isnan(value.low) for value in values):
-            columns |= {f"{key}_{end}": pd.Series([getattr(value, end) for value in values]) for end in _ENDS}
-    text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
-    return text
-
-
 def to_text(table: Table) -> str:
     """The caption, the cells in columns and the notes, for a terminal."""
     rows = [list(table.title), *([str(cell) for cell in row] for row in shown_rows(table))]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    aligned = [f"{'<' if left else '>'}{width}" for width, left in zip(widths, _left(table), strict=True)]
+    aligned = [f"{'<' if left else '>'}{width}" for width, left in zip(widths, left_aligned(table), strict=True)]
     lines = ["  ".join(map(format, row, aligned)).rstrip() for row in rows]
     return "".join(f"{line}\n" for line in [table.caption, *lines, *(f"  {note}" for note in table.notes)])
 
 
-def to_markdown(table: Table) -> str:
-    """A caption, a pipe table and the notes as a list."""
-    head = [_markdown(title) for title in table.title]
-    rows = [head, *([_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
-    widths = [max(3, *map(len, cells)) for cells in zip(*rows, strict=True)]
-    bars = ["-" * (width - 1) + ("-" if left else ":") for width, left in zip(widths, _left(table), strict=True)]
-    lines = [
-        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
-        for row in [head, bars, *rows[1:]]
-    ]
-    notes = "".join(f"- {_markdown(note)}\n" for note in table.notes)
-    return "\n".join([_markdown(table.caption), "", *lines]) + "\n" + (f"\n{notes}" if notes else "")
-
-
-def _left(table: Table) -> list[bool]:
+def left_aligned(table: Table) -> list[bool]:
     return [column.kind == CellKind.TEXT for column in table.columns]
 
 
@@ -153,49 +111,3 @@ def shown_rows(table: Table) -> list[list[Shown]]:
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
-
-
-def _markdown(text: str) -> str:
-    escaped = "".join(f"\\{sign}" if sign in "\\|*_`<" else sign for sign in text)
-    return " ".join(escaped.split())
-
-
-def to_latex(table: Table) -> str:
-    """A `table` environment in the style of booktabs, with small intervals behind their values and the notes
-    below."""
-    import pandas as pd
-
-    cells = pd.DataFrame(
-        [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
-        columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],
-    )
-    spec = "".join("l" if left else "r" for left in _left(table))
-    head, body = cells.to_latex(index=False, escape=False, column_format=f"@{{}}{spec}@{{}}").split("\\midrule\n")
-    rows = body.splitlines()
-    for place in reversed(table.rules):
-        rows.insert(place, r"\midrule")
-    notes = [rf"\par\smallskip{{\footnotesize {escape_latex(note)}\par}}" for note in table.notes]
-    lines = [
-        r"\begin{table*}[t]", r"\centering\small", *head.splitlines(), r"\midrule", *rows, *notes,
-        rf"\caption{{{escape_latex(table.caption)}}}", rf"\label{{tab:{table.name}}}", r"\end{table*}",
-    ]  # fmt: skip
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
-
-
-def _latex_cell(cell: Shown) -> str:
-    text = escape_latex(cell.text)
-    text = f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text
-    return rf"{text} {{\scriptsize [{cell.interval}]}}" if cell.interval else text
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "≥": r"$\geq$", "–": "--", "−": r"$-$", "≤": r"$\leq$", "τ": r"$\tau$", "|": r"\textbar{}",
-    "Δ": r"$\Delta$", "ρ": r"$\rho$", "×": r"$\times$", "±": r"$\pm$",
-}  # fmt: skip
-
-
-def escape_latex(text: str) -> str:
-    """Text escaped for LaTeX, on one line."""
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))

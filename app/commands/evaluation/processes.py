@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # It brings SQLAlchemy, and a file is scored without a database.
@@ -36,10 +36,8 @@ class Processes:
         """The sum of a number over all processes; each has to call it, and waits for the others."""
         if self.count == 1:
             return number
-        # Its import takes seconds, and most commands run alone.
-        import torch
-        from torch import distributed
-
+        torch = _torch()
+        distributed = torch.distributed
         if not distributed.is_initialized():
             # Beside the GPUs: they have nothing to tell each other but that they are done.
             distributed.init_process_group("gloo", timeout=_PATIENCE)
@@ -59,10 +57,16 @@ def launched() -> Iterator[Processes]:
     if count == 1:
         yield Processes()
         return
-    from torch import distributed
-
+    distributed = _torch().distributed
     try:
         yield Processes(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+
+def _torch() -> Any:
+    """PyTorch, whose import takes seconds, and most commands run alone."""
+    import torch.distributed
+
+    return torch

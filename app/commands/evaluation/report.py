@@ -21,7 +21,7 @@ from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
 from stepsight.training.report.report import Report, make_report, write_report
-from stepsight.training.report.tables import to_markdown
+from stepsight.training.report.table_files import to_markdown
 from stepsight.training.runs.figures import check_pictures
 
 

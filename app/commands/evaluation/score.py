@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
-from stepsight.app.commands.evaluation.processes import Processes, launched
+from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.commands.options import add_db, add_evaluator, fraction, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
@@ -74,7 +74,11 @@ def run(args: argparse.Namespace) -> None:
         skipped = _Skipped() if args.skip_too_long else None
         try:
             if args.dataset is not None:
-                _score_dataset(args, scorer, skipped, ours)
+                # A file is scored without a database.
+                from stepsight.app.commands.evaluation.completion import score_dataset
+
+                mode = Mode(args.mode)
+                score_dataset(args.db, args.dataset, mode, scorer, skipped, ours, yes=args.yes)
             else:
                 _score_file(args, scorer, skipped)
         finally:
@@ -110,38 +114,6 @@ def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _
     with open_output(args.output) as out:
         for judgment in progress(judge(scorer, traces, mode, skipped), None, "traces"):
             out.write(judgment_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
-
-
-def _score_dataset(
-    args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _Skipped | None, ours: Processes
-) -> None:
-    # A file is scored without a database.
-    from stepsight.storage.database.store import open_store
-    from stepsight.storage.judgments.evaluators import register_loaded
-    from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
-    from stepsight.storage.traces.queries import find_dataset
-
-    evaluator = scorer.evaluator
-    with open_store(args.db) as store:
-        dataset = find_dataset(store, args.dataset)
-        stored = register_loaded(store, evaluator)
-        missing = count_missing(store, dataset.id, stored.id, args.mode)
-        # Those that others have judged meanwhile would be missing from the count.
-        ours.wait()
-        mode = Mode(args.mode)
-        wanted = missing_traces(store, dataset.id, stored.id, mode)
-        confirm(evaluator, wanted, mode, yes=args.yes, alone=ours.count == 1)
-        traces = ours.share(missing_traces(store, dataset.id, stored.id, mode))
-        judgments = judge(scorer, traces, mode, skipped)
-        shown = progress(judgments, missing // ours.count, "traces") if ours.is_main else judgments
-        done = ours.total(save_judgments(store, stored.id, shown))
-    if not ours.is_main:
-        return
-    print(
-        f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({args.mode}), "
-        f"{dataset.traces - missing:,} were judged before.",
-        file=sys.stderr,
-    )
 
 
 def _read_traces(path: str) -> Iterator[Trace]:

@@ -22,7 +22,6 @@ from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.scoring.placement_options import add_placement, is_placed, placement_arguments, read_placement
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import return_freed_memory
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.store import open_store
@@ -96,17 +95,12 @@ def run(args: argparse.Namespace) -> None:
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
     # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.
-    from stepsight.app.scoring.evaluators import Evaluators
-    from stepsight.app.scoring.gallery_seed import seed
+    from stepsight.app.scoring.gallery_seed import open_evaluators
     from stepsight.app.server import LOOPBACK, build_app, serve
 
     address = locate(args.db).render_as_string(hide_password=False)
     with open_store(args.db) as store, ExitStack() as stack:
-        evaluators = Evaluators(tuple(args.evaluator), place=place, fetched=True, tokens=args.request_tokens)
-        # Only these are sure to be quick: another one may take minutes on a trace.
-        seed(store, evaluators, shipped_evaluators())
-        for name in evaluators.names:
-            evaluators.register(store, name)
+        evaluators = open_evaluators(store, args.evaluator, place, args.request_tokens)
         users, public = has_users(store), args.public_read_only
         supervised = users or not public
         worker = ("--log-format", args.log_format, *placement_arguments(args))

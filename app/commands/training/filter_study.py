@@ -12,7 +12,7 @@ from stepsight.training.experiments.finetuning.experiment import Experiment
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.report.report import write_report
-from stepsight.training.report.tables import to_markdown
+from stepsight.training.report.table_files import to_markdown
 from stepsight.training.runs.processes import MachineShare
 
 

@@ -18,7 +18,7 @@ from stepsight.training.experiments.finetuning.math500 import (
     read_problems,
 )
 from stepsight.training.experiments.finetuning.tables import model_table
-from stepsight.training.report.tables import to_markdown
+from stepsight.training.report.table_files import to_markdown
 from stepsight.training.runs.progress import progress_bars
 
 _ENGINES = ("auto", "vllm", "transformers")

@@ -8,7 +8,8 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
-from stepsight.training.report.tables import CellKind, to_csv
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import CellKind
 from tests.app.elements import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add

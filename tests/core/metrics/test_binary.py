@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.binary import auc, macro_f1, precision, recall, roc
+from stepsight.core.metrics.binary import auc, macro_f1, precision, recall
 from stepsight.core.metrics.table import Items
+from stepsight.training.evaluate.curves import roc
 
 
 def items(scores, golds, predicted=None):

@@ -5,6 +5,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
+from stepsight.training.evaluate.curves import sweep
 from stepsight.training.evaluate.diagnostics import (
     by_class,
     by_retroactive_change,
@@ -15,7 +16,6 @@ from stepsight.training.evaluate.diagnostics import (
     offline_gain,
     pairs,
     shares,
-    sweep,
     thirds,
 )
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table

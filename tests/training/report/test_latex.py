@@ -13,7 +13,7 @@ from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.facts import recipe_facts
 from stepsight.training.paper.page import make_paper_report
 from stepsight.training.report.report import make_report
-from stepsight.training.report.tables import to_latex
+from stepsight.training.report.table_files import to_latex
 from tests.training.judged import fill
 
 DAY = date(2026, 1, 1)

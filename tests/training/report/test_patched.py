@@ -14,7 +14,8 @@ from stepsight.training.report import patched
 from stepsight.training.report.dataset import patched_part
 from stepsight.training.report.patched import Patched
 from stepsight.training.report.report import make_report
-from stepsight.training.report.tables import Table, to_csv
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import Table
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
 from tests.training.judged import measure_stored

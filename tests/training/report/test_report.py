@@ -13,7 +13,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of, register_evalu
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.report.report import make_report, write_report
-from stepsight.training.report.tables import to_csv
+from stepsight.training.report.table_files import to_csv
 from tests.browser import launch, until
 from tests.storage.samples import add, judge
 from tests.training.judged import GOLDS, fill, measure

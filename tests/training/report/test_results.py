@@ -41,7 +41,8 @@ from stepsight.training.report.results import (
     third_reasons,
     three_way_rows,
 )
-from stepsight.training.report.tables import CellKind, to_csv
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import CellKind
 from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import NEG, NEU, POS, fill, measure, measure_stored, row_of
 

@@ -4,16 +4,8 @@ import io
 import pytest
 
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.training.report.tables import (
-    CellKind,
-    Column,
-    Table,
-    escape_latex,
-    show,
-    to_csv,
-    to_latex,
-    to_markdown,
-)
+from stepsight.training.report.table_files import escape_latex, to_csv, to_latex, to_markdown
+from stepsight.training.report.tables import CellKind, Column, Table, show
 from tests.cases import each
 
 TABLE = Table(

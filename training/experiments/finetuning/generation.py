@@ -7,6 +7,7 @@ They come in batches of problems of similar length, each written to FOLDER/answe
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -106,8 +107,9 @@ class VllmEngine:
     name = "vllm"
 
     def __init__(self, folder: Path, place: Placement) -> None:
-        from vllm import LLM
+        from vllm import LLM, SamplingParams
 
+        self._greedy = partial(SamplingParams, temperature=0.0)
         self._model = LLM(
             model=str(folder),
             dtype=place.dtype,
@@ -120,9 +122,7 @@ class VllmEngine:
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
         """See `Engine`."""
-        from vllm import SamplingParams
-
-        params = SamplingParams(temperature=0.0, max_tokens=longest)
+        params = self._greedy(max_tokens=longest)
         inputs = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         outputs = [output.outputs[0] for output in self._model.generate(inputs, params, use_tqdm=False)]
         return [self._answer(output) for output in outputs]

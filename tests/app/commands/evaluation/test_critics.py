@@ -157,7 +157,7 @@ def test_on_a_terminal_it_asks(
 
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("stepsight.app.commands.evaluation.score.progress", lambda items, total, unit: items)
+    monkeypatch.setattr("stepsight.app.commands.evaluation.completion.progress", lambda items, total, unit: items)
     code, _, err = command("score", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight")
     assert (code, len(chat.asked)) == (0 if calls else 2, calls)
     assert "Go on? [y/N]" in err

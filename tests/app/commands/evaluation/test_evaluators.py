@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from stepsight.app.commands.evaluation import evaluators as command_of
+from stepsight.app.commands.evaluation import verifying
 from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_said(command, hub, db, arguments, told):
 def test_a_figure_is_verified_with_the_best_threshold_which_holds_for_the_other_parts(
     command, hub, db, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(command_of, "find_public", lambda repo: known())
+    monkeypatch.setattr(verifying, "find_public", lambda repo: known())
     command("evaluators", "fetch", REPO)
     code, _, err = command(
         "evaluators", "verify", REPO, "--part", "math", "--input", part_file(tmp_path), "--db", db
@@ -132,7 +132,7 @@ def test_a_figure_is_verified_with_the_best_threshold_which_holds_for_the_other_
 
 
 def test_a_threshold_of_its_authors_holds(command, hub, db, tmp_path, monkeypatch):
-    monkeypatch.setattr(command_of, "find_public", lambda repo: known(threshold=0.5))
+    monkeypatch.setattr(verifying, "find_public", lambda repo: known(threshold=0.5))
     command("evaluators", "fetch", REPO)
     file = part_file(tmp_path, "math")
     code, out, _ = command("evaluators", "verify", REPO, "--part", "math", "--input", file, "--db", db)

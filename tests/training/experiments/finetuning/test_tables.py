@@ -11,7 +11,8 @@ from stepsight.training.experiments.finetuning.tables import (
     sentences,
     subset_table,
 )
-from stepsight.training.report.tables import show, to_csv
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import show
 from tests.training.experiments.finetuning.test_results import result
 
 

@@ -6,7 +6,7 @@ from stepsight.core.metrics.best_of_n import NO_ANSWER, RankingMethod
 from stepsight.training.experiments.reranking.accuracy import measure
 from stepsight.training.experiments.reranking.report import about, curve, make_rerank_report, tables_of
 from stepsight.training.report.report import write_report
-from stepsight.training.report.tables import to_csv, to_markdown
+from stepsight.training.report.table_files import to_csv, to_markdown
 from tests.training.experiments.reranking.test_accuracy import PROBLEMS, ranked
 
 

@@ -1,0 +1,135 @@
+"""Measuring a published figure again: `stepsight evaluators verify`."""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from math import isnan
+
+from stepsight.app.commands.options import progress
+from stepsight.app.scoring.placement_options import read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.files.jsonl import open_input
+from stepsight.core.hubs.hub_cache import Fetched, find_fetched
+from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.checkpoint_resolver import resolve_placement
+from stepsight.core.models.memory import check_memory, memory_of
+from stepsight.core.scores import StepScores
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.judgments.evaluators import register_loaded
+from stepsight.storage.judgments.judgments import read_many, save_judgments, standing
+from stepsight.storage.judgments.verifications import Verification, list_verifications, save_verification
+from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.training.evaluate.verification import measure_f1
+
+# Traces whose judgments are read in one query.
+_TOGETHER = 200
+
+
+def verify(store: Store, args: argparse.Namespace) -> None:
+    """Score the traces, print the published figure beside ours, and store the result."""
+    if args.limit is not None and args.limit < 1:
+        raise UserError(f"--limit is {args.limit}, expected more than 0.")
+    part, place = BenchmarkPart(args.part), read_placement(args)
+    fetched = find_fetched(args.repo)
+    if fetched is None:
+        raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
+    public = find_public(args.repo)
+    place = resolve_placement(place, fetched.folder)
+    threshold = _threshold(store, fetched, public, part, place.dtype)
+    traces = list(_traces(store, part, args.input))
+    whole = args.limit is None or args.limit >= len(traces)
+    if not whole:
+        traces = random.Random(0).sample(traces, args.limit)
+    if place.on_processor:
+        check_memory(fetched.repo, memory_of(fetched, place.dtype))
+    evaluator = load_evaluator(fetched.folder, place.device, place.dtype, place.device_map)
+    judged = _judge(store, Scorer(evaluator), traces)
+    f1, at = measure_f1(judged, threshold)
+    published = public.processbench.of(part) if public and public.processbench else None
+    low, high = (None if isnan(end) else 100 * end for end in (f1.low, f1.high))
+    done = Verification(fetched.repo, fetched.revision, evaluator.fingerprint, place.dtype, part.value, len(judged),
+                        whole, at, 100 * f1.number, low, high, published)  # fmt: skip
+    save_verification(store, done)
+    print(f"{evaluator.name} at {fetched.revision}, {place.dtype}")
+    print(done.words)
+    if public and public.processbench:
+        print(f"Published in: {public.processbench.source}")
+    if len(judged) < len(traces):
+        print(f"{len(traces) - len(judged):,} of {len(traces):,} traces are left out as too long.")
+
+
+def _threshold(
+    store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
+) -> float | None:
+    """The authors' own threshold, or GSM8K's; None if it is to be chosen now. Raises `UserError` if GSM8K has to
+    come first."""
+    if public is not None and public.threshold is not None:
+        return public.threshold
+    if part == BenchmarkPart.GSM8K:
+        return None
+    known = fetched.descriptions.get(dtype)
+    for one in list_verifications(store, [fetched.repo]):
+        same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, BenchmarkPart.GSM8K.value)
+        # What another version of StepSight read in another way has another fingerprint.
+        same = same and (known is None or known.fingerprint == one.fingerprint)
+        if same and one.whole:
+            return one.threshold
+    raise UserError(
+        f"{fetched.repo} has no threshold of its own: what is best on all of GSM8K holds for the other parts.",
+        f"Verify that part first: stepsight evaluators verify {fetched.repo} --part {BenchmarkPart.GSM8K}",
+    )
+
+
+def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Trace]:
+    if path is not None:
+        with open_input(path) as file:
+            return [trace for _, trace in read_traces(find_kind("processbench"), file, path)]
+    try:
+        dataset = find_dataset(store, part.dataset)
+    except NotFoundError:
+        raise UserError(
+            f"the store has no dataset {part.dataset}.",
+            "Fetch it on the Data page, or name ProcessBench's file with --input.",
+        ) from None
+    return iterate_traces(store, dataset.id)
+
+
+def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
+    """The offline scores of each trace that is not too long. Judgments in the store are reused, and new ones of its
+    traces stored."""
+    row = register_loaded(store, scorer.evaluator)
+    stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
+    known: dict[int, StepScores] = {}
+    for start in range(0, len(stored), _TOGETHER):
+        part = stored[start : start + _TOGETHER]
+        for trace, some in zip(part, read_many(store, part, row.id), strict=True):
+            one = standing(some, Mode.OFFLINE)
+            if one is not None and one.offline is not None:
+                known[trace.trace_id] = one.offline
+    missing = [one for one in traces if not (isinstance(one, StoredTrace) and one.trace_id in known)]
+    judged: list[tuple[Trace, StepScores]] = [(one, known[one.trace_id]) for one in stored if one.trace_id in known]
+
+    def noted(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
+        for judgment in progress(judgments, len(missing), "traces"):
+            assert judgment.offline is not None
+            judged.append((judgment.trace, judgment.offline))
+            yield judgment
+
+    scored = noted(scorer.score(missing, Mode.OFFLINE, _leave_out))
+    if len(stored) == len(traces):
+        save_judgments(store, row.id, scored)
+    else:
+        for _ in scored:
+            pass
+    return judged
+
+
+def _leave_out(trace: Trace, error: UserError) -> None:
+    """Traces beyond the evaluator's context are left out, and counted at the end."""
+    print(f"left out: {error.message}", file=sys.stderr)

@@ -1,0 +1,90 @@
+"""The evaluators of jobs: fetched, loaded one at a time, and given room in memory."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from stepsight.app.jobs.orders import Orders
+from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
+from stepsight.core.hubs.hub_cache import Fetched, check_files, find_fetched, list_fetched, save_fetched
+from stepsight.core.hubs.hub_download import fetch
+from stepsight.core.hubs.hub_lookup import look_up
+from stepsight.core.models.checkpoint_resolver import resolve_placement
+from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.models.location import is_shipped
+from stepsight.core.models.memory import check_memory, has_room, memory_of
+from stepsight.core.models.placement import Placement
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.storage.jobs.fetches import Fetch
+from stepsight.storage.jobs.jobs import Job
+
+# Seconds that others get to give memory up.
+_ROOM = 10.0
+
+
+class JobEvaluators:
+    """The last evaluator of a job stays in memory; `place` and `ask_room` are those of `Worker`."""
+
+    def __init__(self, orders: Orders, place: Placement | None, ask_room: Callable[[int], None] | None) -> None:
+        self._orders, self._place, self._ask_room = orders, place, ask_room
+        self._loaded: tuple[str, Scorer] | None = None
+
+    def rest(self) -> None:
+        """Release a large one, since the server may need the memory."""
+        if self._loaded is not None and not is_shipped(self._loaded[0]):
+            self._loaded = None
+
+    def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
+        """Fetch an evaluator and load it once, so that a failure to load shows now; gives its description."""
+        fetched = find_fetched(wanted.repo)
+        if fetched is None or fetched.revision != wanted.revision:
+            fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
+        place = self._find_room(fetched)
+        description = describe_fetched(fetched, place)
+        return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
+
+    def scorer(self, job: Job) -> Scorer:
+        """A scorer for the job's evaluator; the last one is kept. Raises `UserError` if it cannot be loaded."""
+        if (
+            self._loaded is None
+            or self._loaded[0] != job.spec
+            or (self._loaded[1].evaluator.fingerprint != job.fingerprint)
+        ):
+            self._loaded = None
+            self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
+        return self._loaded[1]
+
+    def _load(self, job: Job) -> Evaluator:
+        """Load the evaluator where `app.scoring.evaluators.Evaluators` would: a shipped one at `place` only if it
+        was named there."""
+        place = self._place or Placement()
+        fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
+        if fetched is not None:
+            place = self._find_room(fetched)
+        shipped = load_evaluator(job.spec) if is_shipped(job.spec) else None
+        if shipped is not None and (self._place is None or shipped.fingerprint == job.fingerprint):
+            return shipped
+        evaluator = load_evaluator(job.spec, place.device, place.dtype, place.device_map)
+        if shipped is not None and evaluator.fingerprint != job.fingerprint:
+            return shipped
+        if fetched is not None and evaluator.fingerprint != job.fingerprint:
+            # Another version of StepSight reads it in another way, or its files are no longer those of the hub.
+            check_files(fetched)
+            known = fetched.descriptions.get(place.dtype)
+            about = evaluator.description(known.seconds if known else 0.0)
+            save_fetched(fetched.described(place.dtype, about))
+        return evaluator
+
+    def _find_room(self, fetched: Fetched) -> Placement:
+        """Have memory freed for an evaluator if needed, and return its placement. Raises `UserError` if memory is
+        still lacking."""
+        place = resolve_placement(self._place or Placement(), fetched.folder)
+        if not place.on_processor:
+            return place
+        needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
+        if self._ask_room is not None and not has_room(needed):
+            self._ask_room(needed)
+            while not has_room(needed) and time.monotonic() < until and not self._orders.wait(0.1):
+                pass
+        check_memory(fetched.name, needed)
+        return place

@@ -1,0 +1,52 @@
+"""Curves of a class against the rest: ROC, and the decision rule at many thresholds. Only pictures need them, and
+scikit-learn, which takes a second to import."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from stepsight.core.arrays import Floats64
+from stepsight.core.label import Label
+from stepsight.core.metrics import ternary
+from stepsight.core.metrics.table import Items, StepTable
+
+TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted if its
+    probability is at least tau. Precision is NaN where nothing is predicted, and all are NaN if there is a
+    `reason`."""
+
+    taus: Floats64
+    precision: Floats64
+    recall: Floats64
+    f1: Floats64
+    reason: str = ""
+
+
+def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
+    """The decision rule of one class against the rest at many thresholds (the paper's appendix on the neutral
+    class)."""
+    side = ternary.classify(table).against_rest(label)
+    if side.ranking_problem:
+        none = np.full(len(taus), np.nan)
+        return Sweep(taus, none, none, none, side.ranking_problem)
+    precisions, recalls, cuts = precision_recall_curve(side.gold, side.scores)
+    # In single precision, as in `decide`.
+    place = np.searchsorted(cuts, taus.astype(np.float32).astype(np.float64))
+    right, recalled = precisions[place], recalls[place]
+    with np.errstate(invalid="ignore"):
+        scores = np.where(right + recalled > 0, 2 * right * recalled / (right + recalled), 0.0)
+    return Sweep(taus, np.where(place == len(cuts), np.nan, right), recalled, scores)
+
+
+def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
+    """False positive rate, true positive rate and threshold of each point; empty if there is no curve."""
+    if items.ranking_problem:
+        empty = np.empty(0)
+        return empty, empty, empty
+    rates = roc_curve(items.gold, items.scores)
+    return rates[0], rates[1], rates[2]

@@ -1,0 +1,91 @@
+"""Tables as LaTeX, CSV and Markdown: LaTeX and Markdown for reading, in percent with intervals, CSV with the
+fractions as computed. Those for a terminal are written without pandas, which takes 60 MB."""
+
+import numpy as np
+import pandas as pd
+
+from stepsight.core.escaping import inert
+from stepsight.core.metrics.bootstrap import Value
+from stepsight.training.report.tables import Shown, Table, left_aligned, shown_rows
+
+_ENDS = ("low", "high")
+
+
+def to_csv(table: Table) -> str:
+    """A header of keys and a line per row; a value is a fraction with all its digits, and empty if undefined. A
+    column of values is followed by `KEY_low` and `KEY_high` if any has an interval. Names that a spreadsheet would
+    take for formulas have an apostrophe before them."""
+    columns: dict[str, pd.Series] = {}
+    for place, column in enumerate(table.columns):
+        cells = [row[place] for row in table.rows]
+        key = inert(column.key)
+        if not column.kind.is_value:
+            texts = [inert(cell) if isinstance(cell, str) else cell for cell in cells]
+            columns[key] = pd.Series(texts, dtype=object)
+            continue
+        values = [cell if isinstance(cell, Value) else Value.none("") for cell in cells]
+        columns[key] = pd.Series([value.number for value in values], dtype=float)
+        if any(not np.isnan(value.low) for value in values):
+            columns |= {f"{key}_{end}": pd.Series([getattr(value, end) for value in values]) for end in _ENDS}
+    text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def to_markdown(table: Table) -> str:
+    """A caption, a pipe table and the notes as a list."""
+    head = [_markdown(title) for title in table.title]
+    rows = [head, *([_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
+    widths = [max(3, *map(len, cells)) for cells in zip(*rows, strict=True)]
+    bars = [
+        "-" * (width - 1) + ("-" if left else ":") for width, left in zip(widths, left_aligned(table), strict=True)
+    ]
+    lines = [
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
+        for row in [head, bars, *rows[1:]]
+    ]
+    notes = "".join(f"- {_markdown(note)}\n" for note in table.notes)
+    return "\n".join([_markdown(table.caption), "", *lines]) + "\n" + (f"\n{notes}" if notes else "")
+
+
+def _markdown(text: str) -> str:
+    escaped = "".join(f"\\{sign}" if sign in "\\|*_`<" else sign for sign in text)
+    return " ".join(escaped.split())
+
+
+def to_latex(table: Table) -> str:
+    """A `table` environment in the style of booktabs, with small intervals behind their values and the notes
+    below."""
+    cells = pd.DataFrame(
+        [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
+        columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],
+    )
+    spec = "".join("l" if left else "r" for left in left_aligned(table))
+    head, body = cells.to_latex(index=False, escape=False, column_format=f"@{{}}{spec}@{{}}").split("\\midrule\n")
+    rows = body.splitlines()
+    for place in reversed(table.rules):
+        rows.insert(place, r"\midrule")
+    notes = [rf"\par\smallskip{{\footnotesize {escape_latex(note)}\par}}" for note in table.notes]
+    lines = [
+        r"\begin{table*}[t]", r"\centering\small", *head.splitlines(), r"\midrule", *rows, *notes,
+        rf"\caption{{{escape_latex(table.caption)}}}", rf"\label{{tab:{table.name}}}", r"\end{table*}",
+    ]  # fmt: skip
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+
+
+def _latex_cell(cell: Shown) -> str:
+    text = escape_latex(cell.text)
+    text = f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text
+    return rf"{text} {{\scriptsize [{cell.interval}]}}" if cell.interval else text
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "≥": r"$\geq$", "–": "--", "−": r"$-$", "≤": r"$\leq$", "τ": r"$\tau$", "|": r"\textbar{}",
+    "Δ": r"$\Delta$", "ρ": r"$\rho$", "×": r"$\times$", "±": r"$\pm$",
+}  # fmt: skip
+
+
+def escape_latex(text: str) -> str:
+    """Text escaped for LaTeX, on one line."""
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
