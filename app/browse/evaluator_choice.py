@@ -48,7 +48,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
     ]
     others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints.values()]
     names = Counter([*loaded, *(row.name for row in others)])
-    choices += [EvaluatorChoice(keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
+    choices += [EvaluatorChoice(_keys_of(row)[names[row.name] > 1], None, row, True, row.outputs) for row in others]
     return choices
 
 
@@ -77,7 +77,7 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
-def keys_of(row: StoredEvaluator) -> tuple[str, str]:
+def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
     """What an evaluator of the store goes by: its name, and where another one has that name too, a longer key."""
     # The same name twice is the same evaluator at two times, mostly.
     return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
