@@ -59,7 +59,7 @@ class Completion:
         return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
-        """Judge what is missing, if the evaluator is there to run; None where it is not.
+        """Judge what is missing, if the evaluator is there to run; None if it is not.
 
         A stored evaluator runs only where the name still leads to the same weights.
         """

@@ -39,7 +39,7 @@ def find_evaluators(
     They run at `place`, by `ours` in shares, or by so many `workers` on Ray; one that can run is meant with its
     weights in the type that it has there. A baseline is measured with any of them and is not among them. `check`
     makes of each what is returned: once, and of those that are stored before any is scored. What a critic's
-    hindsight takes is asked for, unless `yes`. Raises `UserError` where a name is neither that of a baseline, nor
+    hindsight takes is asked for, unless `yes`. Raises `UserError` if a name is neither that of a baseline, nor
     stored, nor shipped, nor a folder, nor an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
