@@ -70,6 +70,17 @@ def check_pictures() -> None:
     named = os.environ.get("BROWSER_PATH")
     if named and shutil.which(named) is None:
         raise UserError(f"BROWSER_PATH names {named!r}, which is no program.", _HINT)
+    if named and not _starts(named):
+        raise UserError(f"the figures cannot be drawn ({named} does not start).", _HINT)
+
+
+def _starts(browser: str) -> bool:
+    """True if a browser says its version. Kaleido may wait without end for one that exits at once."""
+    try:
+        done = subprocess.run([browser, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_START)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and bool(done.stdout)
 
 
 def write_pictures(figures: Mapping[Path, go.Figure]) -> None:

@@ -94,7 +94,7 @@ def test_a_page_that_is_loaded_before_kaleido_listens_is_drawn(figure, tmp_path,
 
 def test_a_browser_that_hangs_is_given_up(figure, tmp_path, monkeypatch):
     browser = tmp_path / "chromium"
-    browser.write_text("#!/bin/sh\nexec cat >/dev/null\n")
+    browser.write_text('#!/bin/sh\ntest "$1" = --version && echo Chromium && exit\nexec cat >/dev/null\n')
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER_PATH", str(browser))
     monkeypatch.setattr(figures, "_START", 3)
