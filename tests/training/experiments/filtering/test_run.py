@@ -102,10 +102,10 @@ import os, signal, sys
 from dataclasses import asdict
 from pathlib import Path
 from stepsight.training.experiments.filtering import run
-from stepsight.training.experiments.filtering.scores import ScoreFile
+from stepsight.training.experiments.filtering.scores import ChunkedScores
 from stepsight.training.runs.row_file import format_line
 
-class Dying(ScoreFile):
+class Dying(ChunkedScores):
     def add_chunk(self, rows):
         if self.rows == 16:
             self._file.write("".join(format_line(asdict(row)) for row in rows)[:250].encode())
@@ -113,7 +113,7 @@ class Dying(ScoreFile):
             os.kill(os.getpid(), signal.SIGKILL)
         super().add_chunk(rows)
 
-run.ScoreFile = Dying
+run.ChunkedScores = Dying
 folder, evaluator = map(Path, sys.argv[1:])
 pool = (folder / "pool.jsonl",)
 run.filter_pool(run.Filtering(pool, folder / "out", str(evaluator), validity=0.3, redundancy=0.6, chunk=8))
