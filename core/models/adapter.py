@@ -100,8 +100,9 @@ class Adapter:
                 shape = tuple(file.get_slice(names[name][0]).get_shape())
             first, second, _ = self._matrices(module)
             changed = (len(second), first.shape[1])
-            # The weights of embeddings and of GPT-2 are the other way round.
-            if shape not in (changed, changed[::-1]):
+            # The other way round in embeddings, and in most layers of the networks that `fan_in_fan_out` names.
+            turned = changed[::-1] if self._is_embedding(module) else changed
+            if shape != turned and not (self._is_turned and shape == changed[::-1]):
                 raise UserError(
                     f"{self.folder}: the adapter changes {name} by a matrix of shape {changed}, in the base it has "
                     f"shape {shape}.",
@@ -152,10 +153,11 @@ class Adapter:
         for module, name in names.items():
             first, _, scale = self._matrices(module)
             alike[len(first), scale][module] = name
-        turned = bool(self.config.get("fan_in_fan_out"))
+        # PEFT freezes the whole network.
+        trainable = [weight for weight in network.parameters() if weight.requires_grad]
         for (rank, scale), some in alike.items():
             config = peft.LoraConfig(
-                r=rank, lora_alpha=scale * rank, target_modules=[*some.values()], fan_in_fan_out=turned
+                r=rank, lora_alpha=scale * rank, target_modules=[*some.values()], fan_in_fan_out=self._is_turned
             )
             adapted = peft.LoraModel(network, config, "default", low_cpu_mem_usage=True)
             tensors = {
@@ -168,6 +170,8 @@ class Adapter:
             loaded = adapted.load_state_dict(tensors, strict=False, assign=True)
             assert not loaded.unexpected_keys, loaded
             adapted.merge_and_unload()
+        for weight in trainable:
+            weight.requires_grad_(True)
 
     def update(self, digest: Any) -> None:
         """Add the weights that are merged in memory to a hash."""
@@ -193,6 +197,10 @@ class Adapter:
             )
         root = rank**0.5 if self.config.get("use_rslora") else rank
         return first, second, self._of(module, "alpha_pattern", "lora_alpha") / root
+
+    @property
+    def _is_turned(self) -> bool:
+        return bool(self.config.get("fan_in_fan_out"))
 
     def _is_embedding(self, module: str) -> bool:
         return _OF_EMBEDDING[0] in self.pairs[module]

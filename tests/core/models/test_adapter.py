@@ -13,7 +13,9 @@ from torch.nn import functional
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import adapter as adapters
+from stepsight.core.models.checkpoint_resolver import open_checkpoint
 from stepsight.core.models.location import can_load
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -238,6 +240,20 @@ def test_a_base_of_another_shape_or_kind_is_refused(tmp_path, cache):
         load_evaluator(tmp_path / "Math-psa")
     # Nothing half-made is left.
     assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
+
+
+def test_a_base_whose_weights_are_the_other_way_round_is_refused(tmp_path):
+    _, _, base = write(tmp_path, targets=("up_proj",))
+    sizes = {"hidden_size": QWEN2["intermediate_size"], "intermediate_size": QWEN2["hidden_size"]}
+    write_language_model(base, QWEN2 | sizes, tokenizer_of(QWEN2))
+    with pytest.raises(UserError, match=r"up_proj\.weight by a matrix of shape"):
+        load_evaluator(tmp_path / "Math-psa")
+
+
+def test_a_network_with_a_merged_adapter_can_be_trained(tmp_path):
+    write(tmp_path)
+    folder = open_checkpoint(tmp_path / "Math-psa").folder
+    assert all(weight.requires_grad for weight in load_backbone(folder).parameters())
 
 
 def test_a_base_that_is_missing_or_itself_is_named(tmp_path):
