@@ -146,6 +146,7 @@ class KeyedCache:
             if entry is not None and entry.newer is computation:
                 entry.newer = None
                 if not entry.has_value:
+                    self._nbytes -= entry.nbytes
                     del self._entries[key]
 
     def _put(self, key: Hashable, entry: _Cached) -> None:

@@ -105,7 +105,7 @@ def free_disk(folder: Path | None = None) -> int | None:
 def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
     """Raises `UserError` if a folder's disk has no room for `needed` bytes; `variable` can name another folder."""
     free = free_disk(folder)
-    if free is not None and free < needed + _RESERVE:
+    if needed and free is not None and free < needed + _RESERVE:
         raise UserError(
             f"{what} takes {format_bytes(needed)} more on the disk, {format_bytes(free)} are free in {folder}.",
             f"Make room, or name a folder on another disk with {variable}.",

@@ -1,30 +1,36 @@
 """Fetching a public file once: checked by its hash, and kept in the cache."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from filelock import FileLock, Timeout
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
-from stepsight.core.net.download import Downloader, Progress, RemoteContent
+from stepsight.core.net.download import Downloader, Progress, RemoteContent, partial_of, size_of
 from stepsight.core.net.http import client_options, reason
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 from stepsight.storage.importers.kind import PublicFile
 
 _SECONDS = 30.0
+# Seconds between two reports while another process fetches the file.
+_TICK = 0.5
+_LOCK = ".lock"
 _BY_HAND = "Check the network, or fetch the file by hand and import it by its path."
 
 
 def _ignore(there: int, size: int | None) -> None:
-    """Tell nobody how far it is."""
+    """Report no progress."""
 
 
 def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
     """The path of the file in the cache, fetched if it is not there.
 
-    It appears there whole or not at all; what came before a transfer was cut off is kept, and the next one goes on
-    from it. Raises `UserError` if its hash is not known or is another, if the server cannot be reached or refuses,
-    and if the cache cannot be written.
+    It appears there whole or not at all; the bytes of an interrupted transfer are kept, and the next one continues
+    from there. If another process is fetching it, that is waited for. Raises `UserError` if its hash is unknown or
+    does not match, if the server cannot be reached or refuses, and if the cache cannot be written.
     """
     if file.digest is None:
         raise UserError(
@@ -32,12 +38,15 @@ def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
         )
     path = cache_folder() / "downloads" / file.digest / file.name
     try:
-        if path.is_file() and digest_of(path, file.digest) == file.digest:
+        if _is_here(path, file.digest):
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        with httpx2.Client(**client_options(_SECONDS)) as client:
-            content = RemoteContent(file.url, file.url, file.digest)
-            Downloader(client, _refusal, _SECONDS).download(content, path, progress)
+        with _locked(path, progress):
+            # Another process may have brought it meanwhile.
+            if not _is_here(path, file.digest):
+                with httpx2.Client(**client_options(_SECONDS)) as client:
+                    content = RemoteContent(file.url, file.url, file.digest)
+                    Downloader(client, _refusal, _SECONDS).download(content, path, progress)
     except httpx2.HTTPError as error:
         raise UserError(f"{file.url}: cannot be fetched ({reason(error)}).", _BY_HAND) from None
     except OSError as error:
@@ -45,6 +54,25 @@ def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
             f"{path}: cannot be written ({error.strerror or error}).", f"Name another folder with {CACHE_VARIABLE}."
         ) from None
     return path
+
+
+def _is_here(path: Path, digest: str) -> bool:
+    return path.is_file() and digest_of(path, digest) == digest
+
+
+@contextmanager
+def _locked(path: Path, progress: Progress) -> Iterator[None]:
+    """Keep other processes from fetching the same file. `progress` is called while one of them does."""
+    lock = FileLock(path.with_name(_LOCK))
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=_TICK)
+        except Timeout:
+            progress(size_of(partial_of(path)), None)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _refusal(response: httpx2.Response, content: RemoteContent) -> UserError:

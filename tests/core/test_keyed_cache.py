@@ -113,4 +113,5 @@ def test_a_failure_is_raised_for_all_who_share_it_and_for_as_long_as_it_stands()
     with pytest.raises(ValueError, match="no"):
         memory.claim("a")[0].result()
     memory.drop("a", first)
+    assert memory.nbytes == 0
     assert memory.claim("a")[1]

@@ -4,6 +4,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def published(server: PublicServer, sha256: str | None = SHA256, path: str = "/r
 
 
 def kept(cache: Path) -> list[str]:
-    return [path.name for path in cache.rglob("*") if path.is_file()]
+    return [path.name for path in cache.rglob("*") if path.is_file() and path.name != ".lock"]
 
 
 def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -> None:
@@ -60,6 +61,13 @@ def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -
 def test_what_is_in_the_cache_is_not_asked_for_again(server: PublicServer) -> None:
     first = fetch(published(server))
     assert fetch(published(server)) == first
+    assert server.requests == [("/rows.json", None)]
+
+
+def test_a_file_that_two_want_at_once_is_fetched_once(server: PublicServer) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(fetch, [published(server)] * 2)
+    assert first == second
     assert server.requests == [("/rows.json", None)]
 
 
