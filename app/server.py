@@ -18,21 +18,21 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
 from stepsight.app.access.headers import FreshFiles, PrivateHeaders
+from stepsight.app.annotate.adjudicate import router as adjudication_routes
+from stepsight.app.annotate.agreement import router as agreement_page
+from stepsight.app.annotate.disputes import router as dispute_routes
+from stepsight.app.annotate.export import router as label_files
+from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import PREFIX, build_api, invalid_request
 from stepsight.app.browse import page as browse
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
-from stepsight.app.evaluators import page as shelf
+from stepsight.app.evaluators import page as model_list
 from stepsight.app.evidence import page as evidence
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
-from stepsight.app.relabel.adjudicate import router as adjudication_routes
-from stepsight.app.relabel.agreement import router as agreement_page
-from stepsight.app.relabel.disputes import router as dispute_routes
-from stepsight.app.relabel.export import router as label_files
-from stepsight.app.relabel.pages import pages as relabel_pages
 from stepsight.app.results import page as results
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
@@ -42,10 +42,10 @@ from stepsight.app.web.access import Access
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.bundles import bundle_files
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.gate import Gate
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
+from stepsight.app.web.request_guard import Gate
 from stepsight.app.web.requests import Failures, Requests
 from stepsight.core.errors import UserError
 from stepsight.core.paths import asset
@@ -95,12 +95,12 @@ def build_app(
     application.include_router(results.router(store, evaluators, read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
-    application.include_router(shelf.router(store, evaluators, read_only=read_only))
+    application.include_router(model_list.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(score_files(store, evaluators))
     application.include_router(login_routes(store))
     application.include_router(people_routes(store))
-    application.include_router(relabel_pages(store, evaluators))
+    application.include_router(annotate_pages(store, evaluators))
     application.include_router(adjudication_routes(store))
     application.include_router(dispute_routes(store))
     application.include_router(agreement_page(store))

@@ -60,7 +60,7 @@ class Annotator:
         """Label until `is_done`; a trace that somebody left may come back late."""
         try:
             while not is_done():
-                task = self._post(f"/relabel/campaigns/{self.campaign.id}/claim", {})
+                task = self._post(f"/annotate/campaigns/{self.campaign.id}/claim", {})
                 if task is None:
                     time.sleep(_AGAIN)
                 else:
@@ -91,7 +91,7 @@ class Annotator:
         time.sleep(self._chance.expovariate(1 / self.pause))
         body = {"kind": kind, "key": str(uuid4()), "step": step, "new": new, "seconds": 0.5, "guideline": 1}
         start = time.perf_counter()
-        answer = self._post(f"/relabel/slots/{slot}/events", body)
+        answer = self._post(f"/annotate/slots/{slot}/events", body)
         assert answer is not None
         self.seconds.append(time.perf_counter() - start)
         self.acknowledged[body["key"]] = (answer["moment"], kind, step, new)

@@ -13,8 +13,8 @@ from multiprocessing.process import BaseProcess
 import uvicorn
 from fastapi import FastAPI
 
+from stepsight.app.annotate.pages import labelling_routes
 from stepsight.app.commands.server.app import listen
-from stepsight.app.relabel.pages import labelling_routes
 from stepsight.app.web.access import Access
 from stepsight.storage.database.store import Store, open_store
 from tests.forked import FORK
@@ -59,7 +59,7 @@ class LabellingServer:
     def _answers(self) -> bool:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request("GET", "/relabel/slots/0")
+            connection.request("GET", "/annotate/slots/0")
             return connection.getresponse().status < 500
         except (OSError, HTTPException):
             return False

@@ -51,7 +51,7 @@ SHOTS = (
     Shot("browse", "/browse?dataset=gallery&gold=error", "#browse .katex", 720),
     Shot("trace", "/browse?trace=2", "ol.steps .katex", 860),
     Shot("results", "/results?dataset=gallery", "main .js-plotly-plot .main-svg", 1130),
-    Shot("relabel", "/relabel/new", "#labelling .labels", 800, first=_begin_to_label),
+    Shot("annotate", "/annotate/new", "#labelling .labels", 800, first=_begin_to_label),
 )
 
 

@@ -18,7 +18,7 @@ PAGES = (
     Page("Evidence", "/evidence", Right.READ),
     Page("Browse", "/browse", Right.READ),
     Page("Results", "/results", Right.READ),
-    Page("Relabel", "/relabel", Right.ENTER),
+    Page("Annotate", "/annotate", Right.ENTER),
     Page("Data", "/data", Right.READ),
     Page("Evaluators", "/evaluators", Right.READ),
     Page("Jobs", "/jobs", Right.READ),

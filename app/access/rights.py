@@ -100,7 +100,7 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
-            "Go on labelling in Relabel.",
+            "Go on labelling in Annotate.",
         )
     roles = [f"{role}s" for role in Role if not _RIGHTS[role].isdisjoint(rights)]
     listed = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
@@ -121,7 +121,7 @@ def require(request: Asked, *rights: Right) -> User | None:
     return user
 
 
-class Needs:
+class RequiresRight:
     """A route's declaration of who may use it: anybody with one of the rights or, without rights, everybody.
 
     As a dependency of the route it gives the person asking. `app.web.access` reads it from the route and refuses
@@ -135,10 +135,10 @@ class Needs:
         return require(request, *self.rights) if self.rights else find_user_of(request)
 
 
-Person = Annotated[User, Depends(Needs(Right.ENTER))]
-Annotator = Annotated[User, Depends(Needs(Right.LABEL))]
-Adjudicator = Annotated[User, Depends(Needs(Right.ADJUDICATE))]
-Manager = Annotated[User, Depends(Needs(Right.MANAGE))]
+Person = Annotated[User, Depends(RequiresRight(Right.ENTER))]
+Annotator = Annotated[User, Depends(RequiresRight(Right.LABEL))]
+Adjudicator = Annotated[User, Depends(RequiresRight(Right.ADJUDICATE))]
+Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
 """The person asking, as a parameter of a route that is only for managers."""
 
 

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, compile_path
 
 from stepsight.app.access.pages import PAGES
-from stepsight.app.access.rights import LOOKING, Needs, Right
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right
 
 LOGIN = "/login"
 API = "/api/v1"
@@ -49,7 +49,7 @@ _ADDED = (
 
 
 class Rules:
-    """The rules of an application, whose routes declare by `app.access.rights.Needs` who may use them."""
+    """The rules of an application, whose routes declare by `app.access.rights.RequiresRight` who may use them."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self.rules = (*_STATIC, *_ADDED, *_declared(routes))
@@ -73,7 +73,7 @@ def _declared(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
         elif isinstance(route, Mount):
             yield from _declared(route.routes or (), prefix + route.path)
         elif isinstance(route, APIRoute):
-            needs = [one.call for one in route.dependant.dependencies if isinstance(one.call, Needs)]
+            needs = [one.call for one in route.dependant.dependencies if isinstance(one.call, RequiresRight)]
             if needs:
                 rights = frozenset[Right]().union(*(one.rights for one in needs))
                 yield Rule(frozenset(route.methods or ()), compile_path(prefix + route.path)[0], rights)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Depends
 
-from stepsight.app.access.rights import LOOKING, Needs
+from stepsight.app.access.rights import LOOKING, RequiresRight
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import EvaluatorInfo
 from stepsight.core.judgment_record import ThresholdsRecord
@@ -10,7 +10,7 @@ from stepsight.storage.judgments.evaluators import list_evaluators
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["evaluators"], dependencies=[Depends(Needs(*LOOKING))])
+    router = APIRouter(tags=["evaluators"], dependencies=[Depends(RequiresRight(*LOOKING))])
 
     @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
     def evaluators() -> list[EvaluatorInfo]:

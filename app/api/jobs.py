@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from stepsight.app.access.rights import Needs, Right
+from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import JobInfo, JobRequest
 from stepsight.storage.database.store import ForbiddenError
@@ -23,7 +23,7 @@ def routes(context: Context) -> APIRouter:
 
 
 def _add_reading(router: APIRouter, context: Context) -> None:
-    needs, store = [Depends(Needs(Right.READ))], context.store
+    needs, store = [Depends(RequiresRight(Right.READ))], context.store
 
     @router.get("/jobs", dependencies=needs, summary="Jobs, the newest first")
     def jobs(
@@ -38,7 +38,7 @@ def _add_reading(router: APIRouter, context: Context) -> None:
 
 def _add_changes(parent: APIRouter, context: Context) -> None:
     """Start, cancel and resume. If the server is read-only they are refused, and not described."""
-    dependencies, store = [Depends(Needs(Right.WRITE))], context.store
+    dependencies, store = [Depends(RequiresRight(Right.WRITE))], context.store
     if context.read_only:
         dependencies.append(Depends(_refuse))
     router = APIRouter(dependencies=dependencies, include_in_schema=not context.read_only)

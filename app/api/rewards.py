@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.current import request_id
-from stepsight.app.access.rights import LOOKING, Needs, Right, find_user_of, note_scored
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.conversation import trace_of_messages, trace_of_text
 from stepsight.app.api.models import FailedLine
@@ -82,9 +82,9 @@ class _Route(APIRoute):
 
 def routes(context: Context) -> APIRouter:
     router = APIRouter(include_in_schema=False, route_class=_Route)
-    scoring = [Depends(Needs(Right.SCORE))]
+    scoring = [Depends(RequiresRight(Right.SCORE))]
 
-    @router.get("/v1/models", dependencies=[Depends(Needs(*LOOKING))])
+    @router.get("/v1/models", dependencies=[Depends(RequiresRight(*LOOKING))])
     def models() -> dict[str, Any]:
         names = context.evaluators.names
         about = {name: context.evaluators.about(name) for name in names}

@@ -12,12 +12,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest, ScoreRequest
 from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream
 from stepsight.app.scoring.batcher import ShortError
-from stepsight.app.scoring.line import Scoring
+from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -27,7 +27,7 @@ from stepsight.core.trace import Trace, check_candidates
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["scores"], dependencies=[Depends(Needs(Right.SCORE))])
+    router = APIRouter(tags=["scores"], dependencies=[Depends(RequiresRight(Right.SCORE))])
 
     @router.post("/score", summary="Judge every step of a solution")
     async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
@@ -45,7 +45,7 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-async def _awaited(scoring: Scoring[Judgment], request: Request, seconds: float) -> Judgment:
+async def _awaited(scoring: PendingScore[Judgment], request: Request, seconds: float) -> Judgment:
     """The judgment, whose computation stops once the client has gone or the time is over.
 
     Raises `ShortError` if it takes longer than `seconds`, and `ClientDisconnect` if the client went away.

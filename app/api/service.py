@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from stepsight.app.access.rights import LOOKING, Needs
+from stepsight.app.access.rights import LOOKING, RequiresRight
 from stepsight.app.api import evaluators, jobs, scores, traces
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import Failure
@@ -63,7 +63,7 @@ def build_api(
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
 
-    @api.get("/docs", include_in_schema=False, dependencies=[Depends(Needs(*LOOKING))])
+    @api.get("/docs", include_in_schema=False, dependencies=[Depends(RequiresRight(*LOOKING))])
     def docs() -> HTMLResponse:
         return HTMLResponse(description_html(api.openapi(), PREFIX))
 

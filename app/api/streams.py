@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from stepsight.app.api.models import FailedLine
 from stepsight.app.scoring.batcher import BusyError, ShortError
-from stepsight.app.scoring.line import Scoring
+from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.failures import OURS, logged_under, status_of
 from stepsight.core.errors import UserError
@@ -36,7 +36,7 @@ class AnswerPart:
     `texts` are the texts then shown with scores."""
 
     places: tuple[int, ...]
-    submit: Callable[[], Scoring[Any]]
+    submit: Callable[[], PendingScore[Any]]
     lines: Callable[[Any], Iterable[BaseModel]]
     texts: tuple[Trace, ...]
 
@@ -110,8 +110,10 @@ class Stream:
 
     def _submit(
         self, parts: Sequence[AnswerPart]
-    ) -> tuple[list[tuple[AnswerPart, Scoring[Any] | UserError]], BusyError | ShortError | LoadingError | None]:
-        asked: list[tuple[AnswerPart, Scoring[Any] | UserError]] = []
+    ) -> tuple[
+        list[tuple[AnswerPart, PendingScore[Any] | UserError]], BusyError | ShortError | LoadingError | None
+    ]:
+        asked: list[tuple[AnswerPart, PendingScore[Any] | UserError]] = []
         for part in parts:
             try:
                 asked.append((part, part.submit()))

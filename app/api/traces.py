@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_shown
 from stepsight.app.api.context import Context
 from stepsight.app.api.models import (
     DatasetInfo,
@@ -27,7 +27,7 @@ _COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps",
 
 
 def routes(context: Context) -> APIRouter:
-    router = APIRouter(tags=["traces"], dependencies=[Depends(Needs(Right.READ))])
+    router = APIRouter(tags=["traces"], dependencies=[Depends(RequiresRight(Right.READ))])
 
     @router.get("/datasets", summary="Every dataset, with its counts")
     def datasets() -> list[DatasetInfo]:

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, note_shown, require
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_shown, require
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
-from stepsight.app.web.page_address import read_query
+from stepsight.app.web.page_query import read_query
 from stepsight.app.web.whole_file import whole_file
 from stepsight.core.errors import UserError
 from stepsight.core.validation import choice
@@ -56,7 +56,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
     """The route of the file."""
     routes = APIRouter(include_in_schema=False)
 
-    @routes.get(PATH, dependencies=[Depends(Needs(Right.READ))])
+    @routes.get(PATH, dependencies=[Depends(RequiresRight(Right.READ))])
     def export(request: Request) -> Response:
         try:
             return _answer(store, evaluators, request)

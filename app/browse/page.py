@@ -24,11 +24,11 @@ from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import macro, render
-from stepsight.app.web.judged import EMPTY_STORE, notice_html
-from stepsight.app.web.page_address import Query
+from stepsight.app.web.page_query import Query
+from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.step_bars import EMPTY_STORE, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.browse.fields import list_fields
@@ -149,7 +149,7 @@ def _list_html(
         evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
         orders=list_orders(outputs),
         conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"},
-        label_url=address.url("/relabel/new", trace=None, page=1, beside=()) if manages and page.total else "",
+        label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, manages),
         facets=facets_html(address, page.counts, selection.choices, about, _metadata_html(selection), distribution),
         chips=chips_html(address, selection.words),

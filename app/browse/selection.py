@@ -8,7 +8,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
 from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.judged import words_of
+from stepsight.app.web.step_bars import words_of
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.distribution import Distribution, read_distribution

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.judged import TraceJudgments
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Thresholds

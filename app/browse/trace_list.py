@@ -11,7 +11,7 @@ from stepsight.app.browse.facets import MISTAKES
 from stepsight.app.browse.hits import excerpt, marked_html
 from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import NOTABLE
+from stepsight.app.web.step_bars import NOTABLE
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 

@@ -8,7 +8,7 @@ from stepsight.app.browse.hits import marked_html, marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import TraceJudgments, judged_steps, legend_html
+from stepsight.app.web.step_bars import TraceJudgments, judged_steps, legend_html
 from stepsight.core.scores import Outputs
 from stepsight.storage.traces.queries import StoredTrace
 

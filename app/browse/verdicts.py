@@ -4,7 +4,7 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.web.html import macro
-from stepsight.app.web.judged import ONLY_VALIDITY, TraceJudgments, solution_html
+from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments, solution_html
 from stepsight.core.arrays import Bools
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label

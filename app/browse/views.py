@@ -7,11 +7,11 @@ from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from stepsight.app.access.rights import Needs, Right, user_of_request
+from stepsight.app.access.rights import RequiresRight, Right, user_of_request
 from stepsight.app.browse.address import Address
 from stepsight.app.web.failures import error_response
 from stepsight.app.web.html import render
-from stepsight.app.web.page_address import read_query
+from stepsight.app.web.page_query import read_query
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
@@ -26,7 +26,7 @@ Text = Annotated[str, Form()]
 def router(store: Store) -> APIRouter:
     """The routes that keep, rename and delete a view."""
     routes = APIRouter(include_in_schema=False)
-    keeping = [Depends(Needs(Right.KEEP))]
+    keeping = [Depends(RequiresRight(Right.KEEP))]
 
     @routes.post(PATH, dependencies=keeping)
     def keep(request: Request, name: Text = "", query: Text = "") -> Response:

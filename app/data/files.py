@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from stepsight.app.access.rights import Needs, Right, user_of_request
+from stepsight.app.access.rights import RequiresRight, Right, user_of_request
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
@@ -16,8 +16,8 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.columns import LABELS, ColumnMap
-from stepsight.storage.importers.columns import NAME as COLUMNS
+from stepsight.storage.importers.column_mapping import LABELS, ColumnMap
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
@@ -54,7 +54,7 @@ class Fetching(Model):
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
     """The routes. They raise `UserError`, which the application answers."""
-    needs = [Depends(Needs(Right.WRITE))]
+    needs = [Depends(RequiresRight(Right.WRITE))]
     if read_only:
         needs.append(Depends(_refuse))
     routes = APIRouter(include_in_schema=False, dependencies=needs, prefix="/data")

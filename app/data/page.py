@@ -14,9 +14,9 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, has_right
-from stepsight.app.web.address_page import PageContent, address_page
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.html import render
+from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
@@ -53,11 +53,11 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
     routes = address_page("Data", lambda _, request: shown(request))
 
-    @routes.get(f"{PATH}/state", dependencies=[Depends(Needs(Right.READ))])
+    @routes.get(f"{PATH}/state", dependencies=[Depends(RequiresRight(Right.READ))])
     def state(request: Request) -> HTMLResponse:
         return HTMLResponse(state_html(store, may_add=may_add(request)))
 
-    @routes.get(f"{PATH}/left-out", dependencies=[Depends(Needs(Right.READ))])
+    @routes.get(f"{PATH}/left-out", dependencies=[Depends(RequiresRight(Right.READ))])
     def left_out(request: Request) -> Response:
         dataset = find_dataset(store, request.query_params.get("dataset", ""))
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in list_left_out(store, dataset.id))

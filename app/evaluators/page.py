@@ -17,16 +17,16 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import JSONResponse
 
-from stepsight.app.access.rights import Needs, Right, has_right
-from stepsight.app.evaluators.shelf import judges, read_shelf, unfit
+from stepsight.app.access.rights import RequiresRight, Right, has_right
+from stepsight.app.evaluators.model_list import judges, read_shelf, unfit
 from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.jobs.page import duration, fetch_progress
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import macro, render
+from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import NEWEST, find_fetched
 from stepsight.core.hubs.hub_download import check_disk
@@ -71,11 +71,11 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     routes = address_page("Evaluators", lambda _, request: content(request), "shelf")
 
-    @routes.get(f"{PATH}/state", dependencies=[Depends(Needs(Right.READ))])
+    @routes.get(f"{PATH}/state", dependencies=[Depends(RequiresRight(Right.READ))])
     def state(request: Request) -> HTMLResponse:
         return HTMLResponse(shown(request))
 
-    @routes.post(f"{PATH}/fetch", dependencies=[Depends(Needs(Right.WRITE))])
+    @routes.post(f"{PATH}/fetch", dependencies=[Depends(RequiresRight(Right.WRITE))])
     def fetch(given: Annotated[FetchRequest, body(FetchRequest)]) -> JSONResponse:
         """The hub is asked before the job is started, so that a refusal is reported at once."""
         if read_only:

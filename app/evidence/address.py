@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from stepsight.app.web.page_address import Number, PageNumber, PageQuery
+from stepsight.app.web.page_query import Number, PageNumber, PageQuery
 from stepsight.core.evidence import Flip
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.validation import choice

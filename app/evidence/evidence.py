@@ -11,7 +11,7 @@ from stepsight.app.evidence.sentences import change_sentence, gold_sentence, lef
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.judged import JudgedStep, TraceJudgments, judged_steps
+from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions

@@ -11,7 +11,7 @@ from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import change_html, step_name
+from stepsight.app.web.step_bars import change_html, step_name
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, has_right, note_scored, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
@@ -22,10 +22,10 @@ from stepsight.app.evidence.trace import evidence_html, left_out_record, waiting
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
-from stepsight.app.web.page_address import Query
+from stepsight.app.web.page_query import Query
+from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store, UnavailableError
@@ -173,7 +173,7 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
 
     They raise `UserError`, which the application answers.
     """
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(Right.READ))])
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
 
     @routes.get(LEFT_OUT)

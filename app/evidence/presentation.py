@@ -9,7 +9,7 @@ from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import note_html
+from stepsight.app.web.step_bars import note_html
 
 _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 

@@ -11,7 +11,7 @@ from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import ONLY_VALIDITY, judged_steps, note_html, signed, solution_html
+from stepsight.app.web.step_bars import ONLY_VALIDITY, judged_steps, note_html, signed, solution_html
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment_record import triangle_cells

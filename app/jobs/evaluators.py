@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from stepsight.app.jobs.orders import Orders
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.core.evaluators.loading import describe_fetched, load_evaluator
 from stepsight.core.hubs.hub_cache import Fetched, check_files, find_fetched, list_fetched, save_fetched
 from stepsight.core.hubs.hub_download import fetch
@@ -25,8 +25,10 @@ _ROOM = 10.0
 class JobEvaluators:
     """The last evaluator of a job stays in memory; `place` and `ask_room` are those of `Worker`."""
 
-    def __init__(self, orders: Orders, place: Placement | None, ask_room: Callable[[int], None] | None) -> None:
-        self._orders, self._place, self._ask_room = orders, place, ask_room
+    def __init__(
+        self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
+    ) -> None:
+        self._signals, self._place, self._ask_room = signals, place, ask_room
         self._loaded: tuple[str, Scorer] | None = None
 
     def rest(self) -> None:
@@ -84,7 +86,7 @@ class JobEvaluators:
         needed, until = memory_of(fetched, place.dtype), time.monotonic() + _ROOM
         if self._ask_room is not None and not has_room(needed):
             self._ask_room(needed)
-            while not has_room(needed) and time.monotonic() < until and not self._orders.wait(0.1):
+            while not has_room(needed) and time.monotonic() < until and not self._signals.wait(0.1):
                 pass
         check_memory(fetched.name, needed)
         return place

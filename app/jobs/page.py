@@ -10,12 +10,12 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Needs, Right, has_right
+from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.html import render
+from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
@@ -35,7 +35,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     routes = address_page("Jobs", lambda _, request: PageContent(render("jobs/page.html", jobs=shown(request))))
 
-    @routes.get("/jobs/list", dependencies=[Depends(Needs(Right.READ))])
+    @routes.get("/jobs/list", dependencies=[Depends(RequiresRight(Right.READ))])
     def jobs_list(request: Request) -> HTMLResponse:
         return HTMLResponse(shown(request))
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepsight.app.jobs.orders import Orders
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
@@ -60,7 +60,7 @@ class _LostError(Exception):
 
 
 class Worker:
-    """Carries out jobs of some `tasks`, one at a time. On a stop signal from `orders` it ends at the next trace or
+    """Carries out jobs of some `tasks`, one at a time. On a stop signal from `signals` it ends at the next trace or
     part of a file, and the job is queued again.
 
     `place` applies to evaluators that are not shipped; None is the processor. `ask_room` is called with the number
@@ -70,7 +70,7 @@ class Worker:
     def __init__(
         self,
         store: Store,
-        orders: Orders | None = None,
+        signals: WorkerSignals | None = None,
         place: Placement | None = None,
         tasks: Collection[Task] = tuple(Task),
         ask_room: Callable[[int], None] | None = None,
@@ -79,7 +79,7 @@ class Worker:
         self.place = place
         self.tasks = tasks
         self.ask_room = ask_room
-        self.orders = orders or Orders()
+        self.signals = signals or WorkerSignals()
         self.name = f"{socket.gethostname()[:100]} {os.getpid()} {time.time_ns()}"
         self._evaluators: JobEvaluators | None = None
         self._worked = time.monotonic()
@@ -87,23 +87,23 @@ class Worker:
 
     def run(self) -> None:
         """Work until asked to stop. A job queued by this process is taken up at once."""
-        with jobs.on_queued(self.store, self.orders.look):
-            while not self.orders.is_stopping:
+        with jobs.on_queued(self.store, self.signals.look):
+            while not self.signals.is_stopping:
                 self._run_one()
 
     def _run_one(self) -> None:
         """Carry out one job, or rest until there may be one."""
-        looks = self.orders.looks
+        looks = self.signals.looks
         try:
             if self.work_one():
                 self._worked = time.monotonic()
             else:
                 self._rest()
-                self.orders.wait(_POLL, looks)
+                self.signals.wait(_POLL, looks)
         except UserError as error:
             # The database fails: a job that was held is taken up again when its heartbeat is old.
             _LOG.warning("%s", error)
-            self.orders.wait(_PATIENCE)
+            self.signals.wait(_PATIENCE)
 
     def _rest(self) -> None:
         """Release a large evaluator while there are no jobs, since the server may need the memory."""
@@ -118,7 +118,7 @@ class Worker:
             # It brings PyTorch, which a worker without a job does not need.
             from stepsight.app.jobs.evaluators import JobEvaluators
 
-            self._evaluators = JobEvaluators(self.orders, self.place, self.ask_room)
+            self._evaluators = JobEvaluators(self.signals, self.place, self.ask_room)
         return self._evaluators
 
     def work_one(self) -> bool:
@@ -126,7 +126,7 @@ class Worker:
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
-        with _Hold(self.store, job, self.name, self.orders) as hold:
+        with JobLease(self.store, job, self.name, self.signals) as hold:
             try:
                 hold.finish(State.DONE, self._work(job, hold))
             except _LostError:
@@ -143,7 +143,7 @@ class Worker:
                     hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
         return True
 
-    def _work(self, job: Job, hold: "_Hold") -> str:
+    def _work(self, job: Job, hold: "JobLease") -> str:
         """Carry out the job and return the outcome in words."""
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
@@ -153,7 +153,7 @@ class Worker:
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
 
-    def _judge(self, job: Job, hold: "_Hold") -> str:
+    def _judge(self, job: Job, hold: "JobLease") -> str:
         """Judge what is missing; gives what there is to say of it."""
         assert job.dataset_id is not None
         assert job.mode is not None
@@ -209,11 +209,11 @@ class _Clock:
         return time.monotonic() < self._until
 
 
-class _Hold:
+class JobLease:
     """A job held by its heartbeat, which a thread writes. `lost` is True once it is no longer the worker's."""
 
-    def __init__(self, store: Store, job: Job, worker: str, orders: Orders) -> None:
-        self._store, self._job, self._worker, self._orders = store, job, worker, orders
+    def __init__(self, store: Store, job: Job, worker: str, signals: WorkerSignals) -> None:
+        self._store, self._job, self._worker, self._signals = store, job, worker, signals
         self._done, self._left_out, self._reason = job.done, 0, ""
         self._total = 0
         self.lost = threading.Event()
@@ -221,7 +221,7 @@ class _Hold:
         self._last = time.monotonic()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
-    def __enter__(self) -> "_Hold":
+    def __enter__(self) -> "JobLease":
         self._thread.start()
         return self
 
@@ -238,7 +238,7 @@ class _Hold:
     def check(self) -> None:
         """Raises `_StoppedError` or `_LostError` if the work must end; needed since a server may take long to
         answer."""
-        if self._orders.is_stopping:
+        if self._signals.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
@@ -246,7 +246,7 @@ class _Hold:
     def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
         """Yield and count the judgments as they come, as long as the job is held and nobody asks to stop."""
         for judgment in judgments:
-            if self._orders.is_stopping:
+            if self._signals.is_stopping:
                 raise _StoppedError
             self._wait()
             yield judgment
@@ -281,7 +281,7 @@ class _Hold:
     def _wait(self) -> None:
         """Continue only while the heartbeat is fresh: otherwise somebody else may have taken the job."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
-            if self._orders.is_stopping:
+            if self._signals.is_stopping:
                 raise _StoppedError
         if self.lost.is_set():
             raise _LostError
@@ -309,25 +309,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
     args = parser.parse_args(argv)
     set_up_logs(args.log_format)
-    orders = Orders()
+    signals = WorkerSignals()
     if hasattr(signal, "pthread_sigmask"):
         # Before there is any other thread, which would take the signal.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        threading.Thread(target=_follow_signal, args=(orders,), daemon=True).start()
-    threading.Thread(target=_follow_input, args=(orders,), daemon=True).start()
+        threading.Thread(target=_follow_signal, args=(signals,), daemon=True).start()
+    threading.Thread(target=_follow_input, args=(signals,), daemon=True).start()
     _lower_process()
     with open_store() as store:
         # PyTorch only where it is asked for: a worker without a job does not need it.
         place = read_placement(args) if is_placed(args) else None
         # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
         beside = [
-            threading.Thread(target=Worker(store, orders, place, (task,), _ask_server).run, name=task.value)
+            threading.Thread(target=Worker(store, signals, place, (task,), _ask_server).run, name=task.value)
             for task in Task
             if task != Task.JUDGE
         ]
         for thread in beside:
             thread.start()
-        Worker(store, orders, place, (Task.JUDGE,), _ask_server).run()
+        Worker(store, signals, place, (Task.JUDGE,), _ask_server).run()
         for thread in beside:
             thread.join()
     return 0
@@ -352,17 +352,17 @@ def _ask_server(needed: int) -> None:
         print(needed, flush=True)
 
 
-def _follow_signal(orders: Orders) -> None:
+def _follow_signal(signals: WorkerSignals) -> None:
     """Stop at SIGTERM, which a service manager sends to this process too when it ends the server."""
     signal.sigwait({signal.SIGTERM})
-    orders.stop()
+    signals.stop()
 
 
-def _follow_input(orders: Orders) -> None:
+def _follow_input(signals: WorkerSignals) -> None:
     """Look for a job at any input, and stop at its end."""
     while os.read(sys.stdin.fileno(), 4096):
-        orders.look()
-    orders.stop()
+        signals.look()
+    signals.stop()
 
 
 if __name__ == "__main__":

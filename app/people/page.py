@@ -12,12 +12,12 @@ from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import Manager, Needs
+from stepsight.app.access.rights import Manager, RequiresRight
 from stepsight.app.access.rules import LOGIN
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.login import enter
-from stepsight.app.web.page_address import read_number
+from stepsight.app.web.page_query import read_number
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import list_campaigns
@@ -87,7 +87,7 @@ def router(store: Store) -> APIRouter:
     def reset(request: Request, person: int, user: Manager) -> Response:
         return _with_link(store, request, user, lambda: invite_to_reset(store, _name(store, person), user))
 
-    everybody = [Depends(Needs())]
+    everybody = [Depends(RequiresRight())]
 
     @routes.get(INVITATION, dependencies=everybody)
     def invited(token: str = "") -> HTMLResponse:

@@ -13,19 +13,19 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
-from stepsight.app.access.rights import Needs, Right, has_right
+from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent, address_page
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import EMPTY_STORE
-from stepsight.app.web.page_address import PageQuery, Query
+from stepsight.app.web.page_query import PageQuery, Query
+from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.step_bars import EMPTY_STORE
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
@@ -230,7 +230,7 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
     """The routes of the files, and of Plotly's script for the figures of the page."""
     router = APIRouter(include_in_schema=False)
 
-    needs_reading = [Depends(Needs(Right.READ))]
+    needs_reading = [Depends(RequiresRight(Right.READ))]
 
     @router.get("/results/table", dependencies=needs_reading)
     def table(request: Request) -> Response:

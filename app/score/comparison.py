@@ -13,7 +13,7 @@ from stepsight.core.scores import Hindsight
 _LEAST = 0.005
 
 
-class Fate(StrEnum):
+class StepChange(StrEnum):
     """What an edit did to a step. `edited`: another text in the place of an earlier one."""
 
     SAME = "same"
@@ -26,7 +26,7 @@ class Fate(StrEnum):
 class StepMatch:
     """What became of one sub-step of the later trace; `was` is its 0-based place in the earlier one, or None."""
 
-    fate: Fate
+    step_change: StepChange
     was: int | None = None
 
 
@@ -61,7 +61,7 @@ class StepMatches:
         matcher = SequenceMatcher(None, before, now, autojunk=False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == "equal":
-                matches[c:d] = [StepMatch(Fate.SAME, a + offset) for offset in range(d - c)]
+                matches[c:d] = [StepMatch(StepChange.SAME, a + offset) for offset in range(d - c)]
             else:
                 old += range(a, b)
                 stretches.append((range(a, b), range(c, d)))
@@ -71,13 +71,13 @@ class StepMatches:
             if len(places) == len(open_):
                 left -= set(places)
                 for i, j in zip(places, open_, strict=True):
-                    matches[j] = StepMatch(Fate.EDITED, i)
-        return cls(tuple(match or StepMatch(Fate.NEW) for match in matches), tuple(sorted(left)))
+                    matches[j] = StepMatch(StepChange.EDITED, i)
+        return cls(tuple(match or StepMatch(StepChange.NEW) for match in matches), tuple(sorted(left)))
 
     @property
     def kept(self) -> int:
         """How many texts are in both."""
-        return sum(match.fate in (Fate.SAME, Fate.MOVED) for match in self.now)
+        return sum(match.step_change in (StepChange.SAME, StepChange.MOVED) for match in self.now)
 
     @property
     def is_edit(self) -> bool:
@@ -85,8 +85,8 @@ class StepMatches:
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
-    def count(self, fate: Fate) -> int:
-        return sum(match.fate == fate for match in self.now)
+    def count(self, step_change: StepChange) -> int:
+        return sum(match.step_change == step_change for match in self.now)
 
 
 def _move(
@@ -98,7 +98,7 @@ def _move(
         places[before[i]].append(i)
     for j, match in enumerate(matches):
         if match is None and places[now[j]]:
-            matches[j] = StepMatch(Fate.MOVED, places[now[j]].pop(0))
+            matches[j] = StepMatch(StepChange.MOVED, places[now[j]].pop(0))
     return {i for left in places.values() for i in left}
 
 
@@ -112,7 +112,7 @@ def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Mov
             (Mode.ONLINE, before.online, now.online),
         )
         for j, match in enumerate(matches.now)
-        if match.was is not None and match.fate != Fate.EDITED
+        if match.was is not None and match.step_change != StepChange.EDITED
     ]
     largest = max(moves, key=lambda move: abs(move.change), default=None)
     return largest if largest is not None and is_move(largest.change) else None

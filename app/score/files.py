@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import Needs, Right, find_user_of, note_scored
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_response
@@ -52,7 +52,7 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
     """The routes of both files for those with the `right`. `read` gives the name of the file, without its ending,
     the trace and the judgments that a request asks for, and raises `UserError` if that makes no sense."""
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(Needs(right))])
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(right))])
 
     def answer(request: Request) -> Response:
         try:

@@ -21,10 +21,10 @@ from stepsight.app.access.rights import Asked, Right, find_user_of, has_right, n
 from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.result import result_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PageContent
-from stepsight.app.web.gradio_page import Event, has_left
+from stepsight.app.web.gradio_page import Event, client_disconnected
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import notice_html
+from stepsight.app.web.page_route import PageContent
+from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
@@ -162,7 +162,10 @@ class ScorePage:
         """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
         note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
-            self.evaluators, entered, read_only=self._only_looks(request), has_left=partial(has_left, request)
+            self.evaluators,
+            entered,
+            read_only=self._only_looks(request),
+            client_disconnected=partial(client_disconnected, request),
         )
 
 

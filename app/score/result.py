@@ -10,12 +10,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.score.comparison import Fate, StepMatches, is_move, largest_move
+from stepsight.app.score.comparison import StepChange, StepMatches, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.line import wait_for
+from stepsight.app.scoring.fair_queue import wait_for
 from stepsight.app.web.html import render
-from stepsight.app.web.judged import (
+from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     JudgedStep,
     TraceJudgments,
@@ -38,8 +38,8 @@ from stepsight.storage.database.schema import NAME_LENGTH
 from stepsight.storage.traces.writer import SAVED
 from stepsight.training.evaluate.gallery import read_gallery
 
-HasLeft = Callable[[], bool]
-"""Tells whether who asked does not wait for the answer any more."""
+ClientDisconnected = Callable[[], bool]
+"""True if the client that asked no longer waits for the answer."""
 
 ADDRESS = "http://127.0.0.1:7860"
 """Stands for the server's own address, which only the browser knows."""
@@ -69,17 +69,17 @@ def result_html(
     entered: Entered,
     *,
     read_only: bool = False,
-    has_left: HasLeft = lambda: False,
+    client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
     """The judged solution and what can be done with it; or a notice that says what is wrong.
 
-    Raises `UserError` once who asked `has_left`: nothing is computed for nobody.
+    Raises `UserError` once `client_disconnected()` is True: nothing is computed for nobody.
     """
     try:
         trace, names = entered.trace, _names(entered)
     except UserError as error:
         return notice_html(str(error))
-    judged, problems = _judge(evaluators, trace, names, has_left)
+    judged, problems = _judge(evaluators, trace, names, client_disconnected)
     if not judged:
         return Markup().join(map(notice_html, problems))
     earlier = entered.earlier
@@ -93,7 +93,7 @@ def result_html(
         entered.thresholds,
         token,
         earlier,
-        _triangles(_judge(evaluators, earlier.trace, list(judged), has_left)[0]) if earlier else {},
+        _triangles(_judge(evaluators, earlier.trace, list(judged), client_disconnected)[0]) if earlier else {},
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
     )
@@ -108,7 +108,7 @@ def _names(entered: Entered) -> list[str]:
 
 
 def _judge(
-    evaluators: Evaluators, trace: Trace, names: Sequence[str], has_left: HasLeft
+    evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
 ) -> tuple[dict[str, Judgment], list[UserError]]:
     """The judgments of those evaluators that can give one, and why not for each of the others."""
     judged, waiting = {}, []
@@ -121,7 +121,7 @@ def _judge(
             problems.append(error)
     # Beside the scoring, which takes longer: the steps show what comes of it.
     checks_of(trace)
-    wait_for([future for _, future in waiting], has_left)
+    wait_for([future for _, future in waiting], client_disconnected)
     for name, future in waiting:
         try:
             judged[name] = future.result()
@@ -197,7 +197,7 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
     ]
     return {
         "step": step,
-        "fate": _fate(result.earlier, i),
+        "step_change": _step_change(result.earlier, i),
         "verdicts": [one.verdict(mode, i) for one in result.scores for mode in one.modes],
         "cells": [_cell(result, one, mode, i) for one in result.scores for mode in one.modes],
         "scores": json.dumps(numbers, separators=(",", ":")),
@@ -231,14 +231,14 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
     return hindsight.online if mode == Mode.ONLINE else hindsight.offline
 
 
-def _fate(earlier: EarlierSolution | None, i: int) -> str:
+def _step_change(earlier: EarlierSolution | None, i: int) -> str:
     """What the edit did to a sub-step; "" if nothing."""
-    if earlier is None or earlier.matches.now[i].fate == Fate.SAME:
+    if earlier is None or earlier.matches.now[i].step_change == StepChange.SAME:
         return ""
     match = earlier.matches.now[i]
-    if match.fate == Fate.MOVED and match.was is not None:
+    if match.step_change == StepChange.MOVED and match.was is not None:
         return f"moved, was step {step_name(earlier.trace, match.was)}"
-    return match.fate.value
+    return match.step_change.value
 
 
 def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, Any]:
@@ -252,10 +252,10 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
             for one in result.scores
             if one.name in result.before and one.hindsight is not None
         ],
-        "fates": [
-            f"{count} {fate.value}"
-            for fate in (Fate.NEW, Fate.EDITED, Fate.MOVED)
-            if (count := matches.count(fate))
+        "step_changes": [
+            f"{count} {step_change.value}"
+            for step_change in (StepChange.NEW, StepChange.EDITED, StepChange.MOVED)
+            if (count := matches.count(step_change))
         ],
         "gone": [(step_name(trace, i), _beginning(trace.substeps[i])) for i in matches.gone],
     }

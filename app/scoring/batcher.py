@@ -8,8 +8,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import ceil
 
+from stepsight.app.scoring.fair_queue import (
+    CandidatesRequest,
+    FairQueue,
+    PendingScore,
+    Request,
+    TraceRequest,
+    current_client,
+)
 from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.line import CandidatesRequest, FairQueue, Request, Scoring, TraceRequest, asking
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
@@ -54,7 +61,7 @@ class ShortError(UserError):
 
 
 @dataclass(frozen=True)
-class Places:
+class Semaphores:
     """Semaphores held while scoring, so that several evaluators can share the machine: `short` for brief work,
     `long` for anything longer."""
 
@@ -71,7 +78,7 @@ class Batcher:
     """
 
     def __init__(
-        self, scorer: Scorer, places: Places, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
+        self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
         """At most `most` traces wait, each of at most `tokens` tokens to compute."""
         self._scorer = scorer
@@ -85,8 +92,8 @@ class Batcher:
         self,
         trace: Trace,
         mode: Mode,
-        answer: Scoring[Judgment] | None = None,
-    ) -> Scoring[Judgment]:
+        answer: PendingScore[Judgment] | None = None,
+    ) -> PendingScore[Judgment]:
         """The future judgment, which is `answer` if that is given.
 
         Raises `BusyError` if too much is waiting, `ShortError` if memory is short, and `UserError` if the trace is
@@ -96,13 +103,13 @@ class Batcher:
         encoded = self._scorer.evaluator.encode(trace)
         tokens = self._scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
-        answer = answer or Scoring()
-        self._add(TraceRequest(tokens + _EACH, asking(), answer, trace, encoded, mode))
+        answer = answer or PendingScore()
+        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode))
         return answer
 
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
-    ) -> Scoring[Floats32]:
+    ) -> PendingScore[Floats32]:
         """The future probabilities of all candidates for the step after `steps`, shape (candidates, 3), computed
         together, for scorers with `next_steps`. Raises as `submit` does."""
         nexts = self._scorer.next_steps
@@ -110,8 +117,8 @@ class Batcher:
         asked = nexts.encode(problem, steps, candidates)
         tokens = nexts.tokens(asked)
         self._check_tokens(tokens, "these candidates")
-        answer: Scoring[Floats32] = Scoring()
-        self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), asking(), answer, asked))
+        answer: PendingScore[Floats32] = PendingScore()
+        self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), current_client(), answer, asked))
         return answer
 
     def _check_tokens(self, tokens: int, what: str) -> None:
@@ -174,7 +181,7 @@ class Batcher:
     def _score_next(self, request: CandidatesRequest) -> None:
         nexts = self._scorer.next_steps
         assert nexts is not None
-        with _told([request]):
+        with _propagate_errors([request]):
             request.answer.set_result(nexts.score_encoded(request.asked))
 
     def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
@@ -182,7 +189,7 @@ class Batcher:
             if all(request.answer.is_left for request in requests):
                 raise CancelledError
 
-        with _told(requests):
+        with _propagate_errors(requests):
             traces = [(request.trace, request.encoded) for request in requests]
             judged = self._scorer.score_encoded(traces, mode, check)
             for request, judgment in zip(requests, judged, strict=True):
@@ -190,7 +197,7 @@ class Batcher:
 
 
 @contextmanager
-def _told(requests: Sequence[Request]) -> Iterator[None]:
+def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
     """Pass any error within the block on to those who still wait for one of the requests."""
     try:
         yield
@@ -232,7 +239,7 @@ class _Lane:
                 if not batch:
                     break
                 asked = [one for one in batch if one.answer.set_running_or_notify_cancel()]
-                with _told(asked):
+                with _propagate_errors(asked):
                     self._batcher.score(asked)
             if time.monotonic() - self._released > _RELEASED_EVERY:
                 self._release()

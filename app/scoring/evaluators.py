@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.batcher import Batcher, Semaphores
+from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
 from stepsight.app.scoring.limits import REQUEST_TOKENS
-from stepsight.app.scoring.line import Scoring, SharedScoring
 from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
@@ -72,7 +72,7 @@ class Evaluators:
         self._batchers: dict[str, Batcher] = {}
         self._judgments = KeyedCache(_KEPT)
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
-        self._places = Places(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
+        self._places = Semaphores(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
         self._tokens = tokens
         self._lazy: dict[str, LazyEvaluator] = {}
         self._looking = threading.Lock()
@@ -220,16 +220,16 @@ class Evaluators:
         """
         return self.submit_loaded(name, trace).result()
 
-    def submit_loaded(self, name: str, trace: Trace) -> Scoring[Judgment]:
+    def submit_loaded(self, name: str, trace: Trace) -> PendingScore[Judgment]:
         """As `submit`, but raises as `scorer` does if the evaluator is needed. A cached judgment needs none;
         otherwise two evaluators that do not fit into memory together would evict each other for ever."""
         if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
         return self.submit(name, trace)
 
-    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Scoring[Judgment]:
+    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
         """The future judgment; raises as `judge` does. Simultaneous requests are scored together."""
-        answer: Scoring[Judgment] = Scoring()
+        answer: PendingScore[Judgment] = PendingScore()
         kept = self._judgments.find(self._key(name, trace))
         if kept is not None:
             answer.set_result(_of_mode(kept.result(), trace, mode))
@@ -237,19 +237,19 @@ class Evaluators:
         # What somebody else asks for in hindsight takes longer than another mode may.
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
-    def begin(self, name: str, trace: Trace) -> Scoring[Judgment]:
+    def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
         """As `submit`, for a client that may leave before the judgment is ready and ask again. It must not be
         cancelled."""
         return self._share(name, trace, comes_back=True)
 
-    def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> Scoring[Judgment]:
+    def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
         """The future judgment in hindsight mode, shared by all who ask for it."""
         key = self._key(name, trace)
-        answer: Scoring[Judgment] = Scoring()
+        answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
         while True:
-            shared, is_ours = self._judgments.claim(key, kind=SharedScoring)
-            if not isinstance(shared, SharedScoring):
+            shared, is_ours = self._judgments.claim(key, kind=SharedScore)
+            if not isinstance(shared, SharedScore):
                 answer.set_result(adapt(shared.result()))
                 return answer
             if is_ours:
@@ -266,7 +266,9 @@ class Evaluators:
                 raise
         return answer
 
-    def _compute(self, name: str, trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> Scoring[Judgment]:
+    def _compute(
+        self, name: str, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+    ) -> PendingScore[Judgment]:
         lazy = self._lazy.get(name)
         if lazy is not None:
             return self._loader.submit(lazy, trace, mode, answer)
@@ -274,7 +276,7 @@ class Evaluators:
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
         """Cache a finished judgment; a client that comes back learns the reason for a failure."""
-        assert isinstance(shared, SharedScoring)
+        assert isinstance(shared, SharedScore)
         if shared.cancelled():
             self._judgments.drop(key, shared)
         elif (error := shared.exception()) is not None:
@@ -292,7 +294,7 @@ class Evaluators:
 
     def submit_next(
         self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
-    ) -> Scoring[Floats32]:
+    ) -> PendingScore[Floats32]:
         """See `Batcher.submit_next`; raises as `judge` does."""
         self.scorer(name)
         lazy = self._lazy.get(name)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import ceil
 
 from stepsight.app.scoring.batcher import Batcher
-from stepsight.app.scoring.line import Scoring
+from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.loading import load_evaluator
@@ -115,7 +115,9 @@ class Loader:
             one.coming = self._pool.submit(self._load, one)
             return one.coming
 
-    def submit(self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> Scoring[Judgment]:
+    def submit(
+        self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+    ) -> PendingScore[Judgment]:
         """`answer`, the future judgment, once the evaluator is loaded."""
         # Read once: whoever makes room takes it away.
         batcher = one.batcher
@@ -208,7 +210,9 @@ class Loader:
         return sum(other.size for other in self._loaded)
 
 
-def _go_on(one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: Scoring[Judgment]) -> None:
+def _go_on(
+    one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: PendingScore[Judgment]
+) -> None:
     """Score a request that waited for the evaluator, unless nobody waits for it any more."""
     error = loaded.exception()
     batcher = one.batcher

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stepsight.app.access.current import note_person
 from stepsight.app.access.rights import LOOKING, Right, cookie_name, refusal, rights_of
 from stepsight.app.access.rules import API, LOGIN, Rule, Rules
-from stepsight.app.scoring.line import asked_by
+from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
@@ -26,7 +26,7 @@ _ALONE = frozenset({Right.SCORE})
 
 
 @dataclass(frozen=True)
-class Asker:
+class Requester:
     """The person asking, None for nobody in particular, with their current rights. `can_log_in` is True if anybody
     can log in at all; `token` is the login's, if that should be renewed."""
 
@@ -66,49 +66,49 @@ class Access:
             await self.app(scope, receive, send)
             return
         try:
-            asker = await to_thread.run_sync(self.identify, _token(scope))
+            requester = await to_thread.run_sync(self.identify, _token(scope))
         except UserError as error:
             if self._had_users or not rule.rights & _ALONE:
                 await error_response(scope, error)(scope, receive, send)
                 return
-            asker = Asker(None, _ALONE, can_log_in=False)
-        note_person(asker.user.id if asker.user is not None else None)
-        state = {**scope.get("state", {}), "user": asker.user, "rights": asker.rights, "rules": rules}
+            requester = Requester(None, _ALONE, can_log_in=False)
+        note_person(requester.user.id if requester.user is not None else None)
+        state = {**scope.get("state", {}), "user": requester.user, "rights": requester.rights, "rules": rules}
         scope = {**scope, "state": state}
-        refused = rule.rights and not rule.rights & asker.rights
-        if asker.can_log_in:
+        refused = rule.rights and not rule.rights & requester.rights
+        if requester.can_log_in:
             send = _unkept(send)
-        with asked_by(_client(scope, asker)):
-            await (_refusal(scope, rule, asker) if refused else self.app)(scope, receive, send)
-        if asker.token is not None:
+        with client_context(_client(scope, requester)):
+            await (_refusal(scope, rule, requester) if refused else self.app)(scope, receive, send)
+        if requester.token is not None:
             # After the answer: an import that holds the database keeps nobody waiting.
             with suppress(UnavailableError):
-                await to_thread.run_sync(renew, self.store, asker.token)
+                await to_thread.run_sync(renew, self.store, requester.token)
 
-    def identify(self, token: str | None) -> Asker:
+    def identify(self, token: str | None) -> Requester:
         """The person with this token, or without one. Raises `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
             self._had_users = True
-            return Asker(login.user, rights, can_log_in=True, token=token if login.is_due else None)
+            return Requester(login.user, rights, can_log_in=True, token=token if login.is_due else None)
         can_log_in = self._had_users = has_users(self.store)
         if self.public:
             # Or annotators could log out to look.
             hidden = can_log_in and is_something_hidden(self.store)
-            return Asker(None, frozenset() if hidden else LOOKING, can_log_in)
+            return Requester(None, frozenset() if hidden else LOOKING, can_log_in)
         if can_log_in or not self.loopback:
-            return Asker(None, frozenset(), can_log_in)
+            return Requester(None, frozenset(), can_log_in)
         user = local_user(self.store)
-        return Asker(user, rights_of(user, self.store), can_log_in)
+        return Requester(user, rights_of(user, self.store), can_log_in)
 
 
-def _client(scope: Scope, asker: Asker) -> str:
+def _client(scope: Scope, requester: Requester) -> str:
     """The client with which scorers are shared fairly: a person, else an address. A person's programs do not hold
     up the pages that they look at."""
     kind = "programs of " if _is_api(scope) else ""
-    if asker.user is not None and asker.user.name != LOCAL:
-        return f"{kind}person {asker.user.id}"
+    if requester.user is not None and requester.user.name != LOCAL:
+        return f"{kind}person {requester.user.id}"
     address, _ = scope.get("client") or ("", 0)
     return f"{kind}address {address}"
 
@@ -132,12 +132,12 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
     return _refused(scope, 404, "There is no such page.", "Check the address.")
 
 
-def _refusal(scope: Scope, rule: Rule, asker: Asker) -> Response:
+def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
     """The response to somebody who lacks the rights: how to log in, or why not."""
-    if asker.user is not None:
-        error = refusal(asker.user, rule.rights or ())
+    if requester.user is not None:
+        error = refusal(requester.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)
-    if not asker.can_log_in:
+    if not requester.can_log_in:
         hint = "To change something, start StepSight on your own machine."
         return _refused(scope, 403, "This server is read-only.", hint)
     if is_navigation(scope) and not _is_api(scope):

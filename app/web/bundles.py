@@ -13,7 +13,7 @@ from stepsight.core.paths import asset
 
 SHEETS = (
     "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",
-    "relabel", "agreement", "adjudicate", "disputes",
+    "annotate", "agreement", "adjudicate", "disputes",
 )  # fmt: skip
 """The style sheets that pages share, loaded first, which the sheet of a page may refine; each styles its own
 elements only."""

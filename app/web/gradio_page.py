@@ -21,9 +21,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.web.address_page import PageContent
 from stepsight.app.web.failures import OURS, logged_under
 from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_route import PageContent
 from stepsight.core.errors import UserError
 from stepsight.core.paths import asset
 
@@ -75,7 +75,7 @@ def _answering(event: Event) -> Event:
     return answer
 
 
-def has_left(request: HTTPConnection | gr.Request) -> bool:
+def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
     """True if the client no longer waits for the answer to its event; to be asked in the event's own thread. The
     client of a page is assumed to wait."""
     inner = request.request if isinstance(request, gr.Request) else None

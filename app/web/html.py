@@ -22,12 +22,12 @@ _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=count
 
 
 def render(template: str, /, **values: Any) -> Markup:
-    """A template such as `relabel/campaign.html` with these values: texts are escaped, `Markup` is not."""
+    """A template such as `annotate/campaign.html` with these values: texts are escaped, `Markup` is not."""
     return Markup(_TEMPLATES.get_template(template).render(values))
 
 
 def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
-    """One macro of a template, such as the bar of `judged.html`, with these values."""
+    """One macro of a template, such as the bar of `step_bars.html`, with these values."""
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 

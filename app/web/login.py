@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from stepsight.app.access.pages import PAGES
-from stepsight.app.access.rights import Needs, Person, Right, cookie_name, find_user_of, rights_of, state_of
+from stepsight.app.access.rights import Person, RequiresRight, Right, cookie_name, find_user_of, rights_of, state_of
 from stepsight.app.access.rules import LOGIN, Rules
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
@@ -33,7 +33,7 @@ Text = Annotated[str, Form()]
 def login_routes(store: Store) -> APIRouter:
     """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whose page it is."""
     routes = APIRouter(include_in_schema=False)
-    everybody = [Depends(Needs())]
+    everybody = [Depends(RequiresRight())]
 
     @routes.get(LOGIN, dependencies=everybody)
     def login(request: Request, next: str = "") -> Response:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.critics.asking import CallEstimate, estimate
+from stepsight.core.critics.critic_prompts import CallEstimate, estimate
 from stepsight.core.critics.presets import Preset
-from stepsight.core.critics.reading import READINGS
 from stepsight.core.critics.scoring import CriticClient, Tally
 from stepsight.core.critics.settings import read_settings
+from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress
 from stepsight.core.judgment import Judgment, Mode

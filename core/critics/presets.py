@@ -1,7 +1,7 @@
 """The prompts of critics: what is asked, in which words, and how what is answered is read.
 
 version: 1                          counted up with every change
-reading: verdicts                   a name of `core.critics.reading.READINGS`
+reading: verdicts                   a name of `core.critics.verdict_parser.READINGS`
 system: …                           the first message, "" for none
 user: Check {problem} … {steps}     the question about the steps so far
 step: "Step {number}: {text}"       how one of them is shown; `now` in a question is the last of them as it is
@@ -20,7 +20,7 @@ from typing import Annotated
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.critics.reading import READINGS
+from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.paths import asset

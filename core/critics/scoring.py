@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepsight.core.critics.asking import Line, judgment, lines
+from stepsight.core.critics.critic_prompts import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
-from stepsight.core.critics.reading import Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.critics.settings import Settings
+from stepsight.core.critics.verdict_parser import Answer, UnreadableError, Verdicts, read_answer, schema
 from stepsight.core.errors import never_cancel
 from stepsight.core.inference_servers.server import Server, ServerError, together
 from stepsight.core.judgment import Judgment, Mode, Usage

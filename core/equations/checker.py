@@ -6,9 +6,15 @@ A statement is checked only if its text leaves a single reading.
 from collections.abc import Iterable, Iterator
 
 from stepsight.core.equations.algebra import value_of
+from stepsight.core.equations.assertion import (
+    contains_clock_time,
+    counts_in_a_base,
+    has_own_arithmetic,
+    is_modular,
+    is_stated,
+)
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair
-from stepsight.core.equations.context import counts_in_a_base, has_own_arithmetic, is_modular, is_stated, tells_time
 from stepsight.core.equations.numbers import decimals_in
 from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.unknowns import Unknowns
@@ -34,7 +40,7 @@ class Checker:
         checked."""
         text = without_bold(text)
         self._unknowns.begin(text)
-        if len(text) > MAX_TEXT or holds_table(text) or tells_time(text):
+        if len(text) > MAX_TEXT or holds_table(text) or contains_clock_time(text):
             return ()
         is_plain = self._is_plain and not counts_in_a_base(text)
         checks: list[Check] = []

@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from stepsight.core.equations import values
 from stepsight.core.equations.algebra import compare_identity, value_of
+from stepsight.core.equations.assertion import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.chains import Member
-from stepsight.core.equations.context import compares, remainder_behind, speaks_of_whole_numbers
 from stepsight.core.equations.expressions import Kind, Node, evaluate
+from stepsight.core.equations.formatting import closed, write_value
 from stepsight.core.equations.numbers import Comparison, EquationVerdict, compare
 from stepsight.core.equations.values import AlgebraicValue, UndecidedError
-from stepsight.core.equations.wording import closed, write_value
 
 
 class Method(StrEnum):

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from stepsight.core.equations import values
 from stepsight.core.equations.algebra import CONSTANTS
+from stepsight.core.equations.formatting import write_number, write_value
 from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
-from stepsight.core.equations.wording import write_number, write_value
 
 MAX_DEGREE = 6
 MAX_BACK = 2
@@ -195,7 +195,7 @@ def is_restricted(words: str) -> bool:
     return _RESTRICTED.search(words) is not None
 
 
-def takes_back(text: str) -> bool:
+def retracts(text: str) -> bool:
     """True if a sub-step retracts an earlier statement."""
     return _REFUTED.search(text) is not None
 
@@ -228,7 +228,7 @@ _GOAL = re.compile(
 )
 
 
-def says_it_follows(words: str) -> bool:
+def claims_consequence(words: str) -> bool:
     """True if the words before an equation say that it follows from the one before, and from nothing else."""
     words = _GOAL.sub(" ", words)
     follows_at_once = not re.search("[A-Za-z]", words)

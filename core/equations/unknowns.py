@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from stepsight.core.equations import solutions, values
 from stepsight.core.equations.algebra import value_of
+from stepsight.core.equations.assertion import is_assertion, is_one_of_several, is_stated, sentence_around
 from stepsight.core.equations.chains import Chain, find_chains
 from stepsight.core.equations.checks import Check, Method, decimals_of
-from stepsight.core.equations.context import is_assertion, is_one_of_several, is_stated, sentence_around
 from stepsight.core.equations.systems import System
 from stepsight.core.equations.tokens import read_tokens
 from stepsight.core.equations.values import AlgebraicValue
@@ -39,7 +39,7 @@ class Unknowns:
     def begin(self, text: str) -> None:
         """Move to the next sub-step, and forget the statements that it retracts."""
         self.step += 1
-        if solutions.takes_back(text):
+        if solutions.retracts(text):
             self.memory.last.clear()
             self.system = System()
 
@@ -75,7 +75,7 @@ class Unknowns:
         if len(polynomial) == 2 and is_one_of_several(text, chain.start, chain.end):
             return
         behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
-        if not solutions.says_it_follows(self._words(earlier, chain, text)) or solutions.is_restricted(behind):
+        if not solutions.claims_consequence(self._words(earlier, chain, text)) or solutions.is_restricted(behind):
             return
         last = chain.members[-1]
         holds = solutions.solves(polynomial, value, decimals_of(last))
@@ -98,7 +98,7 @@ class Unknowns:
         if len(stated.letters) > 1 and not is_near:
             return
         is_linear = len(stated.letters) == 1 and len(solutions.coefficients(stated) or ()) == 2
-        says = solutions.says_it_follows if is_linear else solutions.says_it_is_rewritten
+        says = solutions.claims_consequence if is_linear else solutions.says_it_is_rewritten
         if not says(words):
             return
         holds = solutions.follows(earlier, stated)

@@ -26,7 +26,7 @@ MOST_SUBSETS = 1000
 _LOWEST = -1e300
 
 
-class By(StrEnum):
+class Aggregation(StrEnum):
     """A solution's score from the validities of its steps: the minimum (Wang et al. 2024, Math-Shepherd), the
     product, which is the probability that all are valid (Lightman et al. 2023), or the last (Snell et al. 2024).
     Lightman et al. count neutral steps as good, as validity does."""
@@ -49,14 +49,14 @@ class RankingMethod(StrEnum):
         return self != RankingMethod.BEST_OF_N
 
 
-def log_score(scores: StepScores, by: By) -> float:
+def log_score(scores: StepScores, by: Aggregation) -> float:
     """The logarithm of a solution's score, -inf for a score of 0. Raises `ValueError` if there is no step."""
     if not len(scores):
         raise ValueError("a solution without steps has no score")
     with np.errstate(divide="ignore"):
         # Rounding can lift the sum of two probabilities above 1.
         logs = np.log(np.clip(scores.validity.astype(np.float64), 0.0, 1.0))
-    return float({By.MIN: logs.min(), By.PRODUCT: logs.sum(), By.LAST: logs[-1]}[by])
+    return float({Aggregation.MIN: logs.min(), Aggregation.PRODUCT: logs.sum(), Aggregation.LAST: logs[-1]}[by])
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:

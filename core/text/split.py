@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
-from stepsight.core.text.openings import set_openings_aside
+from stepsight.core.text.preamble import set_openings_aside
 from stepsight.core.text.sentences import sentences
 from stepsight.core.trace import check_text
 

@@ -34,7 +34,7 @@ from stepsight.storage.browse.verdict_columns import (
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.packed_judgments import cell_bit
+from stepsight.storage.judgments.step_profiles import cell_bit
 from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
 from stepsight.storage.traces.search import find_text
 

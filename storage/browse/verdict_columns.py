@@ -38,7 +38,7 @@ class VerdictColumns:
     0, `SILENT` if unknown; `redundant`. `change` is the largest absolute retroactive change, NaN without a
     hindsight judgment. Of the steps: `first_wrong`, the first one called wrong, 0-based, `SILENT` for none;
     `mistake`, the index in `MISTAKES` of that against the gold's first error, `SILENT` if gold or verdict say too
-    little; `cells`, as in `storage.judgments.packed_judgments.HEAD`. `bins`, shape (steps,), one trace after the
+    little; `cells`, as in `storage.judgments.step_profiles.HEAD`. `bins`, shape (steps,), one trace after the
     other: the bin of each step's validity, `SILENT` if missing.
     """
 

@@ -254,7 +254,7 @@ class JudgmentRow(Base):
 class ProfileRow(Base):
     """A compact form of a judgment's verdict on each step, stored next to those of the same evaluator and dataset,
     by which traces are filtered and sorted. `online` and `offline`, as far as the mode gives them, are packed by
-    `storage.judgments.packed_judgments`; they do not depend on thresholds."""
+    `storage.judgments.step_profiles`; they do not depend on thresholds."""
 
     __tablename__ = "profiles"
 

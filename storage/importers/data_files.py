@@ -16,7 +16,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input
-from stepsight.storage.importers.columns import ColumnMap, columns_kind
+from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.recognition import BEGINNING, check_beginning, find_reader
 from stepsight.storage.importers.tables import PARQUET, arrow_batches, is_arrow, parquet_batches, table_rows

@@ -11,8 +11,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.storage.importers import KINDS, find_kind, guess_kind
 from stepsight.storage.importers.catalogue import find_file
-from stepsight.storage.importers.columns import NAME as COLUMNS
-from stepsight.storage.importers.columns import ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
 from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 

@@ -11,7 +11,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.catalogue import find_benchmark
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import Job, Task, start_request
 from stepsight.storage.jobs.uploads import get_upload, keep_upload

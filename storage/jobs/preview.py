@@ -7,8 +7,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
-from stepsight.storage.importers.columns import NAME as COLUMNS
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import Finding, Holds, kind_of, recognise
 from stepsight.storage.jobs.uploads import Upload, UploadSource, read_beginning
 from stepsight.storage.judgments.score_files import datasets_of, outputs_of, read_scores

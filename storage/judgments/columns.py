@@ -24,7 +24,7 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, JudgmentRow, Profil
 from stepsight.storage.database.store import IN_PARTS, Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
-from stepsight.storage.judgments.packed_judgments import HEAD, unpack_profiles
+from stepsight.storage.judgments.step_profiles import HEAD, unpack_profiles
 from stepsight.storage.traces.columns import TraceColumns, trace_group
 from stepsight.storage.traces.queries import Dataset
 

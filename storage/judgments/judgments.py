@@ -25,7 +25,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.packed_judgments import profile_columns
+from stepsight.storage.judgments.step_profiles import profile_columns
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _TOLERANCE = 1e-3

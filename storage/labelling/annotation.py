@@ -2,7 +2,7 @@
 
 An annotation event is one action of a person on a trace of a campaign: a label, a comment, a step revealed. The log
 of events is append-only. `fold` derives the annotation, the state of the person's labels and notes, from the log.
-`assets/web/js/relabel/annotation.js` is its counterpart in the browser; both are tested against the same sequences
+`assets/web/js/annotate/annotation.js` is its counterpart in the browser; both are tested against the same sequences
 of events.
 """
 
@@ -116,11 +116,11 @@ def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | No
 
 def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
     event = AnnotationEvent(**row)
-    check_said(event.id, event.kind, event.old, event.new)
+    check_event_values(event.id, event.kind, event.old, event.new)
     return event
 
 
-def check_said(event_id: int, kind: str, old: Any, new: Any) -> None:
+def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
     """Raises `DamagedError` if the values in the log are not those that an event of that kind can have."""
     for name, value in (("old", old), ("new", new)):
         if value is not None and not _says(kind, value):

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.assignments import FREE, LEASED, SKIPPED, SUBMITTED
 from stepsight.storage.labelling.campaigns import load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.slots import FREE, LEASED, SKIPPED, SUBMITTED
 
 
 @dataclass(frozen=True)

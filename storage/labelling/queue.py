@@ -18,9 +18,7 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotR
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotators import check_annotator, may_label_in
-from stepsight.storage.labelling.campaigns import Campaign, load_campaign
-from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.slots import (
+from stepsight.storage.labelling.assignments import (
     FREE,
     LEASED,
     SUBMITTED,
@@ -33,6 +31,8 @@ from stepsight.storage.labelling.slots import (
     shorten,
     take,
 )
+from stepsight.storage.labelling.campaigns import Campaign, load_campaign
+from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.suggestions import add_suggestions
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.server_secret import keyed_digest, load_secret

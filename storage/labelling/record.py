@@ -23,7 +23,7 @@ from stepsight.storage.labelling.annotation import (
     needed_steps,
     read_events,
 )
-from stepsight.storage.labelling.slots import (
+from stepsight.storage.labelling.assignments import (
     SKIPPED,
     SUBMITTED,
     Slot,

@@ -11,8 +11,8 @@ from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
+from stepsight.storage.labelling.assignments import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission
-from stepsight.storage.labelling.slots import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, is_unblinded, keep_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace

@@ -17,8 +17,8 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
+from stepsight.storage.labelling.assignments import LEASED, Slot, load_slot, visible_to
 from stepsight.storage.labelling.review import ShownScores, shown_scores
-from stepsight.storage.labelling.slots import LEASED, Slot, load_slot, visible_to
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
 

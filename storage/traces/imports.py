@@ -21,7 +21,7 @@ from stepsight.storage.database.schema import LeftOutRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers import find_kind, read_traces
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.kind import FileKind
 from stepsight.storage.traces.writer import TraceWriter

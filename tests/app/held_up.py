@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from stepsight.app.commands.server.app import listen
-from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
 
 
@@ -34,7 +34,7 @@ def hold_up(folder, most=None):
     evaluators = Evaluators([folder], shipped=False)
     scorer = Held(evaluators.scorer(folder.name))
     options = {} if most is None else {"most": most}
-    evaluators._batchers[folder.name] = Batcher(scorer, Places(threading.Lock(), threading.Lock()), **options)
+    evaluators._batchers[folder.name] = Batcher(scorer, Semaphores(threading.Lock(), threading.Lock()), **options)
     return evaluators, scorer
 
 

@@ -76,7 +76,7 @@ def test_no_text_no_token_and_no_password_is_logged(sqlite_store, entered, tmp_p
             ada, boss = ({"cookie": f"{COOKIE}-{port}={tokens[name]}"} for name in ("ada", "boss"))
             with Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
                 asked = [
-                    client.post(f"/relabel/slots/{slot}/events", json=event, headers=ada),
+                    client.post(f"/annotate/slots/{slot}/events", json=event, headers=ada),
                     client.get("/browse", headers={"x-request-id": f"{TEXT} {WORD}", "authorization": WORD}),
                     client.get("/login/invitation", params={"token": invitation}),
                     client.get(f"/login/invitation/{invitation}"),

@@ -65,7 +65,7 @@ def test_a_label_that_is_being_written_is_stored_and_acknowledged(sqlite_store):
         with sqlite_store.write() as session:
             # Nobody else writes as long as this goes on.
             session.connection()
-            answer = pool.submit(ask, port, f"/relabel/slots/{slot.public_id}/events", event)
+            answer = pool.submit(ask, port, f"/annotate/slots/{slot.public_id}/events", event)
             time.sleep(1)
             assert not answer.done()
             process.send_signal(signal.SIGTERM)

@@ -19,7 +19,7 @@ from tests.serving import serving
 
 PAGES = (
     "/", "/evidence", "/evidence?trace=1", "/browse", "/browse?trace=1", "/results", "/results?dataset=gallery",
-    "/jobs", "/data", "/relabel",
+    "/jobs", "/data", "/annotate",
 )  # fmt: skip
 WIDTHS = (1280, 390)
 ROUNDS = 5

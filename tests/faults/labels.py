@@ -28,7 +28,7 @@ class Page:
     def label(self, step: int, key: str | None = None) -> Any:
         """The answer to a label."""
         body = {"kind": "label", "key": key or str(uuid4()), "step": step, "new": "pos"}
-        response = self.client.post(f"/relabel/slots/{self.slot}/events", json=body)
+        response = self.client.post(f"/annotate/slots/{self.slot}/events", json=body)
         if response.status_code == 200:
             self.stored[str(body["key"])] = response.json()["moment"]
         return response

@@ -82,7 +82,7 @@ def test_a_database_that_may_not_grow_is_as_a_full_disk(sqlite_store, labelling)
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages if limited else 2**30}")
 
     long = {"kind": "comment", "key": "long", "step": 0, "new": "x" * 9_000}
-    path = f"/relabel/slots/{page.slot}/events"
+    path = f"/annotate/slots/{page.slot}/events"
     check_full(labelling.post(path, json=long))
     assert logged(sqlite_store) == {}
     limited = False

@@ -115,6 +115,6 @@ def test_one_of_two_servers_is_killed_while_people_label(postgresql, tmp_path):
                 assert session.scalar(select(func.count()).select_from(JobRow)) == 1
             assert len(judged) == len(set(judged)) == JUDGED
 
-            assert ask(second.port, "POST", f"/relabel/campaigns/{campaign.id}/close", boss, "{}")[0].status == 200
+            assert ask(second.port, "POST", f"/annotate/campaigns/{campaign.id}/close", boss, "{}")[0].status == 200
             assert ask(port, "GET", "/browse", logged_in[0][1])[0].status == 200
             assert [line for line in first.lines + second.lines if "failed" in line or "Traceback" in line] == []

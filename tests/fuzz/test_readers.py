@@ -24,7 +24,7 @@ from stepsight.core.paths import asset
 from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.files.export_labels import export_labels

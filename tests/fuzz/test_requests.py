@@ -113,10 +113,10 @@ def test_labels(client, filled):
     made = campaign(filled, None, name="to label", overlap=3)
     slot = assign_next(filled, made.id, local_user(filled)).public_id
     event = {"kind": "label", "key": "a", "step": 0, "new": "pos", "seconds": 1.5, "revealed": 2, "guideline": 1}
-    shoot(client, "label", f"/relabel/slots/{slot}/events", event)
+    shoot(client, "label", f"/annotate/slots/{slot}/events", event)
     comment = event | {"kind": "comment", "new": "Why not."}
-    shoot(client, "comment", f"/relabel/slots/{slot}/events", comment)
-    shoot(client, "undo", f"/relabel/slots/{slot}/undo", {"key": "b"})
+    shoot(client, "comment", f"/annotate/slots/{slot}/events", comment)
+    shoot(client, "undo", f"/annotate/slots/{slot}/undo", {"key": "b"})
 
 
 def test_campaigns(client, filled):
@@ -126,16 +126,16 @@ def test_campaigns(client, filled):
         "random_share": "20", "gold_rate": "0", "sample": "1", "seed": "3", "error_kinds": "one\ntwo",
         "suggests": "yes",
     }  # fmt: skip
-    shoot(client, "campaign", "/relabel/campaigns", form)
+    shoot(client, "campaign", "/annotate/campaigns", form)
     made = campaign(filled, None, name="of annotators")
-    shoot(client, "guideline", f"/relabel/campaigns/{made.id}/guideline", {"text": "Judge well."})
-    shoot(client, "annotators", f"/relabel/campaigns/{made.id}/annotators", {"who": "chosen", "people": ["1"]})
+    shoot(client, "guideline", f"/annotate/campaigns/{made.id}/guideline", {"text": "Judge well."})
+    shoot(client, "annotators", f"/annotate/campaigns/{made.id}/annotators", {"who": "chosen", "people": ["1"]})
 
 
 def test_decisions_and_disputes(client, filled):
     item = item_of(filled, find_campaign(filled, "first"), "three")
     body = {"campaign": 1, "item": item, "step": 1, "label": "pos", "reason": "So.", "key": "c", "after": 0}
-    shoot(client, "decision", "/relabel/adjudicate/decisions", body)
+    shoot(client, "decision", "/annotate/adjudicate/decisions", body)
     dispute = {
         "trace": 1,
         "step": 1,
@@ -144,8 +144,8 @@ def test_decisions_and_disputes(client, filled):
         "reason": "It is wrong.",
         "digest": "0" * 64,
     }
-    shoot(client, "dispute", "/relabel/disputes", dispute)
-    shoot(client, "entry", "/relabel/disputes/1/entries", {"text": "No.", "state": "rejected"})
+    shoot(client, "dispute", "/annotate/disputes", dispute)
+    shoot(client, "entry", "/annotate/disputes/1/entries", {"text": "No.", "state": "rejected"})
 
 
 def test_uploads_and_imports(client, filled):
@@ -182,11 +182,11 @@ QUERIES: dict[str, dict[str, str]] = {
     "/results": {"dataset": "sums", "evaluator": "mini"},
     "/evidence": {"example": "1", "step": "1"},
     "/": {"problem": "2 + 2?", "solution": "4."},
-    "/relabel": {"campaign": "1"},
-    "/relabel/agreement": {"campaign": "1", "annotators": "1"},
-    "/relabel/adjudicate": {"campaign": "1", "item": "1"},
-    "/relabel/disputes": {"dataset": "sums", "page": "1", "state": "open"},
-    "/relabel/new": {"dataset": "sums", "gold": "error"},
+    "/annotate": {"campaign": "1"},
+    "/annotate/agreement": {"campaign": "1", "annotators": "1"},
+    "/annotate/adjudicate": {"campaign": "1", "item": "1"},
+    "/annotate/disputes": {"dataset": "sums", "page": "1", "state": "open"},
+    "/annotate/new": {"dataset": "sums", "gold": "error"},
     "/data/state": {"job": "1"},
     "/api/v1/datasets/sums/traces": {"gold": "error", "limit": "5", "offset": "0", "sort": "validity"},
     "/api/v1/jobs": {"limit": "5", "offset": "1"},

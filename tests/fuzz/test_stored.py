@@ -50,11 +50,11 @@ PAGES = [
     "/browse?dataset=sums&evaluator=mini&sort=change&trace=2",
     "/browse/export?dataset=sums&content=judgments&format=csv", "/browse/export?dataset=sums&content=traces",
     "/browse/trace.json?dataset=sums&trace=1", "/browse/trace.csv?dataset=sums&trace=1", "/results?dataset=sums",
-    "/evaluators/state", "/data/state", "/jobs/list", "/relabel",
-    "/relabel/campaign?campaign=1", "/relabel/campaign?campaign=2", "/relabel/label?campaign=2",
-    "/relabel/agreement?campaign=1", "/relabel/adjudicate?campaign=1", "/relabel/disputes", "/people",
-    "/relabel/export?campaign=1&format=events", "/relabel/export?campaign=1&format=jsonl&each=1",
-    "/relabel/new?dataset=sums&evaluator=mini", "/api/v1/datasets", "/api/v1/datasets/sums/traces?evaluator=mini",
+    "/evaluators/state", "/data/state", "/jobs/list", "/annotate",
+    "/annotate/campaign?campaign=1", "/annotate/campaign?campaign=2", "/annotate/label?campaign=2",
+    "/annotate/agreement?campaign=1", "/annotate/adjudicate?campaign=1", "/annotate/disputes", "/people",
+    "/annotate/export?campaign=1&format=events", "/annotate/export?campaign=1&format=jsonl&each=1",
+    "/annotate/new?dataset=sums&evaluator=mini", "/api/v1/datasets", "/api/v1/datasets/sums/traces?evaluator=mini",
     "/api/v1/traces/1", "/api/v1/traces/2", "/api/v1/evaluators", "/api/v1/jobs",
 ]  # fmt: skip
 COMMANDS = [

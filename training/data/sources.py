@@ -16,7 +16,7 @@ from stepsight.core.paths import data_files, portable_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row
-from stepsight.storage.importers.columns import columns_kind
+from stepsight.storage.importers.column_mapping import columns_kind
 from stepsight.storage.importers.fields import located, text
 from stepsight.storage.importers.kind import Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns

@@ -23,8 +23,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.row_conditions import Scalar
 from stepsight.core.validation import STRICT, ListOf, Record, choice, invalid
 from stepsight.storage.importers import ALIASES, KINDS
-from stepsight.storage.importers.columns import NAME as COLUMNS
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.training.synth.corpus import generate
 
 SYNTHETIC, DRILLS, STORE, PROBLEMS = "synthetic", "drills", "store", "problems"

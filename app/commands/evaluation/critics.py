@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 
-from stepsight.core.critics.asking import CallEstimate
+from stepsight.core.critics.critic_prompts import CallEstimate
 from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode

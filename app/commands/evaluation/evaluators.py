@@ -28,7 +28,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.verifications import list_verifications
 
 if TYPE_CHECKING:
-    from stepsight.app.evaluators.shelf import FetchableModel
+    from stepsight.app.evaluators.model_list import FetchableModel
 
 _COLUMNS = ("id", "size", "judges", "ProcessBench", "PRMScore", "state", "memory")
 
@@ -112,7 +112,7 @@ def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -
 
 def _list(store: Store) -> None:
     """Print the evaluators here, then the public ones."""
-    from stepsight.app.evaluators.shelf import offers
+    from stepsight.app.evaluators.model_list import offers
 
     verified = list_verifications(store)
     here = {one.repo: one for one in list_fetched()}

@@ -17,7 +17,7 @@ from stepsight.app.scoring.placement_options import add_placement, read_placemen
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.best_of_n import By, RankingMethod
+from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_evaluator(parser)
     parser.add_argument(
         "--by",
-        choices=[by.value for by in By],
+        choices=[by.value for by in Aggregation],
         default="min",
         help="a solution's score: the least validity of its steps, the product, or the last (default: %(default)s)",
     )
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
         ranked = rank(pool, scored, answers)
         compared = answers.described
     with open_output(args.output) as out:
-        for row in choices(pool, scored, ranked, method, By(args.by), evaluator.outputs):
+        for row in choices(pool, scored, ranked, method, Aggregation(args.by), evaluator.outputs):
             row = {"evaluator": evaluator.name, "mode": args.mode} | row
             out.write(_line(row))
     _report_accuracy(args, evaluator, ranked, compared)

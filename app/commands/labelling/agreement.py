@@ -7,8 +7,8 @@ stepsight agreement "MR-MATH again" --against "MR-MATH step by step" --json
 import argparse
 import json
 
+from stepsight.app.annotate.agreement_measure import CampaignAgreement, measure_agreement
 from stepsight.app.commands.options import add_db
-from stepsight.app.relabel.agreement_measure import CampaignAgreement, measure_agreement
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.storage.database.store import open_store

@@ -13,8 +13,8 @@ import "./data/data.js";
 import "./evaluators/evaluators.js";
 import "./jobs/jobs.js";
 import "./results/results.js";
-import "./relabel/relabel.js";
-import "./relabel/labelling.js";
-import "./relabel/adjudicate.js";
+import "./annotate/campaigns.js";
+import "./annotate/labelling.js";
+import "./annotate/adjudicate.js";
 // After every other has seen the page for the first time.
 import "./shared/early_input.js";

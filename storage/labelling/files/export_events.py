@@ -30,7 +30,7 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import Store, snapshot
-from stepsight.storage.labelling.annotation import check_said
+from stepsight.storage.labelling.annotation import check_event_values
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.files.formats.label_format import line
 
@@ -139,7 +139,7 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
     )
     for place, number, name, of, id, kind, *values in session.execute(wanted, execution_options=_IN_PARTS):
         said = dict(zip(EVENT, values, strict=True))
-        check_said(id, kind, said["old"], said["new"])
+        check_event_values(id, kind, said["old"], said["new"])
         row = {"event": kind, "item": place, "slot": number, "annotator": name}
         yield row | {name: as_json(value) for name, value in said.items()} | {"of": of}
 

@@ -15,12 +15,12 @@ from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, 
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.fields import canonical
+from stepsight.storage.labelling.assignments import FREE, SUBMITTED
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.files.formats.jsonl import format_annotation
 from stepsight.storage.labelling.files.rows import ImportedAnnotation, ImportedDecision, ImportedTrace, digest
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import KIND, Decision, read_decisions
-from stepsight.storage.labelling.slots import FREE, SUBMITTED
 from stepsight.storage.people.exposures import OWN, WHAT
 from stepsight.storage.people.users import LOCAL, Role, User
 

@@ -1,5 +1,6 @@
 """Submitted annotations of a campaign, derived from the log."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,13 +9,14 @@ from typing import Any
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.label import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import AnnotationEvent, fold, needed_steps, read_events_of_items
+from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, needed_steps, read_events_of_items
+from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.plan import CampaignView
-from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.people.exposures import OWN, WHAT
 
 # Annotations whose events are in memory at once.
@@ -173,3 +175,19 @@ def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
 
 def _batched(slots: Sequence[int]) -> Iterator[Sequence[int]]:
     return (slots[start : start + _BATCH] for start in range(0, len(slots), _BATCH))
+
+
+MAJORITY, TIE, NONE = "majority", "tie", "none"
+"""The origin of a step's label: see `consensus.Consensus`; a majority for `UNSURE` has that origin."""
+
+
+def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
+    """The label of a step and its origin, from the labels of its annotators; None abstains."""
+    counts = Counter(label for label in labels if label is not None)
+    if not counts:
+        return None, NONE
+    most = max(counts.values())
+    first = [label for label, count in counts.items() if count == most]
+    if len(first) > 1:
+        return None, TIE
+    return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)

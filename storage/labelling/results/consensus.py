@@ -12,16 +12,17 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.results.annotations import (
+    NONE,
     SubmittedAnnotation,
     iterate_annotations,
     read_annotations,
+    vote,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
-from stepsight.storage.labelling.results.votes import NONE, vote
-from stepsight.storage.labelling.slots import SUBMITTED
 from stepsight.storage.people.exposures import is_blind
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces

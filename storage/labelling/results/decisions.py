@@ -25,9 +25,8 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.annotation import DECIDE, check_key, check_reason, check_said
-from stepsight.storage.labelling.results.annotations import read_annotations
-from stepsight.storage.labelling.results.votes import vote
+from stepsight.storage.labelling.annotation import DECIDE, check_event_values, check_key, check_reason
+from stepsight.storage.labelling.results.annotations import read_annotations, vote
 from stepsight.storage.people.exposures import LABELS, WHAT, exposures_of
 from stepsight.storage.people.users import User
 
@@ -125,7 +124,7 @@ def _read(store: Store, condition: ColumnElement[bool]) -> list[Decision]:
 
 
 def _decision(event: EventRow, user: str) -> Decision:
-    check_said(event.id, event.kind, event.old, event.new)
+    check_event_values(event.id, event.kind, event.old, event.new)
     new: Mapping[str, Any] = event.new or {}
     return Decision(
         item_id=event.item_id,

@@ -3,7 +3,7 @@
 import pytest
 from fastapi import APIRouter, Depends, FastAPI
 
-from stepsight.app.access.rights import Needs, Right
+from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.access.rules import Rules
 from stepsight.app.score.page import ScorePage
 from tests.cases import each
@@ -13,11 +13,13 @@ from tests.cases import each
 def rules():
     """Of routes of an application, of a router, and of an application that is mounted."""
     application, api = FastAPI(openapi_url=None), FastAPI()
-    router = APIRouter(dependencies=[Depends(Needs(Right.READ))])
+    router = APIRouter(dependencies=[Depends(RequiresRight(Right.READ))])
     router.add_api_route("/table.json", lambda: None)
     router.add_api_route("/tables/{table:number}", lambda table: None, methods=["POST"])
-    api.add_api_route("/sets/{name:path}/rows", lambda name: None, dependencies=[Depends(Needs(Right.WRITE))])
-    application.add_api_route("/hello", lambda: None, dependencies=[Depends(Needs())])
+    api.add_api_route(
+        "/sets/{name:path}/rows", lambda name: None, dependencies=[Depends(RequiresRight(Right.WRITE))]
+    )
+    application.add_api_route("/hello", lambda: None, dependencies=[Depends(RequiresRight())])
     application.add_api_route("/forgotten", lambda: None)
     application.include_router(router)
     application.mount("/api/v1", api)

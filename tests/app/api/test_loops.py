@@ -10,7 +10,7 @@ import pytest
 
 from stepsight.app.scoring.batcher import Batcher, BusyError
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.line import asked_by
+from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
@@ -159,7 +159,7 @@ def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
         first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
         assert scorer.at_work.wait(30)
         # In the name of the same client.
-        with asked_by("programs of address testclient"), suppress(BusyError):
+        with client_context("programs of address testclient"), suppress(BusyError):
             for number in count():
                 evaluators.submit("tiny", Trace.of(f"Q {number}", ["a"]))
         for refused in (batch(client, [("q", ["b"])]), following(client)):

@@ -13,7 +13,7 @@ import pytest
 from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
-from stepsight.app.scoring.batcher import Batcher, Places
+from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
@@ -142,7 +142,7 @@ def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch)
             return scorer.score_encoded(traces, mode, check)
 
     monkeypatch.setitem(
-        evaluators._batchers, "tiny", Batcher(Slow(), Places(threading.Lock(), threading.Lock()), most=4)
+        evaluators._batchers, "tiny", Batcher(Slow(), Semaphores(threading.Lock(), threading.Lock()), most=4)
     )
     with (
         open_store(str(tmp_path / "store.db")) as store,

@@ -1,5 +1,5 @@
 from stepsight.app.browse.address import Address
-from stepsight.app.web.page_address import read_query
+from stepsight.app.web.page_query import read_query
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from tests.cases import each
 

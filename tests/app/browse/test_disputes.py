@@ -31,12 +31,12 @@ def test_what_is_disputed_and_the_way_to_dispute(
     add_entry(sqlite_store, gone.id, user, "", DisputeState.WITHDRAWN)
     one, two = dispute_links(sqlite_store, traces[0], user)
     assert one == (
-        f'<a class="dispute file" href="/relabel/dispute?trace={traces[0].trace_id}&amp;step=1" '
+        f'<a class="dispute file" href="/annotate/dispute?trace={traces[0].trace_id}&amp;step=1" '
         'aria-label="Dispute the gold of step 1">Dispute</a>'
     )
-    known = f'<a class="dispute" href="/relabel/disputes/{made.id}" title="should say ✓ pos">'
+    known = f'<a class="dispute" href="/annotate/disputes/{made.id}" title="should say ✓ pos">'
     assert two.startswith(f"{known}disputed</a><a")
-    assert f"/relabel/dispute?trace={traces[0].trace_id}&amp;step=2" in two
+    assert f"/annotate/dispute?trace={traces[0].trace_id}&amp;step=2" in two
     add_entry(sqlite_store, made.id, user, "", DisputeState.ACCEPTED)
     assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user)[1]
 
@@ -49,7 +49,7 @@ def test_who_does_not_label_only_sees_what_is_there(
         one, two = dispute_links(sqlite_store, traces[0], who)
         assert one == ""
         assert two.endswith("disputed</a>")
-        assert f"/relabel/disputes/{made.id}" in two
+        assert f"/annotate/disputes/{made.id}" in two
 
 
 def test_without_gold_there_is_nothing_to_dispute(

@@ -145,7 +145,7 @@ class Judged:
         return self.shown(value(self.outputs, number, place, case.judgments[place][0], mode))
 
     def shown(self, validity: float | None) -> float | bool | None:
-        """A validity as it is compared: to 4 digits, which Relabel's scores have; a verdict where it is one."""
+        """A validity as it is compared: to 4 digits, which Annotate's scores have; a verdict where it is one."""
         if validity is None or np.isnan(validity):
             return None
         return bool(validity >= 0.5) if self.outputs.in_words else round(float(validity), 4)

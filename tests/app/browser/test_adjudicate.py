@@ -13,15 +13,15 @@ from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list
 from stepsight.storage.labelling.results.decisions import decide as decide_there
 from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
 from stepsight.storage.labelling.results.disagreements import read_adjudication
+from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes, violations
-from tests.app.relabel.disagreeing import disagreeing
 from tests.serving import served
 from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
 
 TROUBLES = ("ERR_FAILED", "status of 4")
-DECISIONS = "**/relabel/adjudicate/decisions"
+DECISIONS = "**/annotate/adjudicate/decisions"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def made(store) -> Campaign:
 
 
 def start(page: Page, made: Campaign) -> None:
-    page.goto(f"/relabel/adjudicate?campaign={made.id}")
+    page.goto(f"/annotate/adjudicate?campaign={made.id}")
     expect(page.locator("#step-2.open")).to_be_visible()
     listening(page)
 
@@ -83,7 +83,7 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     expect(page.locator("#step-2 .past")).to_contain_text("Nothing needs it.")
     expect(page.locator("#step-2 .past summary")).to_have_text("Earlier decisions")
     page.keyboard.press("n")
-    page.wait_for_url(f"**/relabel/adjudicate?campaign={made.id}&item={second.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item_id}")
     expect(page.locator("#step-1.open")).to_be_visible()
     decide(page, "3", "Needed.")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
@@ -118,7 +118,7 @@ def test_what_most_said_is_taken_with_one_key(store, made, page):
     decide(page, "2", "Divided.")
     expect(page.get_by_role("link", name="Next trace")).to_be_focused()
     page.keyboard.press("n")
-    page.wait_for_url(f"**/relabel/adjudicate?campaign={made.id}&item={second.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item_id}")
     listening(page)
     page.keyboard.press("m")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
@@ -153,7 +153,7 @@ def test_a_decision_is_not_turned_back_by_a_form_that_nobody_touched(store, made
     item = read_adjudication(store, made.id).disagreements[0].item_id
     boss = person(store, "boss")
     decide_there(store, made.id, item, 1, "neg", "It is 2.", boss, "boss-1")
-    page.goto(f"/relabel/adjudicate?campaign={made.id}&item={item}")
+    page.goto(f"/annotate/adjudicate?campaign={made.id}&item={item}")
     expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
     listening(page)
     decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-2")
@@ -169,11 +169,11 @@ def test_what_is_typed_of_a_trace_stays_out_of_another(store, made, page):
     start(page, made)
     page.locator("#step-3 input[name=reason]").fill("Later.")
     # Nobody disagrees on it any more once the decision is there: the server shows the next one.
-    other = f"/relabel/adjudicate?campaign={made.id}&item={second.item_id}"
+    other = f"/annotate/adjudicate?campaign={made.id}&item={second.item_id}"
     answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
     answer = answer.replace('data-step="0"', 'data-step="2"')
     page.route(
-        f"**/relabel/adjudicate?campaign={made.id}&item={first.item_id}", lambda route: route.fulfill(body=answer)
+        f"**/annotate/adjudicate?campaign={made.id}&item={first.item_id}", lambda route: route.fulfill(body=answer)
     )
     page.locator("#step-2").focus()
     decide(page, "1", "It is 2, not 3.")
@@ -218,11 +218,11 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
 
 def test_a_label_is_disputed(store, page):
     (trace,) = add(store, [ERROR])
-    page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=2")
+    page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=2")
     page.get_by_label("✓ pos").check()
     page.get_by_label("Why").fill("It is $2$.")
     page.get_by_role("button", name="File the dispute").click()
-    page.wait_for_url("**/relabel/disputes/1")
+    page.wait_for_url("**/annotate/disputes/1")
     expect(page.locator("h1")).to_have_text("Dispute 1")
     expect(page.locator(".entries .katex")).to_have_count(1)
     page.get_by_label("Comment", exact=True).fill("See step 1.")
@@ -234,9 +234,9 @@ def test_a_label_is_disputed(store, page):
     found = get_dispute(store, 1)
     assert [(one.text, one.state) for one in found.entries] == [("See step 1.", None), ("", DisputeState.ACCEPTED)]
     assert list_disputes(store) == [found]
-    page.goto("/relabel/disputes")
+    page.goto("/annotate/disputes")
     page.get_by_role("link", name="accepted (1)").click()
-    page.wait_for_url("**/relabel/disputes?state=accepted")
+    page.wait_for_url("**/annotate/disputes?state=accepted")
     expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
 
 
@@ -244,7 +244,7 @@ def test_a_dispute_that_is_refused_keeps_what_was_typed(store, opened, address):
     (trace,) = add(store, [ERROR])
     with opened(expected=TROUBLES) as page:
         for _ in range(2):
-            page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=2")
+            page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=2")
             page.get_by_label("✓ pos").check()
             page.get_by_label("Why").fill("It is 2.")
             page.get_by_role("button", name="File the dispute").click()
@@ -259,18 +259,18 @@ def test_for_everybody(store, made, opened, address):
     """No serious violation in light and dark, and nothing wider than a phone."""
     (trace,) = add(store, [ERROR], "wide")
     addresses = {
-        f"/relabel/adjudicate?campaign={made.id}": "#step-2",
-        f"/relabel/dispute?trace={trace.trace_id}&step=2": "form",
-        "/relabel/disputes": ".empty, table",
-        "/relabel/disputes/1": ".entries",
+        f"/annotate/adjudicate?campaign={made.id}": "#step-2",
+        f"/annotate/dispute?trace={trace.trace_id}&step=2": "form",
+        "/annotate/disputes": ".empty, table",
+        "/annotate/disputes/1": ".entries",
         f"/browse?trace={trace.trace_id}": "a.dispute:not(.file)",
     }
     with opened(reduced_motion="reduce") as page:
-        page.goto(f"/relabel/dispute?trace={trace.trace_id}&step=1")
+        page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=1")
         page.get_by_label("○ neu").check()
         page.get_by_label("Why").fill("So.")
         page.get_by_role("button", name="File the dispute").click()
-        page.wait_for_url("**/relabel/disputes/1")
+        page.wait_for_url("**/annotate/disputes/1")
         found = {}
         for where, there in addresses.items():
             page.goto(where)

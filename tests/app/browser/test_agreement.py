@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from tests.app.annotate.test_agreement import PATH
 from tests.app.browser.acts import overflow
 from tests.app.browser.test_accessibility import in_both_schemes
-from tests.app.relabel.test_agreement import PATH
 from tests.serving import served
 from tests.storage.labelling.samples import campaign, label_all, person, take
 
@@ -55,7 +55,7 @@ def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     # Who comes back by Tab finds the cell last moved to.
     assert page.locator("table[data-moves] td a[tabindex='0']").count() == 1
     page.keyboard.press("Enter")
-    page.wait_for_url("**/relabel/adjudicate?campaign=1&item=2")
+    page.wait_for_url("**/annotate/adjudicate?campaign=1&item=2")
 
 
 def test_a_phone_scrolls_the_tables_and_not_the_page(opened):

@@ -22,7 +22,7 @@ _FOLDS = """async ([source, cases]) => {
 def test_the_script_folds_events_as_the_server_does(browser: Browser) -> None:
     """However many of the events the server has answered: the others are folded into what it said."""
     prepared = [_prepare(case) for case in CASES]
-    source = asset("web", "js", "relabel", "annotation.js").read_text(encoding="utf-8")
+    source = asset("web", "js", "annotate", "annotation.js").read_text(encoding="utf-8")
     page = browser.new_page()
     try:
         found = page.evaluate(_FOLDS, [source, prepared])

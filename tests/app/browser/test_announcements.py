@@ -145,7 +145,7 @@ def test_labelling(page, store):
         name="heard", dataset="sums", guideline="Say what is right. " * 40, ordering="file", overlap=1
     )
     create_campaign(store, plan, local_user(store))
-    page.goto("/relabel/label?campaign=1")
+    page.goto("/annotate/label?campaign=1")
     listening(page)
     expect(page.locator("ol.steps > li[aria-current]")).to_have_count(1)
     page.keyboard.press("1")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.jobs import State, list_jobs
@@ -27,13 +27,13 @@ LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 @contextmanager
 def working(store: Store) -> Iterator[None]:
     """A worker beside the server."""
-    orders = Orders()
-    thread = threading.Thread(target=Worker(store, orders).run, daemon=True)
+    signals = WorkerSignals()
+    thread = threading.Thread(target=Worker(store, signals).run, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        orders.stop()
+        signals.stop()
         thread.join(30)
 
 

@@ -7,8 +7,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring import loading
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
@@ -52,16 +52,16 @@ def fresh(tmp_path, hub, tiny):
 
 
 def working(store):
-    orders = Orders()
+    signals = WorkerSignals()
     threads = [
-        threading.Thread(target=Worker(store, orders, tasks=(task,)).run, daemon=True)
+        threading.Thread(target=Worker(store, signals, tasks=(task,)).run, daemon=True)
         for task in (Task.FETCH, Task.JUDGE)
     ]
     for thread in threads:
         thread.start()
 
     def end():
-        orders.stop()
+        signals.stop()
         for thread in threads:
             thread.join(60)
 

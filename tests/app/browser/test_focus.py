@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from stepsight.storage.database.store import open_store
+from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, score
-from tests.app.relabel.disagreeing import disagreeing
 from tests.serving import served
 
 # By pages of the gallery, what stands there before the first Tab.
@@ -21,7 +21,7 @@ PAGES = {
     "/results": "main table",
     "/results?dataset=gallery": "main table",
     "/jobs": "form",
-    "/relabel/new?dataset=gallery": "form",
+    "/annotate/new?dataset=gallery": "form",
     "/people": "h1",
     "/nowhere": "h1",
 }
@@ -124,7 +124,7 @@ def test_the_focus_is_seen_on_a_scored_solution_and_in_a_step_that_is_edited(ope
 @pytest.mark.parametrize("name", CAMPAIGN)
 def test_the_focus_is_seen_around_a_campaign(opened, campaigns, name, width):
     with opened(base=campaigns, width=width, reduced_motion="reduce") as page:
-        page.goto(f"/relabel/{name}?campaign=1")
+        page.goto(f"/annotate/{name}?campaign=1")
         listening(page)
         assert in_both_schemes(page) == {}
 

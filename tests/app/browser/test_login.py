@@ -98,39 +98,39 @@ def test_while_a_blind_campaign_is_open_an_annotator_has_one_page(opened, home):
     with opened(base=address, width=390, expected=["status of 403"]) as page:
         page.goto("/browse")
         log_in(page)
-        page.wait_for_url("**/relabel")
-        expect(page.locator("nav.top .places a:visible")).to_have_text(["Relabel"])
+        page.wait_for_url("**/annotate")
+        expect(page.locator("nav.top .places a:visible")).to_have_text(["Annotate"])
         page.goto("/browse")
         expect(page.get_by_role("alert")).to_contain_text("Annotators see no scores and no gold labels")
         # From here a link leads to the one page that is left.
-        expect(page.locator("main a")).to_have_text(["Relabel"])
+        expect(page.locator("main a")).to_have_text(["Annotate"])
         assert overflow(page) <= 0
         assert in_both_schemes(page, "main form") == {}
         page.locator("main a").click()
-        page.wait_for_url("**/relabel")
+        page.wait_for_url("**/annotate")
     close_campaign(store, made.id)
 
 
 def test_a_page_that_is_for_others_says_whose_it_is_and_lets_somebody_else_log_in(opened, home):
     _, address = home
     with opened(base=address, expected=["status of 403"]) as page:
-        page.goto("/relabel/new?dataset=sums")
+        page.goto("/annotate/new?dataset=sums")
         log_in(page)
         page.wait_for_url(f"{address}/")
-        page.goto("/relabel/new?dataset=sums")
+        page.goto("/annotate/new?dataset=sums")
         expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
         expect(page.get_by_role("alert")).to_contain_text("This is for admins, and you are an annotator.")
         expect(page.locator("main")).to_contain_text("You are logged in as ada (annotator).")
         places = page.locator("main a")
         expect(places).to_have_text(
-            ["Score", "Evidence", "Browse", "Results", "Relabel", "Data", "Evaluators", "Jobs"]
+            ["Score", "Evidence", "Browse", "Results", "Annotate", "Data", "Evaluators", "Jobs"]
         )
         for place in places.evaluate_all("links => links.map(link => link.href)"):
             assert page.request.get(place).status == 200
         page.get_by_role("button", name="Log in as somebody else").click()
         page.wait_for_url("**/login?next=**")
         log_in(page, "grace")
-        page.wait_for_url("**/relabel/new?dataset=sums")
+        page.wait_for_url("**/annotate/new?dataset=sums")
         expect(page.get_by_role("heading", level=1)).to_have_text("New campaign")
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")

@@ -29,7 +29,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         enter(page, base, token)
         # Both campaigns are given to chosen people, of whom the new one is not yet any.
         for name in ("for some", "for others"):
-            page.goto("/relabel")
+            page.goto("/annotate")
             page.get_by_role("link", name=f"Manage: {name}").click()
             page.wait_for_load_state()
             page.get_by_label("only these:").check()
@@ -51,7 +51,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         page.get_by_label("Password again").fill("a good sentence")
         page.get_by_role("button", name="Continue").click()
         # While a blind campaign is open, labelling is all there is; and only in the campaign that is theirs.
-        expect(page.locator("h1")).to_have_text("Relabel")
+        expect(page.locator("h1")).to_have_text("Annotate")
         expect(page.locator(".campaigns h2")).to_have_text(["for some"])
         expect(page.get_by_role("navigation", name="Pages").get_by_role("link", name="People")).to_have_count(0)
         page.get_by_role("link", name="Start labelling for some").click()
@@ -66,7 +66,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         # Back to the admin, who downloads the labels.
         page.context.clear_cookies()
         enter(page, base, token)
-        page.goto("/relabel")
+        page.goto("/annotate")
         page.get_by_role("link", name="Manage: for some").click()
         expect(page.get_by_role("row", name="eva")).to_contain_text("1")
         with page.expect_download() as download:
@@ -80,7 +80,7 @@ def test_it_fits_a_phone_and_everybody(evaluators, sqlite_store, opened):
     made = campaign(store, [TWO])
     with served(store, evaluators) as base, opened(base=base, width=390) as page:
         enter(page, base, token)
-        for path in ("/people", f"/relabel/campaign?campaign={made.id}", "/relabel/new"):
+        for path in ("/people", f"/annotate/campaign?campaign={made.id}", "/annotate/new"):
             page.goto(path)
             assert in_both_schemes(page, "main h1") == {}, path
             assert overflow(page) == 0, path

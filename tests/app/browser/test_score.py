@@ -185,7 +185,7 @@ def test_without_the_check_the_wrong_step_looks_right_again(page):
     page.go_forward()
     expect(page.locator(".earlier")).to_be_visible()
     page.get_by_role("button", name="Forget").first.click()
-    expect(page.locator(".earlier, .was, .fate")).to_have_count(0)
+    expect(page.locator(".earlier, .was, .step-change")).to_have_count(0)
     assert set(query(page)) == {"s"}
 
 
@@ -479,7 +479,7 @@ def test_an_edit_is_given_up_with_escape(page):
     expect(page.locator(".earlier")).to_contain_text("1 edited")
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Edit step 2")).to_be_focused()
-    expect(page.locator(".fate")).to_have_count(0)
+    expect(page.locator(".step-change")).to_have_count(0)
     expect(solution_box(page)).to_have_value(SOLUTION)
     assert row.text_content() == before
     # A step cannot be emptied: what was there comes back.

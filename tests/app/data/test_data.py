@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.web.address_page import PART
+from stepsight.app.web.page_route import PART
 from stepsight.core.trace import Trace
 from stepsight.storage.jobs.jobs import State, list_jobs
 from stepsight.storage.jobs.uploads import list_uploads

@@ -8,11 +8,11 @@ from contextlib import suppress
 import pytest
 from safetensors.torch import load_file
 
-from stepsight.app.evaluators import shelf, speed
-from stepsight.app.jobs.orders import Orders
+from stepsight.app.evaluators import model_list, speed
 from stepsight.app.jobs.worker import Worker
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.address_page import PART
+from stepsight.app.web.page_route import PART
 from stepsight.core.evaluators.loading import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
@@ -141,7 +141,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
 ):
     """7 billion parameters of two bytes each, or of four where the processor has no instructions for bfloat16."""
     monkeypatch.setattr(kernels, "is_native", lambda dtype: able)
-    for module in (memory, shelf):
+    for module in (memory, model_list):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     page = page_of(client)
     assert "Qwen/Qwen2.5-Math-PRM-7B" not in offered(page)
@@ -167,7 +167,7 @@ def slowly(hub):
 
 
 def at_work(store):
-    orders = Orders()
+    orders = WorkerSignals()
     thread = threading.Thread(target=Worker(store, orders, tasks=(Task.FETCH,)).run, daemon=True)
     thread.start()
     return orders, thread
@@ -267,7 +267,7 @@ def test_an_adapter_comes_with_its_base_as_one_job_that_goes_on_after_a_break(
     client, sqlite_store, hub, tmp_path, monkeypatch
 ):
     psa, qwen = "openreasoner/Math-psa", "Qwen/Qwen2.5-Math-7B-Instruct"
-    for module in (memory, shelf):
+    for module in (memory, model_list):
         monkeypatch.setattr(module, "total_memory", lambda: 10**12)
     base, folder = tmp_path / "base", tmp_path / "Math-psa"
     write_language_model(base, QWEN2, tokenizer_of(QWEN2))

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.web.page_address import read_query
+from stepsight.app.web.page_query import read_query
 
 
 def test_an_address_is_what_its_url_says():

@@ -12,7 +12,7 @@ from stepsight.app.evidence.evidence import open_evidence
 from stepsight.app.evidence.page import evidence_page
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
-from stepsight.app.web.page_address import read_query
+from stepsight.app.web.page_query import read_query
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode

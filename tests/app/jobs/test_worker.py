@@ -17,8 +17,8 @@ import torch
 from sqlalchemy import select
 
 import stepsight.app.jobs.worker
-from stepsight.app.jobs.orders import Orders
 from stepsight.app.jobs.worker import Worker
+from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -196,9 +196,9 @@ def test_a_cancelled_job_stops_keeps_what_is_judged_and_goes_on_when_resumed(sql
 def test_a_worker_that_is_asked_to_stop_gives_its_job_back(sqlite_store, tiny, slowly):
     add(sqlite_store, many(200))
     job = start(sqlite_store, tiny)
-    orders = Orders()
-    thread = during(sqlite_store, job, 5, orders.stop)
-    Worker(sqlite_store, orders).run()
+    signals = WorkerSignals()
+    thread = during(sqlite_store, job, 5, signals.stop)
+    Worker(sqlite_store, signals).run()
     thread.join()
     found = get_job(sqlite_store, job.id)
     assert (found.state, found.worker) == (State.QUEUED, None)
@@ -357,12 +357,12 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, 
     add(sqlite_store)
     server.day = Day(spares=3, seconds=20)
     job = start(sqlite_store, tiny, **given)
-    orders = Orders()
-    worker = threading.Thread(target=Worker(sqlite_store, orders).work_one)
+    signals = WorkerSignals()
+    worker = threading.Thread(target=Worker(sqlite_store, signals).work_one)
     worker.start()
     until(lambda: server.day.at_once > 0)
     began = time.monotonic()
-    orders.stop()
+    signals.stop()
     worker.join(10)
     assert time.monotonic() - began < 5
     server.day.hurry.set()

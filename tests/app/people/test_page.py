@@ -113,8 +113,8 @@ def test_without_users_the_page_tells_how_the_first_is_made_and_invites_nobody(c
 
 
 def test_admins_alone_are_led_there(admin, sqlite_store):
-    assert 'href="/people">People' in admin.get("/relabel").text
+    assert 'href="/people">People' in admin.get("/annotate").text
     assert "/people" in admin.get("/login/who").json()["pages"]
     admin.cookies.set(COOKIE, open_login(sqlite_store, user(sqlite_store, "ada")))
-    assert 'href="/people">People' not in admin.get("/relabel").text
+    assert 'href="/people">People' not in admin.get("/annotate").text
     assert "/people" not in admin.get("/login/who").json()["pages"]

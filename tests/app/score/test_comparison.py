@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from stepsight.app.score.comparison import Fate, Move, StepMatch, StepMatches, largest_move
+from stepsight.app.score.comparison import Move, StepChange, StepMatch, StepMatches, largest_move
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight
 from tests.cases import each
 
 
-def fates(before, now):
-    """Each later step as its fate's first letter and its earlier place, and the places that are gone."""
+def step_changes(before, now):
+    """Each later step as its step_change's first letter and its earlier place, and the places that are gone."""
     matches = StepMatches.of(before.split(), now.split())
-    told = [f"{match.fate[0]}{'' if match.was is None else match.was}" for match in matches.now]
+    told = [f"{match.step_change[0]}{'' if match.was is None else match.was}" for match in matches.now]
     return " ".join(told), list(matches.gone)
 
 
@@ -36,14 +36,14 @@ def fates(before, now):
     ],
 )
 def test_steps_are_matched_by_text_and_place(before, now, expected):
-    assert fates(before, now) == expected
+    assert step_changes(before, now) == expected
 
 
 def test_what_is_in_both_is_counted():
     matches = StepMatches.of(["a", "b", "c"], ["c", "a", "x", "y"])
     assert matches.kept == 2
-    assert {fate: matches.count(fate) for fate in Fate} == {
-        Fate.SAME: 1, Fate.MOVED: 1, Fate.EDITED: 0, Fate.NEW: 2,
+    assert {step_change: matches.count(step_change) for step_change in StepChange} == {
+        StepChange.SAME: 1, StepChange.MOVED: 1, StepChange.EDITED: 0, StepChange.NEW: 2,
     }  # fmt: skip
 
 
@@ -55,7 +55,9 @@ def triangle(*rows):
 def test_the_largest_move_is_of_an_unchanged_step():
     before = triangle([0.9], [0.9, 0.8])
     now = triangle([0.9], [0.7, 0.1], [0.6, 0.2, 0.5])
-    matches = StepMatches((StepMatch(Fate.SAME, 0), StepMatch(Fate.EDITED, 1), StepMatch(Fate.NEW)), ())
+    matches = StepMatches(
+        (StepMatch(StepChange.SAME, 0), StepMatch(StepChange.EDITED, 1), StepMatch(StepChange.NEW)), ()
+    )
     # Offline the first step went from 0.9 to 0.6; the second, which moved further, has another text.
     move = largest_move(matches, before, now)
     assert (move.step, move.mode) == (0, Mode.OFFLINE)
@@ -65,7 +67,9 @@ def test_the_largest_move_is_of_an_unchanged_step():
 def test_a_move_online_counts_where_it_is_larger():
     before = triangle([0.9], [0.9, 0.2])
     now = triangle([0.9], [0.9, 0.8], [0.9, 0.3, 0.5])
-    matches = StepMatches((StepMatch(Fate.SAME, 0), StepMatch(Fate.MOVED, 1), StepMatch(Fate.NEW)), ())
+    matches = StepMatches(
+        (StepMatch(StepChange.SAME, 0), StepMatch(StepChange.MOVED, 1), StepMatch(StepChange.NEW)), ()
+    )
     # The second: online 0.2 to 0.8, offline 0.2 to 0.3.
     move = largest_move(matches, before, now)
     assert isinstance(move, Move)
@@ -73,10 +77,10 @@ def test_a_move_online_counts_where_it_is_larger():
 
 
 def test_a_move_that_two_digits_hide_is_none():
-    matches = StepMatches((StepMatch(Fate.SAME, 0),), ())
+    matches = StepMatches((StepMatch(StepChange.SAME, 0),), ())
     assert largest_move(matches, triangle([0.9]), triangle([0.9049])) is None
     assert largest_move(matches, triangle([0.9]), triangle([0.9051])) is not None
-    assert largest_move(StepMatches((StepMatch(Fate.NEW),), (0,)), triangle([0.9]), triangle([0.1])) is None
+    assert largest_move(StepMatches((StepMatch(StepChange.NEW),), (0,)), triangle([0.9]), triangle([0.1])) is None
 
 
 def test_an_edit_keeps_half_of_the_steps():

@@ -7,7 +7,7 @@ import pytest
 from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.entered import EarlierSolution
 from stepsight.app.score.result import ScoredSolution, scored_html
-from stepsight.app.web.judged import TraceJudgments
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace

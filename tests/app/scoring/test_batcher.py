@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from stepsight.app.scoring import batcher as batchers
-from stepsight.app.scoring.batcher import Batcher, BusyError, Places, ShortError
-from stepsight.app.scoring.line import asked_by
+from stepsight.app.scoring.batcher import Batcher, BusyError, Semaphores, ShortError
+from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.web.failures import status_of
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
@@ -42,7 +42,7 @@ def watched(evaluators):
 
 @pytest.fixture
 def batcher(watched):
-    return Batcher(watched, Places(threading.Lock(), threading.Lock()), most=40)
+    return Batcher(watched, Semaphores(threading.Lock(), threading.Lock()), most=40)
 
 
 def trace(number):
@@ -84,7 +84,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(batcher, watched):
     with pytest.raises(BusyError, match="tiny has too many traces waiting") as caught:
         batcher.submit(trace(21), Mode.OFFLINE)
     assert caught.value.seconds == 1
-    with asked_by("somebody else"):
+    with client_context("somebody else"):
         waiting.append(batcher.submit(trace(21), Mode.OFFLINE))
     # Those whom nobody waits for make room.
     assert waiting.pop(0).cancel()
@@ -124,9 +124,9 @@ def test_what_is_computed_ends_once_nobody_waits_for_it(batcher, watched):
 def test_clients_are_served_in_turn(batcher, watched):
     batcher.submit(trace(0), Mode.OFFLINE)
     assert watched.at_work.wait(30)
-    with asked_by("many"):
+    with client_context("many"):
         many = [batcher.submit(trace(n), Mode.OFFLINE) for n in range(1, 19)]
-    with asked_by("few"):
+    with client_context("few"):
         few = [batcher.submit(trace(n), Mode.OFFLINE) for n in (101, 102)]
     watched.go.set()
     assert all(future.result(30) for future in many + few)
@@ -146,17 +146,17 @@ def test_a_short_one_does_not_wait_for_a_long_one(evaluators):
                 assert short_is_there.wait(30)
             return scorer.score_encoded(traces, mode, check)
 
-    batcher = Batcher(Waiting(), Places(threading.Lock(), threading.Lock()))
-    with asked_by("one"):
+    batcher = Batcher(Waiting(), Semaphores(threading.Lock(), threading.Lock()))
+    with client_context("one"):
         long = batcher.submit(Trace.of("q", ["5."] * 200), Mode.HINDSIGHT)
-    with asked_by("other"):
+    with client_context("other"):
         assert batcher.submit(trace(1), Mode.OFFLINE).result(30)
     short_is_there.set()
     assert len(long.result(30).hindsight) == 200
 
 
 def test_a_request_that_would_compute_too_much_is_refused_with_the_numbers(watched):
-    places = Places(threading.Lock(), threading.Lock())
+    places = Semaphores(threading.Lock(), threading.Lock())
     batcher = Batcher(watched, places, tokens=5_000)
     with pytest.raises(UserError, match=r"tiny would compute [\d,]+ tokens .* in hindsight mode; .* 5,000 at most"):
         batcher.submit(Trace.of("q", ["5."] * 150), Mode.HINDSIGHT)

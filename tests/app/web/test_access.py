@@ -41,7 +41,7 @@ ROUTES = {
         GET /stepsight/plotly/plotly.min.js GET /assets/{path} GET /assets/{name}.css
         GET /theme.css GET /favicon.ico GET /healthz GET /login POST /login GET /login/who POST /logout
         GET /login/invitation POST /login/invitation""",
-    "by name": "GET /login/password POST /login/password GET /relabel",
+    "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file GET /browse GET /browse/
         GET /browse/trace.json GET /browse/trace.csv GET /browse/export GET /results GET /results/
@@ -53,26 +53,26 @@ ROUTES = {
         POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
         GET /api/v1/datasets
         GET /api/v1/datasets/{name}/traces GET /api/v1/traces/{trace} GET /api/v1/jobs GET /api/v1/jobs/{job}
-        GET /relabel/agreement GET /relabel/disputes/patch""",
+        GET /annotate/agreement GET /annotate/disputes/patch""",
     "looking by name": """
         POST /browse/views POST /browse/views/{view}/rename POST /browse/views/{view}/delete""",
-    "looking or labelling": "GET /relabel/disputes GET /relabel/disputes/{number}",
+    "looking or labelling": "GET /annotate/disputes GET /annotate/disputes/{number}",
     "labelling": """
-        GET /relabel/label GET /relabel/label/steps GET /relabel/label/guideline GET /relabel/slots/{slot}
-        POST /relabel/slots/{slot}/events POST /relabel/slots/{slot}/undo POST /relabel/slots/{slot}/redo
-        POST /relabel/campaigns/{campaign}/claim GET /relabel/dispute POST /relabel/disputes
-        POST /relabel/disputes/{number}/entries""",
-    "adjudicating": "GET /relabel/adjudicate POST /relabel/adjudicate/decisions",
+        GET /annotate/label GET /annotate/label/steps GET /annotate/label/guideline GET /annotate/slots/{slot}
+        POST /annotate/slots/{slot}/events POST /annotate/slots/{slot}/undo POST /annotate/slots/{slot}/redo
+        POST /annotate/campaigns/{campaign}/claim GET /annotate/dispute POST /annotate/disputes
+        POST /annotate/disputes/{number}/entries""",
+    "adjudicating": "GET /annotate/adjudicate POST /annotate/adjudicate/decisions",
     "managing": """
         POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} POST /data/imports POST /data/fetch POST /evaluators/fetch
         POST /api/v1/jobs POST /api/v1/jobs/{job}/cancel POST /api/v1/jobs/{job}/resume
-        GET /relabel/new GET /relabel/campaign GET /relabel/export POST /relabel/campaigns
+        GET /annotate/new GET /annotate/campaign GET /annotate/export POST /annotate/campaigns
         GET /people POST /people/invitations POST /people/invitations/{invitation}/revoke
         POST /people/users/{person}/role POST /people/users/{person}/deactivate
         POST /people/users/{person}/reactivate POST /people/users/{person}/reset
-        POST /relabel/campaigns/{campaign}/guideline POST /relabel/campaigns/{campaign}/annotators
-        POST /relabel/campaigns/{campaign}/close""",
+        POST /annotate/campaigns/{campaign}/guideline POST /annotate/campaigns/{campaign}/annotators
+        POST /annotate/campaigns/{campaign}/close""",
 }
 EXPECTED = {
     " ".join(route): OPEN_TO[group].split()
@@ -183,7 +183,7 @@ def test_everybody_gets_through_where_they_may_and_nowhere_else(clients, route):
     [
         ("GET", "/config", 404),
         ("POST", "/gradio_api/upload", 404),
-        ("GET", "/relabel/elsewhere", 404),
+        ("GET", "/annotate/elsewhere", 404),
         ("GET", "/browsed", 404),
         ("GET", "/login/", 404),
         ("GET", "/Browse", 404),
@@ -220,13 +220,13 @@ def test_a_program_is_told_to_log_in(clients):
 
 def test_why_not_is_told(clients):
     for name, path, why in (
-        ("viewer", "/relabel/new", "This is for admins, and you are a viewer."),
+        ("viewer", "/annotate/new", "This is for admins, and you are a viewer."),
         (
             "blind-annotator",
             "/browse",
             "Annotators see no scores and no gold labels while a blind campaign is open.",
         ),
-        ("blind-annotator", "/relabel/new", "This is for admins, and you are an annotator."),
+        ("blind-annotator", "/annotate/new", "This is for admins, and you are an annotator."),
     ):
         client, login = clients[name]
         response = client.get(path, headers=PAGE | login())
@@ -291,11 +291,11 @@ def test_a_role_an_end_and_a_log_out_count_from_the_next_request_on(sqlite_store
     add(sqlite_store)
     login = logged_in(sqlite_store, "ada")
     with asking(sqlite_store, evaluators) as client:
-        assert client.get("/relabel/new", headers=login).status_code == 403
+        assert client.get("/annotate/new", headers=login).status_code == 403
         set_role(sqlite_store, "ada", Role.ADMIN)
-        assert client.get("/relabel/new", headers=login).status_code == 200
+        assert client.get("/annotate/new", headers=login).status_code == 200
         end_user(sqlite_store, "ada")
-        assert client.get("/relabel/new", headers=login).status_code == 401
+        assert client.get("/annotate/new", headers=login).status_code == 401
 
 
 def test_a_login_outlasts_the_server(sqlite_store, evaluators):

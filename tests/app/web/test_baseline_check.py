@@ -147,4 +147,4 @@ def test_who_may_not_see_scores_sees_none_of_it(sqlite_store, evaluators, guessi
             response = client.get(hidden, headers=PAGE | headers)
             assert response.status_code == 403
             assert "baseline" not in response.text
-        assert "baseline" not in client.get("/relabel", headers=PAGE | headers).text
+        assert "baseline" not in client.get("/annotate", headers=PAGE | headers).text

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.app.markup.marking import mark_spans
 from stepsight.app.markup.text import text_html
-from stepsight.app.web.judged import checked_html
+from stepsight.app.web.step_bars import checked_html
 from stepsight.core.trace import Trace
 from tests.app.elements import read
 

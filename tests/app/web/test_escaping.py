@@ -18,7 +18,7 @@ TEMPLATES = [path for layer in ("app", "training") for path in (ROOT / layer).rg
 MARKUP = {
     # Rendered templates, and what their callers declare to be HTML.
     "app/web/html.py": 4,
-    "app/relabel/agreement.py": 1,
+    "app/annotate/agreement.py": 1,
     "training/report/html.py": 6,
     # Escaped there; tests go through every payload.
     "app/markup/marking.py": 1,

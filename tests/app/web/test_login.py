@@ -114,7 +114,7 @@ def test_after_five_wrong_ones_the_next_has_to_wait(client):
     assert log_in(client, "wrong", "bob").status_code == 401
 
 
-@pytest.mark.parametrize("next", ["/browse?trace=1&q=a%20b", "/jobs", "/relabel/label?slot=3"])
+@pytest.mark.parametrize("next", ["/browse?trace=1&q=a%20b", "/jobs", "/annotate/label?slot=3"])
 def test_the_way_leads_back_to_where_one_wanted_to_go(client, next):
     assert log_in(client, next=next).headers["location"] == next
 
@@ -135,7 +135,7 @@ def test_the_way_leads_back_to_where_one_wanted_to_go(client, next):
         "/login",
         "/logout",
         "/nowhere",
-        "/relabel/new",
+        "/annotate/new",
         "/stepsight/style.css",
         "/ü",
     ],
@@ -147,7 +147,7 @@ def test_and_nowhere_else(client, next):
 @pytest.mark.usefixtures("blind")
 def test_who_may_not_look_now_comes_to_label(client):
     for next in ("", "/", "/browse"):
-        assert log_in(client, next=next).headers["location"] == "/relabel"
+        assert log_in(client, next=next).headers["location"] == "/annotate"
 
 
 def test_what_was_typed_is_shown_as_text(client):
@@ -170,8 +170,8 @@ def test_a_log_out_ends_the_login_and_takes_the_cookie_back(client, store):
     assert user_of(store, token) is None
     assert client.post("/logout").status_code == 303
     # Somebody else may log in, and go on where this one was.
-    response = client.post("/logout", data={"next": "/relabel/new?dataset=a b"})
-    assert response.headers["location"] == "/login?next=%2Frelabel%2Fnew%3Fdataset%3Da+b"
+    response = client.post("/logout", data={"next": "/annotate/new?dataset=a b"})
+    assert response.headers["location"] == "/login?next=%2Fannotate%2Fnew%3Fdataset%3Da+b"
 
 
 @pytest.mark.parametrize("path", ["/login", "/logout", "/login/password"])
@@ -186,14 +186,14 @@ def test_no_page_elsewhere_logs_anybody_in_or_out(client, store, path):
 def test_a_page_is_told_whom_it_is_for(client):
     assert client.get("/login/who").json() == {"name": None, "login": True, "pages": []}
     log_in(client)
-    everything = ["/", "/evidence", "/browse", "/results", "/relabel", "/data", "/evaluators", "/jobs"]
+    everything = ["/", "/evidence", "/browse", "/results", "/annotate", "/data", "/evaluators", "/jobs"]
     assert client.get("/login/who").json() == {"name": "ada", "login": False, "pages": everything}
 
 
 @pytest.mark.usefixtures("blind")
 def test_an_annotator_is_told_of_the_one_page_that_is_left_while_a_blind_campaign_is_open(client):
     log_in(client)
-    assert client.get("/login/who").json()["pages"] == ["/relabel"]
+    assert client.get("/login/who").json()["pages"] == ["/annotate"]
 
 
 def test_where_nobody_can_log_in_nobody_has_a_name(sqlite_store, evaluators):

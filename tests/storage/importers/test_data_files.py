@@ -11,7 +11,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import choose_part, find_data, is_hub_id
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets

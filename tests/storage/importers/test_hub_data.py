@@ -9,7 +9,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.hubs import hub_cache
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import fetch_data
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset

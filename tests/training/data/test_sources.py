@@ -11,7 +11,7 @@ from stepsight.core.label import Label
 from stepsight.core.paths import DATA_VARIABLE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.training.data.sources import open_origin, open_problems
 from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.synth.corpus import generate

@@ -14,7 +14,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.models.model import IGNORED
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.columns import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import Data, Source

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.best_of_n import By, RankingMethod, best_of, pass_at, sizes_up_to, voted
+from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, best_of, pass_at, sizes_up_to, voted
 from stepsight.core.metrics.bootstrap import DRAWS, Value, interval, resamples, weighted_totals
 from stepsight.training.experiments.reranking.choices import Ranked
 
@@ -20,7 +20,7 @@ class Way:
     key: str
     title: str
     method: RankingMethod | None = None
-    by: By | None = None
+    by: Aggregation | None = None
 
 
 FIRST = Way("first", "first candidate")
@@ -33,7 +33,7 @@ PASS = Way("pass", "any candidate right (pass@N)")
 SCORED = tuple(
     Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)
     for method, title in ((RankingMethod.BEST_OF_N, "best of N"), (RankingMethod.WEIGHTED_VOTE, "weighted vote"))
-    for by in By
+    for by in Aggregation
 )
 WAYS = (*BASELINES, *SCORED, PASS)
 
@@ -105,7 +105,7 @@ def _rate(one: Ranked, way: Way, size: int) -> float:
     if way == PASS:
         return pass_at(one.correct, size)
     assert way.method is not None
-    logs = one.logs[way.by or By.MIN]
+    logs = one.logs[way.by or Aggregation.MIN]
     if way.method == RankingMethod.BEST_OF_N:
         return best_of(one.correct, logs, size)
     return voted(one.correct, way.method, logs, one.groups, size)

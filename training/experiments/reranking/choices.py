@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod, choose, log_score
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, choose, log_score
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet
@@ -29,7 +29,7 @@ class Ranked:
     """
 
     numbers: tuple[int, ...]
-    logs: dict[By, Floats64]
+    logs: dict[Aggregation, Floats64]
     groups: Ints
     sizes: Ints
     correct: Bools | None
@@ -44,7 +44,9 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
     ranked = []
     for problem in pool.problems:
         scores = [scored[number] for number in problem.candidates]
-        logs = {by: np.array([-math.inf if one is None else log_score(one, by) for one in scores]) for by in By}
+        logs = {
+            by: np.array([-math.inf if one is None else log_score(one, by) for one in scores]) for by in Aggregation
+        }
         theirs = [pool.candidates[number] for number in problem.candidates]
         groups = np.array(answers.groups([one.answer for one in theirs]), np.int64)
         right_or_not = [one.correct for one in theirs]
@@ -70,7 +72,7 @@ def choices(
     scored: Sequence[CandidateScores],
     ranked: Sequence[Ranked],
     method: RankingMethod,
-    by: By,
+    by: Aggregation,
     outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
     """A row for each problem: the choice, its `score` and its text, and every candidate with its answer, its score
@@ -104,14 +106,14 @@ def _candidate(
         row["correct"] = bool(one.correct[place])
     if scores is None:
         return row | {"too_long": True}
-    row |= {by.value: _short(math.exp(one.logs[by][place])) for by in By}
+    row |= {by.value: _short(math.exp(one.logs[by][place])) for by in Aggregation}
     row["validity"] = [_short(number) for number in scores.validity.tolist()]
     if outputs == Outputs.THREE_WAY:
         row["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
     return row
 
 
-def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: By) -> list[dict[str, Any]]:
+def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
     """The answers in descending order of votes."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):

@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.core.metrics.agreement import ALL_SAME
 from stepsight.storage.database.store import Store
-from tests.app.relabel.test_agreement import labelled
+from tests.app.annotate.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign
 
 Command = Callable[..., tuple[int, str, str]]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.app.relabel.campaigns import queue_terms
+from stepsight.app.annotate.campaigns import queue_terms
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator

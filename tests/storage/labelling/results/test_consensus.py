@@ -1,5 +1,5 @@
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.results.votes import vote
+from stepsight.storage.labelling.results.annotations import vote
 from stepsight.storage.people.exposures import note_exposure
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod
 from stepsight.training.experiments.reranking.accuracy import (
     FIRST,
     MAJORITY,
@@ -21,7 +21,7 @@ def ranked(scores, groups, correct):
     logs = np.log(np.array(scores))
     return Ranked(
         tuple(range(len(scores))),
-        dict.fromkeys(By, logs),
+        dict.fromkeys(Aggregation, logs),
         np.array(groups),
         np.array([7, 3, 5][: len(scores)]),
         None if correct is None else np.array(correct, bool),
@@ -95,5 +95,5 @@ def test_intervals_are_of_the_problems_and_differences_are_paired():
 def test_ways_have_names_of_their_own():
     assert len({way.key for way in WAYS}) == len({way.title for way in WAYS}) == len(WAYS) == 11
     assert {(way.method, way.by) for way in SCORED} == {
-        (method, by) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE) for by in By
+        (method, by) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE) for by in Aggregation
     }

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, By, RankingMethod
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import read_candidates
@@ -32,7 +32,7 @@ def ranked(pool):
         return rank(pool, SCORED, answers)
 
 
-def rows(pool, ranked, method, by=By.MIN, outputs=Outputs.THREE_WAY):
+def rows(pool, ranked, method, by=Aggregation.MIN, outputs=Outputs.THREE_WAY):
     found = list(choices(pool, SCORED, ranked, method, by, outputs))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     return found
@@ -44,9 +44,9 @@ def test_candidates_are_ranked_by_problem(ranked):
     assert first.groups.tolist() == [0, 1, 1, NO_ANSWER]
     assert first.sizes.tolist() == [15, 10 + 13 + 5, 19 + 6, 17]
     assert first.correct.tolist() == [False, True, True, False]
-    np.testing.assert_allclose(np.exp(first.logs[By.MIN]), [0.8, 0.5, 0.4, 0.0], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(first.logs[By.PRODUCT]), [0.72, 0.5, 0.24, 0.0], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(first.logs[By.LAST]), [0.9, 1.0, 0.4, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.MIN]), [0.8, 0.5, 0.4, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.PRODUCT]), [0.72, 0.5, 0.24, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.LAST]), [0.9, 1.0, 0.4, 0.0], rtol=1e-6)
     assert second.correct.tolist() == [True]
 
 
@@ -62,7 +62,7 @@ def test_the_choice_of_each_method(pool, ranked):
         {"answer": "6", "candidates": 1, "weight": 0.8},
     ]
     # By the last step 5 has 1.4 against 0.9, and by the product 0.74 against 0.72.
-    assert rows(pool, ranked, RankingMethod.WEIGHTED_VOTE, By.LAST)[0]["votes"][0]["weight"] == 1.4
+    assert rows(pool, ranked, RankingMethod.WEIGHTED_VOTE, Aggregation.LAST)[0]["votes"][0]["weight"] == 1.4
     majority = rows(pool, ranked, RankingMethod.MAJORITY)[0]
     assert majority["choice"]["line"] == 3
     assert [vote["weight"] for vote in majority["votes"]] == [2, 1]
@@ -107,6 +107,6 @@ def test_a_tiny_product_keeps_its_digits(pool):
     long = StepScores(np.tile([0.5, 0.0, 0.5], (300, 1)))
     with AnswerComparer(symbolic=False) as answers:
         ranked = rank(pool, [long] * 5, answers)
-    row = next(choices(pool, [long] * 5, ranked, RankingMethod.BEST_OF_N, By.PRODUCT, Outputs.THREE_WAY))
+    row = next(choices(pool, [long] * 5, ranked, RankingMethod.BEST_OF_N, Aggregation.PRODUCT, Outputs.THREE_WAY))
     assert row["choice"]["score"] == pytest.approx(0.5**300, rel=1e-5)
     assert row["choice"]["score"] > 0

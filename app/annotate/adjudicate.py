@@ -1,0 +1,172 @@
+"""`/annotate/adjudicate`: deciding the steps on which annotators disagree, trace by trace, without their names.
+
+The annotations of a trace are identified by letters, dealt anew for every trace, so that nobody can be followed
+from one to the next; times of submission are hidden too.
+
+`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
+`label` neg, neu, pos or null, `reason` "" only for the majority's label and `after` the decision that the page
+showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
+"""
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Annotated, Any, ClassVar, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from markupsafe import Markup
+
+from stepsight.app.access.rights import Adjudicator
+from stepsight.app.annotate.campaigns import choose_html
+from stepsight.app.annotate.label import ERROR_NAMES, formula
+from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
+from stepsight.app.web.bodies import body
+from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_query import Number, PageQuery, read_query
+from stepsight.core.trace import find_answer
+from stepsight.core.validation import Model
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import LONGEST, Count, Key
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
+from stepsight.storage.labelling.results.decisions import decide, past_decisions
+from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
+from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.server_secret import shuffle_people
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import get_trace
+
+
+class AdjudicationAddress(PageQuery):
+    """The query: a `campaign`, and one of its items, both by id; 0 is the next undecided one."""
+
+    PATH: ClassVar[str] = "/annotate/adjudicate"
+
+    campaign: Number = 0
+    item: Number = 0
+
+
+class _NewDecision(Model):
+    campaign: Count
+    item: Count
+    step: Count
+    label: Literal["neg", "neu", "pos"] | None
+    reason: str = ""
+    key: Key
+    after: Count
+
+
+def with_letters(
+    store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
+) -> list[tuple[str, SubmittedAnnotation]]:
+    """The annotations of an item, each with its letter, in an order that reveals nothing about their authors."""
+    by_person = {annotation.user_id: annotation for annotation in annotations}
+    order = shuffle_people(store, by_person, "item", item_id)
+    return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
+
+
+def _letter(number: int) -> str:
+    """A to Z, then A2 to Z2 and so on."""
+    more, place = divmod(number, len(ascii_uppercase))
+    return f"{ascii_uppercase[place]}{more + 1 if more else ''}"
+
+
+def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
+    """The page of a campaign as `user` sees it. Raises `NotFoundError`."""
+    campaign = get_campaign(store, address.campaign)
+    adjudication = read_adjudication(store, campaign.id)
+    asked = adjudication.find(address.item) if address.item else None
+    shown = asked or adjudication.next_open() or next(iter(adjudication.disagreements), None)
+    missed = bool(address.item) and asked is None
+    if shown is not None:
+        note_exposure(store, user, [shown.trace_id], LABELS)
+    return render(
+        "annotate/adjudicate.html",
+        campaign=campaign,
+        adjudication=adjudication,
+        guideline_text=guideline_text(store, campaign.id),
+        script_keys=script_keys(DECISION_KEYS),
+        message="Nobody disagrees on that trace; here is the next one." if missed else "",
+        **({"trace": None} if shown is None else _disagreement(store, campaign, adjudication, shown, user)),
+    )
+
+
+def _disagreement(
+    store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
+) -> dict[str, Any]:
+    """One trace with its disagreements, for the template."""
+    trace = get_trace(store, shown.trace_id)
+    annotations = with_letters(store, shown.item_id, shown.annotations)
+    decisions = past_decisions(store, shown.item_id)
+    rows = []
+    for number, step in enumerate(trace.steps if trace.digest == shown.digest else ()):
+        labels = [annotation.labels[number] for annotation in shown.annotations]
+        rows.append(
+            {
+                "number": number,
+                "step": step,
+                "disagreed": number in shown.steps,
+                "majority": vote(labels)[0],
+                "agreed": next((label for label in labels if label is not None), None),
+                "decisions": [decision for decision in decisions if decision.step == number],
+            }
+        )
+    return {
+        "trace": trace,
+        "answer": formula(find_answer(trace.meta)),
+        "item": shown.item_id,
+        "changed": trace.digest != shown.digest,
+        "annotations": annotations,
+        "own": any(annotation.user_id == user.id for annotation in shown.annotations),
+        "rows": rows,
+        "keys": DECISION_KEYS,
+        "error_names": ERROR_NAMES,
+        "longest_reason": LONGEST,
+        **_neighbours(campaign, adjudication, shown),
+    }
+
+
+def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
+    """Links to neighbouring traces, shown even once all of a trace is decided."""
+    items = [one.item_id for one in adjudication.disagreements]
+    place = items.index(shown.item_id)
+    urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
+    decided = not shown.undecided(adjudication.decisions)
+    following = adjudication.next_open(shown.item_id) if decided else None
+    return {
+        "place": place + 1,
+        "places": len(items),
+        "previous": urls[place - 1] if place else "",
+        "next": urls[place + 1] if place + 1 < len(items) else "",
+        "onward": urls[items.index(following.item_id)] if following else "",
+        "finished": decided and following is None,
+    }
+
+
+def router(store: Store) -> APIRouter:
+    """The page and its route. Their `UserError`s are answered by the application."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(AdjudicationAddress.PATH)
+    def adjudicate(request: Request, user: Adjudicator) -> HTMLResponse:
+        address = AdjudicationAddress.exact(read_query(request.url.query))
+        if address.campaign:
+            content = adjudication_html(store, address, user)
+        else:
+            content = choose_html(store, "Adjudicate", AdjudicationAddress.PATH)
+        return HTMLResponse(plain_page("Adjudicate", content, "Annotate"))
+
+    @routes.post(f"{AdjudicationAddress.PATH}/decisions")
+    def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:
+        decision = decide(store, new.campaign, new.item, new.step, new.label, new.reason, user, new.key, new.after)
+        return JSONResponse(
+            {
+                "item": decision.item_id,
+                "step": decision.step,
+                "label": decision.label,
+                "reason": decision.reason,
+                "moment": decision.moment.isoformat(),
+            }
+        )
+
+    return routes

@@ -1,0 +1,341 @@
+"""`/annotate/agreement`: how far the people of a campaign agree, for those who may see others' labels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, ClassVar
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, Response
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
+from stepsight.app.annotate.adjudicate import AdjudicationAddress
+from stepsight.app.annotate.agreement_measure import CampaignAgreement, measure_agreement
+from stepsight.app.annotate.agreement_tables import agreeing_shares, gold_name
+from stepsight.app.annotate.campaigns import choose_html, terms
+from stepsight.app.markup.text import MARKS, counted
+from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.core.arrays import Floats64
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.ratings import RATING_NAMES
+from stepsight.core.validation import choice
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns
+from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces
+from stepsight.storage.people.exposures import GOLD, LABELS, note_exposure
+from stepsight.training.report.html import table_html
+from stepsight.training.report.table_files import to_csv
+from stepsight.training.report.tables import CellKind, Shown, Table, show
+
+ROWS = 50
+"""On one page."""
+
+Link = Callable[[RatedTrace, bool], str]
+"""The address of a trace; the second argument says whether people disagree on it."""
+
+
+# Of more people than that, pairs are told in the table alone.
+_MOST_PEOPLE = 24
+_MEANINGS = (
+    "neg against pos counts as further apart than either against neu",
+    "any two different labels count as equally far apart",
+    "neg against neu and pos together",
+    "which step is the first that is neg, or that there is none",
+)
+_SECTIONS = (
+    ("People", ("annotators", "pairs")),
+    ("Gold", ("gold", "gold-items")),
+    ("Step numbers", ("positions",)),
+    ("Views", ("views", "majorities", "minds", "later")),
+)
+
+
+class Order(StrEnum):
+    """Which traces come first: those disagreed upon most, or those first in the queue."""
+
+    DISAGREEMENT = "disagreement"
+    QUEUE = "queue"
+
+
+@dataclass(frozen=True, eq=False)
+class Heatmap:
+    """Traces in an order, and the share of equal pairs of each step, NaN where it has no two labels."""
+
+    rated: RatedTraces
+    shares: Floats64
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rated: RatedTraces, order: Order) -> "Heatmap":
+        shares = agreeing_shares(rated.last)
+        places = np.arange(len(rated.traces))
+        if order == Order.DISAGREEMENT:
+            trace, apart = rated.last.trace, 1 - np.nan_to_num(shares, nan=1.0)
+            places = np.argsort(-np.bincount(trace, apart, minlength=len(places)), kind="stable")
+        return cls(rated, shares, places)
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-len(self.places) // ROWS))
+
+    def on_page(self, page: int) -> NDArray[np.int64]:
+        """The places of the traces on a page, which counts from 1; the last page stands for all behind it."""
+        start = (min(page, self.pages) - 1) * ROWS
+        return self.places[start : start + ROWS]
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A step: the mark in its cell, what its title says of it, and how far people are `apart`, from 0 to 1, None if
+    it has no two labels."""
+
+    text: str
+    title: str
+    apart: float | None
+    classes: str
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """A trace, by its name, and where its cells lead."""
+
+    name: str
+    url: str
+    cells: tuple[HeatCell, ...]
+
+
+def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[HeatRow]:
+    """The rows of a page."""
+    return [_row(heatmap, int(place), link) for place in heatmap.on_page(page)]
+
+
+def _row(heatmap: Heatmap, place: int, link: Link) -> HeatRow:
+    trace, ratings = heatmap.rated.traces[place], heatmap.rated.last
+    start, end = np.searchsorted(ratings.trace, [place, place + 1])
+    unsure = ratings.counts[start:end, len(LABEL_NAMES)].any()
+    url = link(trace, bool((heatmap.shares[start:end] < 1).any() or unsure))
+    return HeatRow(trace.external_id, url, tuple(_cell(heatmap, step) for step in range(start, end)))
+
+
+def _cell(heatmap: Heatmap, step: int) -> HeatCell:
+    rated, share = heatmap.rated, float(heatmap.shares[step])
+    counts, gold = rated.last.counts[step], gold_name(rated, step)
+    labels = ", ".join(f"{count} {label}" for label, count in zip(RATING_NAMES, counts, strict=True) if count)
+    title = f"step {int(rated.last.position[step]) + 1}: {labels or 'not labelled'}"
+    classes = [name for name, on in (("alone", np.isnan(share)), ("differs", _differs(rated, step))) if on]
+    return HeatCell(
+        text=_text(counts),
+        title=f"{title}; gold {gold}" if gold else title,
+        apart=None if np.isnan(share) else 1 - share,
+        classes=" ".join(classes),
+    )
+
+
+def _differs(rated: RatedTraces, step: int) -> bool:
+    """True if the majority says something else than the gold: than its label, or of validity where it has none."""
+    majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
+    if np.isnan(majority):
+        return False
+    if np.isnan(gold):
+        return bool(rated.valid[step] == (majority == Label.NEG))
+    return majority != gold
+
+
+def _text(counts: Sequence[int]) -> str:
+    """A mark where all labels are the same, else how many of them are the commonest."""
+    votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
+    if not any(votes):
+        return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
+    if max(votes) == sum(votes):
+        return MARKS[LABEL_NAMES[votes.index(max(votes))]]
+    return f"{max(votes)}/{sum(votes)}"
+
+
+# Krippendorff, Content Analysis (2nd edition, 2004), page 241.
+RELIABLE, TENTATIVE = 0.8, 0.667
+
+
+class AgreementAddress(PageQuery):
+    """What the query asks for.
+
+    A `campaign`, and one to compare `against`, by their ids; with `exposed` also the annotations of people who had
+    seen what the campaign hides; the heatmap's `order` and `page`; or a `table` as CSV.
+    """
+
+    PATH: ClassVar[str] = "/annotate/agreement"
+
+    campaign: Number = 0
+    against: Number = 0
+    exposed: Annotated[str, choice(("1",))] = ""
+    order: Annotated[str, choice(tuple(Order))] = Order.DISAGREEMENT.value
+    page: PageNumber = 1
+    table: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A coefficient of agreement with what it means, and the share of `pairs` that agree."""
+
+    name: str
+    meaning: str
+    alpha: Shown
+    verdict: str
+    pairs: str
+
+
+def figures(table: Table) -> list[Figure]:
+    """The rows of `agreement_tables.overall_table`."""
+    cards = []
+    for (name, alpha, agreeing, units, unit, _), meaning in zip(table.rows, _MEANINGS, strict=True):
+        assert isinstance(alpha, Value)
+        assert isinstance(agreeing, Value)
+        share = f"{show(agreeing, CellKind.PERCENT).text} % of pairs agree, on {units:,} {unit}."
+        pairs = share if agreeing.exists else ""
+        cards.append(Figure(str(name), meaning, show(alpha, CellKind.NUMBER), verdict(alpha), pairs))
+    return cards
+
+
+def verdict(alpha: Value) -> str:
+    """What an alpha allows, by Krippendorff's rule, or why there is none."""
+    if not alpha.exists:
+        return f"No alpha: {alpha.reason}."
+    if alpha.number < TENTATIVE:
+        return f"Too low to draw conclusions from (below {TENTATIVE:.3f})."
+    bar = RELIABLE if alpha.number >= RELIABLE else TENTATIVE
+    doubt = f" The interval reaches below {bar:.3f}." if alpha.low < bar else ""
+    if alpha.number >= RELIABLE:
+        return f"Reliable ({RELIABLE:.3f} or more).{doubt}"
+    return f"Good for tentative conclusions ({TENTATIVE:.3f} to {RELIABLE:.3f}).{doubt}"
+
+
+def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
+    """Cohen's kappa of every two people, with the steps that both labelled, from `agreement_tables.pair_table`; by
+    person a cell for each. Empty where they are too many or too few."""
+    places = {column.key: place for place, column in enumerate(table.columns)}
+    pairs = {frozenset(row[:2]): (row[places["kappa"]], row[places["steps"]]) for row in table.rows}
+    people = sorted({str(name) for row in table.rows for name in row[:2]})
+    if not 2 < len(people) <= _MOST_PEOPLE:
+        return {}
+    return {one: [pairs.get(frozenset((one, other)), (None, 0)) for other in people] for one in people}  # type: ignore[misc]
+
+
+def router(store: Store) -> APIRouter:
+    """The page and its files. They raise `UserError`, which the application answers."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(AgreementAddress.PATH, dependencies=[Depends(RequiresRight(Right.READ, Right.ADJUDICATE))])
+    def agreement(request: Request) -> Response:
+        address = AgreementAddress.exact(read_query(request.url.query))
+        if not address.campaign:
+            links = choose_html(store, "Agreement", AgreementAddress.PATH)
+            return HTMLResponse(plain_page("Agreement", links, "Annotate"))
+        user = find_user_of(request)
+        if user is None:
+            _check_closed(store, address)
+        # On a server that lets anybody look, the names of people are not for anybody.
+        measured = _measure(store, address, named=user is not None)
+        heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
+        if user is not None:
+            note_exposure(store, user, _shown_traces(measured, heatmap, address), LABELS, GOLD)
+        if address.table:
+            return _file(measured, address.table)
+        content = _page(store, address, measured, heatmap, adjudicates=has_right(request, Right.ADJUDICATE))
+        title = f"Agreement: {measured.ratings.campaign.name}"
+        return HTMLResponse(plain_page(title, content, "Annotate"))
+
+    return routes
+
+
+def _check_closed(store: Store, address: AgreementAddress) -> None:
+    """Raises `ForbiddenError` if somebody who is not logged in asks for an open campaign: an annotator who logged
+    out could, and nobody would know."""
+    for number in (address.campaign, address.against):
+        if number and get_campaign(store, number).closed is None:
+            raise ForbiddenError(
+                "The labels of an open campaign are not public.", "Log in, or wait until it is closed."
+            )
+
+
+def _measure(store: Store, address: AgreementAddress, *, named: bool) -> CampaignAgreement:
+    campaign = get_campaign(store, address.campaign)
+    against = get_campaign(store, address.against) if address.against else None
+    return measure_agreement(store, campaign, against, exposed=bool(address.exposed), named=named)
+
+
+def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: AgreementAddress) -> list[int]:
+    """The traces of which the response shows labels."""
+    traces = measured.ratings.queue.traces
+    if address.table:
+        return [trace.trace_id for trace in traces] if address.table == "steps" else []
+    return [traces[place].trace_id for place in heatmap.on_page(address.page)]
+
+
+def _file(measured: CampaignAgreement, name: str) -> Response:
+    """The table of that name. Raises `NotFoundError`."""
+    table = measured.find_table(name)
+    disposition = f'attachment; filename="agreement-{measured.ratings.campaign.id}-{table.name}.csv"'
+    return Response(to_csv(table), media_type="text/csv", headers={"content-disposition": disposition})
+
+
+def _page(
+    store: Store, address: AgreementAddress, measured: CampaignAgreement, heatmap: Heatmap, *, adjudicates: bool
+) -> Markup:
+    campaign = measured.ratings.campaign
+    others = [(str(one.id), one.name) for one in list_campaigns(store) if one.id != campaign.id]
+    pairs = measured.table("pairs")
+
+    def link(trace: RatedTrace, disagreed: bool) -> str:
+        """To the decision, for who decides and where there is something to decide, else to the trace."""
+        if disagreed and adjudicates:
+            return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
+        return f"/browse?trace={trace.trace_id}"
+
+    return render(
+        "annotate/agreement.html",
+        address=address,
+        campaign=campaign,
+        terms=terms(campaign),
+        others=[("", "no other"), *others],
+        summary=_summary(measured.ratings),
+        figures=figures(measured.find_table("agreement")),
+        rows=heatmap_rows(heatmap, address.page, link),
+        page=min(address.page, heatmap.pages),
+        pages=heatmap.pages,
+        sections=[(title, _tables(measured, names)) for title, names in _SECTIONS],
+        matrix=matrix(pairs) if pairs is not None else {},
+    )
+
+
+def _summary(ratings: CampaignRatings) -> str:
+    """How many annotations there are, and which are left out."""
+    people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
+    count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
+    parts = [
+        f"{count} on {counted(traces, 'trace')}." if traces else "There are no annotations yet that count here."
+    ]
+    if ratings.exposed:
+        count = counted(ratings.exposed, "annotation")
+        what = "are included" if ratings.with_exposed else "are left out"
+        parts.append(f"{count} by people who had seen scores, marked equations, gold or labels {what}.")
+    if ratings.labelled_before:
+        count = counted(ratings.labelled_before, "annotation")
+        parts.append(f"{count} by people who had labelled the same text before.")
+    if ratings.changed:
+        parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
+    return " ".join(parts)
+
+
+def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
+    """By name, what makes the HTML of each table that there is from a link to its file."""
+    tables = [table for table in map(measured.table, names) if table is not None]
+    return [(table.name, partial(_table_html, table)) for table in tables]
+
+
+def _table_html(table: Table, files: str) -> Markup:
+    return Markup(table_html(table, files=files))

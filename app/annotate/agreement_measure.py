@@ -1,0 +1,126 @@
+"""Agreement of a campaign's annotators, measured: every table of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import func, select
+
+from stepsight.app.annotate.agreement_tables import (
+    STEPWISE,
+    ViewRatings,
+    annotator_table,
+    gold_table,
+    later_table,
+    majority_table,
+    mind_table,
+    overall_table,
+    pair_table,
+    position_table,
+    shared_traces,
+    step_table,
+    view_ratings,
+    view_table,
+)
+from stepsight.core.metrics.bootstrap import DRAWS, resamples
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.results.ratings import CampaignRatings, read_ratings
+from stepsight.training.report.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignAgreement:
+    """The ratings of a campaign, those of another one to compare with, and tables of their agreement. A table
+    without rows is left out."""
+
+    ratings: CampaignRatings
+    against: CampaignRatings | None
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name, if there is one."""
+        return next((table for table in self.tables if table.name == name), None)
+
+    def find_table(self, name: str) -> Table:
+        """The same, and that of every step. Raises `NotFoundError`."""
+        table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
+        if table is None:
+            raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
+        return table
+
+
+def measure_agreement(
+    store: Store,
+    campaign: Campaign,
+    against: Campaign | None = None,
+    *,
+    exposed: bool = False,
+    named: bool = True,
+    draws: int = DRAWS,
+) -> CampaignAgreement:
+    """Measured anew whenever somebody did something in one of the campaigns. `exposed` and `named` are those of
+    `read_ratings`."""
+    ids = [one.id for one in (campaign, against) if one is not None]
+    with store.read() as session:
+        # Of two events the larger number may be stored first, so that it alone tells too little.
+        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
+        version = tuple(session.execute(newest).one())
+    key = ("agreement", *ids, exposed, named, draws)
+
+    def measure() -> CampaignAgreement:
+        read = partial(read_ratings, store, exposed=exposed, named=named)
+        return _measure(read(campaign), None if against is None else read(against), draws)
+
+    return store.cache.get(key, version, measure, _size)
+
+
+def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:
+    tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
+    return CampaignAgreement(ratings, against, tuple(table for table in tables if table.rows))
+
+
+def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
+    queue, hidden = ratings.queue, ratings.hidden
+    weights = resamples(len(queue.traces), draws)
+    return [
+        overall_table(queue, weights),
+        pair_table(queue, weights),
+        annotator_table(queue, weights),
+        gold_table(queue, weights, "gold", "Against the benchmark's gold"),
+        gold_table(hidden, resamples(len(hidden.traces), draws), "gold-items", "On hidden gold items"),
+        position_table(queue, weights),
+    ]
+
+
+def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
+    weights = resamples(len(ratings.queue.traces), draws)
+    tables = []
+    if ratings.campaign.view == STEPWISE:
+        tables = [mind_table(ratings.queue, weights), later_table(ratings.queue, weights)]
+    if against is None:
+        sides = view_ratings(ratings, ratings.queue)
+        return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables
+    mine, theirs = shared_traces(ratings.queue, against.queue)
+    if not mine.traces:
+        return tables
+    weights = resamples(len(mine.traces), draws)
+    own, others = view_ratings(ratings, mine), view_ratings(against, theirs)
+    compared = majority_table(*_opposed(own, others), weights)
+    return [view_table([*own, *others], mine, weights), compared, *tables]
+
+
+def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
+    """What is said with the steps so far in view, against what the other campaign says of whole traces; where both
+    campaigns have the same view, what stands in each."""
+    if len(own) == len(others):
+        return own[-1], others[-1]
+    return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
+
+
+def _size(agreement: CampaignAgreement) -> int:
+    """About how many bytes it takes."""
+    sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
+    arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
+    return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)

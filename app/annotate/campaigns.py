@@ -1,0 +1,184 @@
+"""Pages of campaigns: the list, and one campaign for its manager; a campaign in words and bars."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stepsight.app.access.rights import Right, may
+from stepsight.app.browse.facets import meta_words
+from stepsight.app.markup.text import counted
+from stepsight.app.web.html import render
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotators import list_annotators, may_label_in
+from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
+from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
+from stepsight.storage.labelling.queue import next_availability
+from stepsight.storage.people.exposures import EQUATIONS, SCORES
+from stepsight.storage.people.users import LOCAL, Role, User, list_users
+
+_ORDERS = {
+    Ordering.FILE: "in the order of the file",
+    Ordering.RANDOM: "in random order",
+    Ordering.DISAGREEMENT: "most disputed by the evaluators first",
+    Ordering.CHANGE: "most changed by later steps first",
+}
+_AFTER = {
+    AfterSubmission.NOTHING: "nothing shown after submission",
+    AfterSubmission.GOLD: "gold shown after submission",
+    AfterSubmission.EVERYTHING: "everything shown after submission",
+}
+_LINKS = (
+    ("Agreement", "/annotate/agreement", {Right.READ, Right.ADJUDICATE}),
+    ("Adjudicate", "/annotate/adjudicate", {Right.ADJUDICATE}),
+    ("Manage", "/annotate/campaign", {Right.MANAGE}),
+)
+
+
+@dataclass(frozen=True)
+class CampaignBar:
+    """The number of submitted annotations out of a total, with a name."""
+
+    name: str
+    done: int
+    whole: int
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.done:,} of {self.whole:,}"
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.done / self.whole if self.whole else 0.0
+
+
+def list_html(store: Store, user: User) -> Markup:
+    """`/annotate` for this person: the campaigns, the progress of each, and links to label."""
+    rights = {right for right in Right if may(user, right, store)}
+    labels = Right.LABEL in rights
+    return render(
+        "annotate/campaigns.html",
+        person=user.id,
+        manages=Right.MANAGE in rights,
+        reads=Right.READ in rights,
+        labels=labels,
+        links=[(name, path) for name, path, needed in _LINKS if needed & rights],
+        cards=[
+            _card(store, campaign, user, labels)
+            for campaign in list_campaigns(store)
+            if sees_everybody(user) or may_label_in(store, campaign, user)
+        ],
+    )
+
+
+def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[str, object]:
+    progress = campaign_progress(store, campaign.id, user.id)
+    return {
+        "campaign": campaign,
+        "terms": terms(campaign),
+        "start": start_word(store, campaign, user) if labels else "",
+        "bars": progress_bars(campaign, progress, own=labels, everybody=sees_everybody(user)),
+        "guideline": guideline_text(store, campaign.id),
+    }
+
+
+def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """`/annotate/campaign`: one campaign for its manager, with everybody's work, its guideline, and closing it.
+
+    Raises `NotFoundError`.
+    """
+    campaign = get_campaign(store, campaign_id)
+    versions = range(1, campaign.guideline + 1)
+    return render(
+        "annotate/campaign.html",
+        campaign=campaign,
+        terms=terms(campaign),
+        queue=queue_terms(campaign),
+        start_word=start_word(store, campaign, user),
+        bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
+        people=annotator_progress(store, campaign.id),
+        annotators=_annotators(store, campaign),
+        formats=LABEL_FORMATS,
+        guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
+    )
+
+
+def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
+    """Everybody who may label, each with True if assigned to the campaign; [] if nobody can log in."""
+    assigned = {user.id for user in list_annotators(store, campaign.id)}
+    able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
+    return [(user, user.id in assigned) for user in able if user.name != LOCAL]
+
+
+def choose_html(store: Store, title: str, path: str) -> Markup:
+    """A page about a campaign when none is named: links to it for each."""
+    campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
+    return render("annotate/choose_campaign.html", title=title, path=path, campaigns=campaigns)
+
+
+def terms(campaign: Campaign) -> str:
+    """The campaign's task and its annotators, in a line."""
+    parts = [
+        f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
+        f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
+        *(("by chosen annotators",) if campaign.restricted else ()),
+        "step by step" if campaign.view is CampaignView.STEPWISE else "the whole trace in view",
+    ]
+    if not campaign.after_error:
+        parts.append("up to the first error")
+    if campaign.blind:
+        parts.append("blind")
+    if SCORES in campaign.shown:
+        parts.append("scores in view")
+    if EQUATIONS in campaign.shown:
+        parts.append("equations that fail marked")
+    if campaign.suggests:
+        parts.append("labels suggested by the evaluator")
+    parts.append(_AFTER[campaign.after_submission])
+    return " · ".join(parts)
+
+
+def queue_terms(campaign: Campaign) -> str:
+    """The way a campaign's queue was made, for its manager."""
+    parts = [_ORDERS[campaign.ordering]]
+    if campaign.sample is not None:
+        parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
+    if campaign.ordering in (Ordering.DISAGREEMENT, Ordering.CHANGE):
+        parts.append(f"{campaign.random_share:.0%} of the places filled at random")
+    if campaign.gold_rate:
+        parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
+    conditions = dict(campaign.conditions)
+    parts += map(meta_words, conditions.pop("meta", ()))
+    parts += [f"{name.replace('_', ' ')}: {value}" for name, value in conditions.items()]
+    return " · ".join(parts)
+
+
+def start_word(store: Store, campaign: Campaign, user: User) -> str:
+    """The text of a person's link to label: Start, Continue, or "" if nothing is left for them."""
+    availability = next_availability(store, campaign, user)
+    if availability == "nothing":
+        return ""
+    begun = availability == "held" or campaign_progress(store, campaign.id, user.id).mine
+    return "Continue" if begun else "Start"
+
+
+def sees_everybody(user: User) -> bool:
+    """True if a person sees everybody's progress. Hidden gold items count for a person and not for the campaign, so
+    annotators could detect them by the difference."""
+    return user.role is not Role.ANNOTATOR
+
+
+def progress_bars(
+    campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
+) -> list[CampaignBar]:
+    """Bars for the person's own share and for the whole campaign."""
+    bars = []
+    if own:
+        # Hidden gold items come on top of the queue, and must not be noticed.
+        bars.append(CampaignBar("You", min(progress.mine, campaign.items), campaign.items))
+    if everybody:
+        complete = f"{progress.items_done:,} of {progress.items:,} traces complete"
+        bars.append(CampaignBar("All", progress.submitted, progress.slots, complete))
+    return bars

@@ -1,0 +1,248 @@
+"""Disputes of a benchmark's labels: the list, one with its discussion, and the form that files one.
+
+`/annotate/disputes` lists them under conditions, `/annotate/disputes/NUMBER` shows one, and
+`/annotate/dispute?trace=12&step=3` is the form for a step, which counts from 1; `dataset=NAME&id=ID` may name the
+trace instead of its number in the store. People who may not see gold at the moment see disputes of traces that they
+have labelled.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
+from pydantic import AfterValidator
+
+from stepsight.app.access.rights import Annotator, RequiresRight, Right, find_user_of, has_right, user_of_request
+from stepsight.app.markup.text import MARKS
+from stepsight.app.web.bodies import body
+from stepsight.app.web.html import plain_page, render
+from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.core.errors import UserError
+from stepsight.core.files.label_patch import GOLD_VALUES, format_patch, gold_of
+from stepsight.core.trace import check_text
+from stepsight.core.validation import Model, choice
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.labelling.annotation import LONGEST, Count
+from stepsight.storage.labelling.disputes import (
+    Dispute,
+    DisputeFilter,
+    DisputeState,
+    add_entry,
+    count_disputes,
+    disputed_datasets,
+    get_dispute,
+    gold_values,
+    list_disputes,
+    open_dispute,
+)
+from stepsight.storage.labelling.patches import make_patch
+from stepsight.storage.people.exposures import GOLD, is_unblinded, note_exposure
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace, find_dataset, find_trace, get_trace
+
+PER_PAGE = 50
+_FILE = "label-patch.json"
+_VERBS = {
+    DisputeState.ACCEPTED: "Accept",
+    DisputeState.REJECTED: "Reject",
+    DisputeState.WITHDRAWN: "Withdraw",
+    DisputeState.OPEN: "Open again",
+}
+
+
+def _check_name(name: str) -> str:
+    return name and check_text(name, "the dataset")
+
+
+class DisputesAddress(PageQuery):
+    """The conditions of the list: disputes of a `dataset`, in a `state`, of a `trace` by its number in the
+    store."""
+
+    PATH: ClassVar[str] = "/annotate/disputes"
+
+    dataset: Annotated[str, AfterValidator(_check_name)] = ""
+    state: Annotated[str, choice(tuple(DisputeState))] = ""
+    trace: Number = 0
+    page: PageNumber = 1
+
+    @property
+    def active(self) -> bool:
+        """True if there is any condition."""
+        return self != DisputesAddress()
+
+    def filter(self, unblinded_for: int | None) -> DisputeFilter:
+        state = DisputeState(self.state) if self.state else None
+        return DisputeFilter(self.dataset, state, self.trace or None, unblinded_for)
+
+
+class DisputeAddress(PageQuery):
+    """The subject of the form: a `step`, from 1, of a `trace` by its number in the store, or by `dataset` and
+    `id`."""
+
+    PATH: ClassVar[str] = "/annotate/dispute"
+
+    trace: Number = 0
+    dataset: str = ""
+    id: str = ""
+    step: PageNumber = 1
+
+    def find(self, store: Store) -> StoredTrace:
+        """The trace. Raises `NotFoundError`."""
+        return find_trace(store, self.dataset, self.id) if not self.trace else get_trace(store, self.trace)
+
+
+class _NewDispute(Model):
+    trace: Count
+    step: Count
+    digest: str = ""
+    proposed: Annotated[str, choice(tuple(filter(None, GOLD_VALUES)))] | None
+    reason: str = ""
+
+
+class _NewEntry(Model):
+    text: str = ""
+    state: Annotated[str, choice(("", *DisputeState))] = ""
+
+
+def gold_value(value: str | None) -> str:
+    """The gold of a step, as it is or as proposed, in words."""
+    return f"{MARKS[value]} {value}" if value else "unlabelled"
+
+
+def list_html(
+    store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
+) -> Markup:
+    """The page with a list of disputes, and optionally one more; `unblinded_for` as in `DisputeFilter`."""
+    counts = count_disputes(store, address.filter(unblinded_for))
+    accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
+    patch = DisputesAddress(dataset=address.dataset).url(f"{DisputesAddress.PATH}/patch")
+    return render(
+        "annotate/disputes.html",
+        address=address,
+        disputes=disputes[:PER_PAGE],
+        more=len(disputes) > PER_PAGE,
+        datasets=[("", "all"), *((name, name) for name in disputed_datasets(store, unblinded_for))],
+        states=[
+            ("", "all", sum(counts.values())),
+            *((state.value, state.value, counts[state]) for state in DisputeState),
+        ],
+        # Of those who may see all of it.
+        patch=patch if accepted and unblinded_for is None else "",
+    )
+
+
+def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: bool) -> Markup:
+    """One dispute with its discussion; with `labels` the user may add to it."""
+    return render(
+        "annotate/dispute.html",
+        dispute=dispute,
+        trace=get_trace(store, dispute.trace_id),
+        others=DisputesAddress(trace=dispute.trace_id).url(),
+        labels=labels and user is not None,
+        actions=[(state, _VERBS[state]) for state in dispute.possible(user)] if user else [],
+        longest_reason=LONGEST,
+    )
+
+
+def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Markup:
+    """The form that files a dispute of a step. Raises `UserError` if the trace has no such step."""
+    if not 1 <= address.step <= len(trace.steps):
+        raise UserError(f"There is no step {address.step}: the trace has {len(trace.steps)}.", "Check the address.")
+    number = address.step - 1
+    gold = gold_of(trace.steps[number])
+    earlier = list_disputes(store, DisputeFilter(trace_id=trace.trace_id))
+    return render(
+        "annotate/new_dispute.html",
+        trace=trace,
+        number=number,
+        gold=gold,
+        values=[value for value in gold_values(store, trace.dataset_id) if value != gold],
+        earlier=[dispute for dispute in earlier if dispute.step == number],
+        longest_reason=LONGEST,
+    )
+
+
+def router(store: Store) -> APIRouter:
+    """The pages and their routes. Their `UserError`s are answered by the application."""
+    routes = APIRouter(include_in_schema=False)
+    _add_pages(routes, store)
+    _add_posts(routes, store)
+    return routes
+
+
+def _add_pages(routes: APIRouter, store: Store) -> None:
+    seeing = [Depends(RequiresRight(Right.READ, Right.LABEL))]
+
+    @routes.get(DisputesAddress.PATH, dependencies=seeing)
+    def disputes(request: Request) -> HTMLResponse:
+        address = DisputesAddress.exact(read_query(request.url.query))
+        unblinded_for = None if has_right(request, Right.READ) else user_of_request(request).id
+        start = (address.page - 1) * PER_PAGE
+        shown = list_disputes(store, address.filter(unblinded_for), start, PER_PAGE + 1)
+        _note_gold(store, request, *(dispute.trace_id for dispute in shown))
+        return _page("Disputes", list_html(store, address, shown, unblinded_for))
+
+    @routes.get(f"{DisputesAddress.PATH}/patch", dependencies=[Depends(RequiresRight(Right.READ))])
+    def patch(request: Request, dataset: str = "") -> Response:
+        stored = find_dataset(store, dataset)
+        accepted = list_disputes(store, DisputeFilter(dataset=stored.name, state=DisputeState.ACCEPTED))
+        _note_gold(store, request, *(dispute.trace_id for dispute in accepted))
+        patch, _ = make_patch(store, stored, name=_FILE)
+        headers = {"content-disposition": f'attachment; filename="{_FILE}"'}
+        return Response(format_patch(patch), media_type="application/json", headers=headers)
+
+    @routes.get(f"{DisputesAddress.PATH}/{{number:number}}", dependencies=seeing)
+    def dispute(request: Request, number: int) -> HTMLResponse:
+        dispute = get_dispute(store, number)
+        _check_unblinded(store, request, dispute.trace_id)
+        labels = has_right(request, Right.LABEL)
+        return _page(f"Dispute {number}", dispute_html(store, dispute, find_user_of(request), labels=labels))
+
+    @routes.get(DisputeAddress.PATH)
+    def form(request: Request, user: Annotator) -> HTMLResponse:
+        address = DisputeAddress.exact(read_query(request.url.query))
+        trace = address.find(store)
+        _check_unblinded(store, request, trace.trace_id)
+        return _page("Dispute a label", form_html(store, address, trace))
+
+
+def _add_posts(routes: APIRouter, store: Store) -> None:
+    @routes.post(DisputesAddress.PATH)
+    def file(request: Request, user: Annotator, new: Annotated[_NewDispute, body(_NewDispute)]) -> JSONResponse:
+        _check_unblinded(store, request, new.trace)
+        dispute = open_dispute(store, new.trace, new.step, new.proposed, new.reason, user, new.digest or None)
+        return _stored(dispute, 201)
+
+    @routes.post(f"{DisputesAddress.PATH}/{{number:number}}/entries")
+    def add(
+        request: Request, number: int, user: Annotator, new: Annotated[_NewEntry, body(_NewEntry)]
+    ) -> JSONResponse:
+        _check_unblinded(store, request, get_dispute(store, number).trace_id)
+        state = DisputeState(new.state) if new.state else None
+        return _stored(add_entry(store, number, user, new.text, state), 200)
+
+
+def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
+    """Raises `ForbiddenError` unless the person may see gold, which a dispute reveals; recorded if the trace is to
+    be labelled."""
+    if has_right(request, Right.READ):
+        _note_gold(store, request, trace_id)
+    elif not is_unblinded(store, user_of_request(request).id, trace_id):
+        raise ForbiddenError("The gold of this trace is hidden while a blind campaign is open.", "Label it first.")
+
+
+def _note_gold(store: Store, request: Request, *trace_ids: int) -> None:
+    user = find_user_of(request)
+    if user is not None:
+        note_exposure(store, user, trace_ids, GOLD)
+
+
+def _stored(dispute: Dispute, status: int) -> JSONResponse:
+    go = f"{DisputesAddress.PATH}/{dispute.id}"
+    return JSONResponse({"dispute": dispute.id, "state": dispute.state.value, "go": go}, status)
+
+
+def _page(title: str, content: Markup) -> HTMLResponse:
+    return HTMLResponse(plain_page(title, content, "Annotate"))

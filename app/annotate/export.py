@@ -1,0 +1,60 @@
+"""The labels of a campaign as a file, for its manager."""
+
+from typing import Annotated, ClassVar
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from starlette.responses import Response
+
+from stepsight.app.access.rights import Manager
+from stepsight.app.web.page_query import Number, PageQuery, read_query
+from stepsight.app.web.whole_file import whole_file
+from stepsight.core.validation import choice
+from stepsight.storage.database.labelling_schema import ItemRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import get_campaign
+from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, export_labels
+from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.training.report.results import slug
+
+_ENDINGS = {"csv": "csv", "parquet": "parquet"}
+
+
+class LabelsAddress(PageQuery):
+    """A `campaign` by its id, the `format`, `each` for a row per person, and `exposed` to include labels given
+    after seeing what the campaign hides."""
+
+    PATH: ClassVar[str] = "/annotate/export"
+
+    campaign: Number = 0
+    format: Annotated[str, choice(FORMAT_NAMES)] = "jsonl"
+    each: Annotated[str, choice(("1",))] = ""
+    exposed: Annotated[str, choice(("1",))] = ""
+
+
+def router(store: Store) -> APIRouter:
+    """The route of the file. Its `UserError`s are answered by the application."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(LabelsAddress.PATH)
+    def export(request: Request, user: Manager) -> Response:
+        address = LabelsAddress.exact(read_query(request.url.query))
+        campaign = get_campaign(store, address.campaign)
+        with store.read() as session:
+            items = select(ItemRow.trace_id).where(ItemRow.campaign_id == campaign.id)
+            note = list(session.scalars(items))
+        # Before anything is read that is not to be seen unnoticed.
+        note_exposure(store, user, note, LABELS)
+        how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
+        # What a format cannot state is known only at the end.
+        return whole_file(
+            lambda path: export_labels(store, campaign.name, path, address.format, **how),
+            _name(campaign.name, address),
+        )
+
+    return routes
+
+
+def _name(campaign: str, address: LabelsAddress) -> str:
+    each = "-by-person" if address.each and address.format != EVENTS else ""
+    return f"{slug(campaign)}-labels-{address.format}{each}.{_ENDINGS.get(address.format, 'jsonl')}"

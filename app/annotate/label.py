@@ -1,0 +1,154 @@
+"""The page on which a trace is labelled, and the steps that its script requests one by one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from stepsight.app.annotate.campaigns import sees_everybody
+from stepsight.app.annotate.label_keys import LABEL_KEYS, script_keys
+from stepsight.app.web.html import render
+from stepsight.app.web.step_bars import checked_html
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import Annotation
+from stepsight.storage.labelling.campaigns import Campaign, guideline_text
+from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import Assignment, assign_next, last_submitted
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import ShownScores, read_scores
+from stepsight.storage.people.users import User
+
+_ERROR_TITLES = {
+    "calculation": "computes wrongly",
+    "misreading": "takes the problem or an earlier step for another",
+    "wrong method": "uses a method or rule that does not apply",
+    "unjustified": "claims what does not follow, or is not shown",
+    "contradiction": "goes against another step, or a known fact",
+    "missing case": "leaves out a case or a condition",
+    "other": "anything else: say what in a comment",
+}
+_PRMBENCH = (
+    ("redundency", "redundant", "says again what is known, or what nothing needs"),
+    ("circular", "circular", "rests on what it is to show"),
+    ("counterfactual", "counterfactual", "goes against a known fact or rule"),
+    ("step_contradiction", "contradicts a step", "goes against another step"),
+    ("domain_inconsistency", "wrong domain", "uses a rule where it does not hold"),
+    ("confidence", "false certainty", "claims for sure what is not so"),
+    ("missing_condition", "missing condition", "leaves out a condition or a case that it needs"),
+    ("deception", "misleading detail", "looks right, and a detail of it is off"),
+)
+ERROR_NAMES = {kind: name for kind, name, _ in _PRMBENCH}
+"""Readable names of kinds of error with another spelling."""
+_TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
+
+
+@dataclass(frozen=True)
+class ScoreBar:
+    """An evaluator's scores of a step as a bar whose parts, from left to right, sum to 1. For a verdict in words it
+    is the `label` that the verdict stands for."""
+
+    name: str
+    validity: float
+    redundancy: float | None
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        redundancy = "" if self.redundancy is None else f", redundancy {self.redundancy:.2f}"
+        return f"{self.name}: validity {self.validity:.2f}{redundancy}"
+
+    @property
+    def parts(self) -> dict[str, float]:
+        if self.redundancy is None:
+            return {"neg": 1 - self.validity, "pos": self.validity}
+        useful = max(self.validity - self.redundancy, 0.0)
+        return {"neg": 1 - self.validity, "neu": min(self.redundancy, self.validity), "pos": useful}
+
+
+def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
+    """The page of an assignment that has not ended, with only the revealed steps of the trace."""
+    campaign = assignment.campaign
+    return render(
+        "annotate/label.html",
+        assignment=assignment,
+        campaign=campaign,
+        annotation=annotation,
+        state=json.dumps(annotation.as_json()),
+        person=user.id,
+        stepwise=campaign.view is CampaignView.STEPWISE,
+        guideline_text=guideline_text(store, campaign.id, assignment.guideline),
+        progress=campaign_progress(store, campaign.id, user.id),
+        sees_everybody=sees_everybody(user),
+        script_keys=script_keys(LABEL_KEYS),
+        previous=last_submitted(store, campaign.id, user),
+        answer=formula(assignment.answer),
+        **_steps(store, assignment, annotation, user),
+    )
+
+
+def next_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """The next trace of a campaign, or the notice that nothing is left for the person. Raises as `assign_next`
+    does."""
+    assignment = assign_next(store, campaign_id, user)
+    if assignment is None:
+        return render("annotate/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
+    return label_html(store, assignment, read_annotation(store, assignment.slot_id, user.id), user)
+
+
+def formula(answer: str | None) -> str:
+    """A reference answer as a text with formulas, whose delimiters benchmarks omit; "" if there is none."""
+    if answer is None:
+        return ""
+    return f"${answer}$" if "\\" in answer and "$" not in answer else answer
+
+
+def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
+    """The revealed steps from `start` on, 0-based, each an item of the list."""
+    return render("annotate/steps.html", **_steps(store, assignment, annotation, user, start))
+
+
+def _steps(
+    store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int = 0
+) -> dict[str, Any]:
+    steps = assignment.trace.steps
+    scores = read_scores(store, assignment.slot_id, user, annotation)
+    shown = range(start, min(annotation.revealed, len(steps)))
+    campaign, trace = assignment.campaign, assignment.trace
+    rows = [
+        (number, steps[number], marked_step(campaign, trace, number), score_bars(scores, number))
+        for number in shown
+    ]
+    kinds = campaign.error_kinds
+    errors = [(kind, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, "")) for kind in kinds]
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors}
+
+
+def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
+    """The sub-steps of a step, 0-based, with failing equations marked; [] if the campaign shows none. Later steps
+    do not change the marks of earlier ones."""
+    if not campaign.shows_equations:
+        return []
+    return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == number]
+
+
+def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
+    """A bar for each evaluator that scores the step, 0-based."""
+    bars = []
+    for one in scores:
+        validity = one.validity[number]
+        if validity is not None:
+            redundancy = one.redundancy[number]
+            label = _label(validity, redundancy) if one.in_words else ""
+            bars.append(ScoreBar(f"{one.evaluator}, {one.mode}", validity, redundancy, label))
+    return bars
+
+
+def _label(validity: float, redundancy: float | None) -> str:
+    """The label for a verdict in words, whose numbers are 0 and 1."""
+    if not validity:
+        return "neg"
+    return "neu" if redundancy else "pos"

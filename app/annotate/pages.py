@@ -1,0 +1,303 @@
+"""Routes of the pages for campaigns and labelling, and of their forms."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+from markupsafe import Markup
+from pydantic import Field
+
+from stepsight.app.access.rights import Annotator, Manager, Person
+from stepsight.app.annotate.campaigns import campaign_html, list_html, sees_everybody
+from stepsight.app.annotate.label import label_html, next_html, steps_html
+from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
+from stepsight.app.annotate.review import review_html, skipped_html
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.bodies import body
+from stepsight.app.web.failures import error_json
+from stepsight.app.web.html import macro, plain_page, render
+from stepsight.app.web.page_query import read_number, read_query
+from stepsight.app.web.page_route import PART
+from stepsight.core.equations.evaluator import checks_of, faults, finding
+from stepsight.core.errors import UserError
+from stepsight.core.trace import Trace
+from stepsight.core.validation import ListOf, Model
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.annotation import Key, NewEvent
+from stepsight.storage.labelling.annotators import set_annotators
+from stepsight.storage.labelling.assignments import SUBMITTED, find_slot, load_slot
+from stepsight.storage.labelling.campaigns import (
+    Campaign,
+    add_guideline,
+    close_campaign,
+    create_campaign,
+    get_campaign,
+    guideline_text,
+)
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView
+from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
+from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
+from stepsight.storage.labelling.review import Review, read_review, read_scores
+from stepsight.storage.people.users import User
+
+LABEL = "/annotate/label"
+
+
+class _NewGuideline(Model):
+    text: str = ""
+
+
+class _Annotators(Model):
+    """The form for a campaign's annotators; numbers arrive as text."""
+
+    who: Literal["everybody", "chosen"]
+    people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
+
+    @property
+    def ids(self) -> list[int]:
+        return [int(number) for number in self.people]
+
+
+def pages(store: Store, evaluators: Evaluators) -> APIRouter:
+    """The pages. Their `UserError`s are answered by the application."""
+    routes = APIRouter(include_in_schema=False)
+    _add_labelling(routes, store)
+    _add_management(routes, store, evaluators)
+    routes.include_router(labelling_routes(store))
+
+    @routes.get("/annotate")
+    def campaigns(user: Person) -> HTMLResponse:
+        return _page("Annotate", list_html(store, user))
+
+    @routes.get("/relabel{rest:path}")
+    def former_address(user: Person, rest: str, request: Request) -> RedirectResponse:
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/annotate{rest}{query}", 308)
+
+    return routes
+
+
+def _add_labelling(routes: APIRouter, store: Store) -> None:
+    @routes.get(LABEL)
+    def label(request: Request, user: Annotator) -> Response:
+        if "slot" in request.query_params:
+            return _slot_page(store, request, _asked(store, request, user), user)
+        campaign_id = read_number(request.query_params, "campaign")
+        if PART in request.headers:
+            return _turn(request, "", next_html(store, campaign_id, user))
+        assignment = assign_next(store, campaign_id, user)
+        if assignment is None:
+            progress = campaign_progress(store, campaign_id, user.id)
+            content = render("annotate/nothing_left.html", progress=progress)
+            return _turn(request, "Nothing is left for you", content)
+        return RedirectResponse(f"{LABEL}?slot={assignment.public_id}", 303)
+
+    @routes.get(f"{LABEL}/steps")
+    def steps(request: Request, user: Annotator) -> HTMLResponse:
+        assignment = _asked(store, request, user)
+        annotation = read_annotation(store, assignment.slot_id, user.id)
+        return HTMLResponse(
+            steps_html(store, assignment, annotation, user, read_number(request.query_params, "from"))
+        )
+
+    @routes.get(f"{LABEL}/guideline")
+    def guideline(request: Request, user: Annotator) -> HTMLResponse:
+        campaign = get_campaign(store, read_number(request.query_params, "campaign"))
+        text = guideline_text(store, campaign.id)
+        return HTMLResponse(macro("annotate/parts.html", "guideline_text", campaign.guideline, text))
+
+
+def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> None:
+    @routes.get("/annotate/new")
+    def new(request: Request, user: Manager) -> HTMLResponse:
+        return _page("New campaign", form_html(store, evaluators, read_query(request.url.query)))
+
+    @routes.get("/annotate/campaign")
+    def campaign(request: Request, user: Manager) -> HTMLResponse:
+        return _page("Campaign", campaign_html(store, read_number(request.query_params, "campaign"), user))
+
+    @routes.post("/annotate/campaigns")
+    def create(user: Manager, form: Annotated[NewCampaign, body(NewCampaign)]) -> JSONResponse:
+        campaign = create_campaign(store, read_plan(store, evaluators, form), user)
+        return JSONResponse({"campaign": campaign.id, "go": f"/annotate/campaign?campaign={campaign.id}"}, 201)
+
+    @routes.post("/annotate/campaigns/{campaign:number}/guideline")
+    def amend(campaign: int, user: Manager, new: Annotated[_NewGuideline, body(_NewGuideline)]) -> JSONResponse:
+        version = add_guideline(store, campaign, new.text.strip(), user)
+        return JSONResponse({"version": version, "go": f"/annotate/campaign?campaign={campaign}"})
+
+    @routes.post("/annotate/campaigns/{campaign:number}/annotators")
+    def assign(campaign: int, user: Manager, new: Annotated[_Annotators, body(_Annotators)]) -> JSONResponse:
+        set_annotators(store, campaign, new.ids if new.who == "chosen" else None, user)
+        return JSONResponse({"go": f"/annotate/campaign?campaign={campaign}"})
+
+    @routes.post("/annotate/campaigns/{campaign:number}/close")
+    def close(campaign: int, user: Manager) -> JSONResponse:
+        closed = close_campaign(store, campaign)
+        return JSONResponse({"campaign": closed.id, "go": f"/annotate/campaign?campaign={closed.id}"})
+
+
+def _asked(store: Store, request: Request, user: User) -> Assignment:
+    """The assignment that an address names. Raises as `open_slot` does."""
+    return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
+
+
+def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
+    """The labelling page while it is open, then the submitted trace."""
+    annotation = read_annotation(store, assignment.slot_id, user.id)
+    if assignment.expires is not None:
+        return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
+    if not annotation.submitted:
+        return _turn(request, "Skipped", skipped_html(assignment))
+    review = read_review(store, assignment.slot_id, user)
+    return _turn(request, "Submitted", review_html(assignment, annotation, review, user.id))
+
+
+def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
+    """A labelling page: whole for a browser, its content alone for the script that moves from trace to trace."""
+    shown = content if PART in request.headers else plain_page(title, content, "Annotate")
+    return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
+
+
+def _page(title: str, content: Markup) -> HTMLResponse:
+    return HTMLResponse(plain_page(title, content, "Annotate"))
+
+
+class _JsonErrors(APIRoute):
+    """A route whose errors are JSON, whatever the client accepts."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except UserError as error:
+                return error_json(error)
+
+        return answer
+
+
+class _Key(Model):
+    key: Key
+
+
+def labelling_routes(store: Store) -> APIRouter:
+    """The routes of the labelling page's script, all of which need the right to label.
+
+    `POST /annotate/campaigns/NUMBER/claim` gives an assignment, or 204 if nothing is left for now; `GET
+    /annotate/slots/SLOT` gives it again, by its random id. `POST /annotate/slots/SLOT/events` takes `{kind, key,
+    step, new, seconds, revealed, guideline}` and answers `{moment, repeated, state}` once the event is durably
+    stored; the answer to a submission from the page includes the `next` trace if the campaign shows nothing in
+    between. `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as in the API.
+    """
+    routes = APIRouter(prefix="/annotate", include_in_schema=False, route_class=_JsonErrors)
+
+    @routes.post("/campaigns/{campaign:number}/claim")
+    def claim(campaign: int, user: Annotator) -> Response:
+        assignment = assign_next(store, campaign, user)
+        return Response(status_code=204) if assignment is None else _assigned(store, assignment, user)
+
+    @routes.get("/slots/{slot}")
+    def read_slot(slot: str, user: Annotator) -> JSONResponse:
+        return _assigned(store, open_slot(store, find_slot(store, slot), user), user)
+
+    @routes.post("/slots/{slot}/events")
+    def add_event(
+        request: Request, slot: str, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]
+    ) -> JSONResponse:
+        slot_id = find_slot(store, slot)
+        recorded = record(store, slot_id, user, event)
+        goes_on = event.kind == "submit" and PART in request.headers
+        return _recorded(recorded, _next(store, slot_id, user) if goes_on else None)
+
+    @routes.post("/slots/{slot}/undo")
+    def undo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
+        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="undo")))
+
+    @routes.post("/slots/{slot}/redo")
+    def redo(slot: str, user: Annotator, sent: Annotated[_Key, body(_Key)]) -> JSONResponse:
+        return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause="redo")))
+
+    return routes
+
+
+def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
+    answer = {
+        "moment": event.moment.isoformat(),
+        "repeated": event.repeated,
+        "state": event.annotation.as_json(),
+    }
+    return JSONResponse(answer if next is None else answer | {"next": next})
+
+
+def _next(store: Store, slot_id: int, user: User) -> str | None:
+    """The content of the page after a submission, if that is the next trace; None if the page has to ask."""
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+    if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
+        return None
+    try:
+        return next_html(store, slot.campaign_id, user)
+    except UserError:
+        # The submission stands; asked for by itself, the next trace is refused with the reason.
+        return None
+
+
+def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
+    """An assignment, with only the revealed steps of the trace, and nothing beside them before its time."""
+    annotation = read_annotation(store, assignment.slot_id, user.id)
+    campaign, trace = assignment.campaign, assignment.trace
+    seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
+    review = read_review(store, assignment.slot_id, user)
+    return JSONResponse({
+        "slot": assignment.public_id,
+        "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
+                     "view": campaign.view.value, "shows": campaign.shows.value,
+                     "equations": campaign.shows_equations,
+                     "after_submission": campaign.after_submission.value,
+                     "error_kinds": list(campaign.error_kinds)},
+        "guideline": assignment.guideline,
+        "expires": None if assignment.expires is None else assignment.expires.isoformat(),
+        "problem": trace.problem,
+        "answer": assignment.answer,
+        "n_steps": len(trace.steps),
+        "steps": [list(step.substeps) for step in trace.steps[:seen]],
+        "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],
+        "equations": _failing(campaign, trace, seen),
+        "state": annotation.as_json(),
+        "progress": _progress(store, campaign.id, user),
+        "after": None if review is None else _reviewed(review),
+    })  # fmt: skip
+
+
+def _failing(campaign: Campaign, trace: Trace, seen: int) -> list[list[str]]:
+    """The failing equations of each revealed step, such as "74 - 5 = 70: is 69"; [] if the campaign does not show
+    them."""
+    if not campaign.shows_equations:
+        return []
+    failing: list[list[str]] = [[] for _ in trace.steps]
+    for owner, text, checks in zip(trace.owners.tolist(), trace.substeps, checks_of(trace), strict=True):
+        failing[owner] += [finding(text, check) for check in faults(checks)]
+    return failing[:seen]
+
+
+def _progress(store: Store, campaign_id: int, user: User) -> dict[str, int]:
+    progress = campaign_progress(store, campaign_id, user.id)
+    return asdict(progress) if sees_everybody(user) else {"mine": progress.mine}
+
+
+def _reviewed(review: Review) -> dict[str, Any]:
+    trace = review.trace
+    return {
+        "trace": trace.id,
+        "dataset": trace.dataset,
+        "gold": [None if label is None else label.text for label in trace.labels],
+        "valid": [step.valid for step in trace.steps],
+        "scores": [asdict(scores) for scores in review.scores],
+        "peers": [asdict(peer) for peer in review.peers],
+    }

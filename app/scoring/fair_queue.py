@@ -1,0 +1,182 @@
+"""Fair sharing of a scorer among clients, served in turn, so that nobody waits for everything that somebody else
+has asked for."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Hashable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Any, TypeVar
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.keyed_cache import Computation
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.next_step import Asked
+from stepsight.core.trace import Trace
+
+Result = TypeVar("Result")
+
+# Seconds between looks at whether somebody still waits.
+_LOOKS = 0.5
+_CLIENT: ContextVar[str] = ContextVar("client", default="")
+
+
+@contextmanager
+def client_context(client: str) -> Iterator[None]:
+    """Attribute all requests submitted within the block, and in threads that it starts, to `client`: a person or an
+    address."""
+    before = _CLIENT.set(client)
+    try:
+        yield
+    finally:
+        _CLIENT.reset(before)
+
+
+def current_client() -> str:
+    """The current client, "" for nobody in particular."""
+    return _CLIENT.get()
+
+
+class PendingScore(Future[Result]):
+    """A future judgment, or future scores. If it is cancelled while being computed, it is left alone: the
+    computation ends once nobody waits for anything in the same batch."""
+
+    _left = False
+
+    @property
+    def is_left(self) -> bool:
+        """True if nobody waits for it any more."""
+        return self._left
+
+    def cancel(self) -> bool:
+        self._left = True
+        return super().cancel()
+
+
+class SharedScore(PendingScore[Judgment], Computation[Judgment]):
+    """A future judgment that several clients wait for, each for their own answer: it is abandoned once all have
+    left, and nobody can join it then. With `comes_back` a client does not wait, but will ask again."""
+
+    def __init__(self, version: Hashable = None) -> None:
+        super().__init__(version)
+        self.comes_back = False
+        self._answers: list[PendingScore[Judgment]] = []
+        self._joining = Lock()
+
+    @property
+    def is_left(self) -> bool:
+        with self._joining:
+            self._left = self._left or all(answer.is_left for answer in self._answers)
+            return self._left
+
+    def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
+        """Give the judgment, adapted by `adapt`, to another answer; False if it is already abandoned."""
+        with self._joining:
+            if self._left:
+                return False
+            self._answers.append(answer)
+        self.add_done_callback(partial(_pass_on, answer, adapt))
+        return True
+
+    def set_running_or_notify_cancel(self) -> bool:
+        if self.is_left:
+            Future.cancel(self)
+        return super().set_running_or_notify_cancel()
+
+
+def _pass_on(
+    answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment], shared: "Future[Judgment]"
+) -> None:
+    """Answer with a judgment, unless nobody waits for the answer any more."""
+    if not answer.set_running_or_notify_cancel():
+        return
+    try:
+        answer.set_result(adapt(shared.result()))
+    except BaseException as error:  # whatever it is, who waits has to learn of it
+        answer.set_exception(error)
+
+
+def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
+    """Wait until all of them are done. Raises `UserError` once `client_disconnected()` is True; they are cancelled
+    then, so nobody else may be waiting for them."""
+    while wait(scorings, timeout=_LOOKS).not_done:
+        if client_disconnected():
+            for scoring in scorings:
+                scoring.cancel()
+            raise UserError("Nobody waits for these scores any more.", "Ask for them again.")
+
+
+@dataclass
+class Request:
+    """Work for the scorer that needs about `tokens` tokens."""
+
+    tokens: int
+    client: str
+    answer: PendingScore[Any]
+
+
+@dataclass
+class TraceRequest(Request):
+    """A trace to be scored."""
+
+    trace: Trace
+    encoded: Encoded
+    mode: Mode
+
+
+@dataclass
+class CandidatesRequest(Request):
+    """Candidates for the next step, scored together."""
+
+    asked: Asked
+
+
+class FairQueue:
+    """Requests in turns of clients: each client's first, then each one's second, and so on."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[str, deque[Request]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._clients.values()))
+
+    @property
+    def tokens(self) -> int:
+        """The total number of tokens that they need."""
+        return sum(request.tokens for requests in self._clients.values() for request in requests)
+
+    def waiting(self, client: str) -> int:
+        """The number of that client's requests."""
+        return len(self._clients.get(client, ()))
+
+    def add(self, request: Request) -> None:
+        self._clients.setdefault(request.client, deque()).append(request)
+
+    def take(self, most: int, tokens: float) -> list[Request]:
+        """Take out the next requests, at most `most` and at most about `tokens` tokens, but at least one."""
+        taken: list[Request] = []
+        while self._clients and len(taken) < most:
+            client, requests = next(iter(self._clients.items()))
+            if taken and sum(one.tokens for one in taken) + requests[0].tokens > tokens:
+                break
+            taken.append(requests.popleft())
+            self._clients.move_to_end(client)
+            if not requests:
+                del self._clients[client]
+        return taken
+
+    def clear_left(self) -> None:
+        """Take out the requests that nobody waits for any more."""
+        for client, requests in list(self._clients.items()):
+            for request in requests:
+                if request.answer.is_left:
+                    request.answer.set_running_or_notify_cancel()
+            stay = deque(request for request in requests if not request.answer.is_left)
+            if stay:
+                self._clients[client] = stay
+            else:
+                del self._clients[client]

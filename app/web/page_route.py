@@ -1,0 +1,56 @@
+"""Pages whose content follows from their address: whole for a browser, the content alone for the page's script."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from stepsight.app.access.pages import PAGES
+from stepsight.app.access.rights import RequiresRight
+from stepsight.app.web.failures import page_status
+from stepsight.app.web.html import plain_page
+from stepsight.app.web.page_query import Query, read_query
+from stepsight.core.errors import UserError
+
+PART = "stepsight-part"
+"""The request header with which a page's script asks for the content alone."""
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """The content of a page, and the status of the response."""
+
+    html: Markup
+    status: int = 200
+
+    @classmethod
+    def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
+        """A page that reports these `problems` of its address and these `errors`. Its status is that of the first
+        one caused by the address; a page that merely has nothing to show yet is a success."""
+        return cls(html, 422 if problems else page_status(errors))
+
+
+Content = Callable[[Query, Request], PageContent]
+
+
+def address_page(name: str, content: Content, part: str = "") -> APIRouter:
+    """The route of the page of that name (see `app.access.pages.PAGES`), which shows the `content` of its address.
+
+    That stands in an element with the id `part`, or the page's name.
+    """
+    page = next(page for page in PAGES if page.name == name)
+    routes = APIRouter(include_in_schema=False)
+
+    def show(request: Request) -> HTMLResponse:
+        shown = content(read_query(request.url.query), request)
+        html = shown.html
+        if PART not in request.headers:
+            body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), html)
+            html = plain_page(name, body, name)
+        return HTMLResponse(html, shown.status, headers={"vary": PART, "cache-control": "no-cache"})
+
+    for path in (page.path, f"{page.path}/"):
+        routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
+    return routes

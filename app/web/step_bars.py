@@ -1,0 +1,360 @@
+"""Judged steps as all pages show them: evaluators' verdicts, a row per sub-step, bars, marks and gold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from markupsafe import Markup, escape
+
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.marking import Span, mark_spans, read_pieces
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, text_html
+from stepsight.app.web.html import macro
+from stepsight.core.arrays import Bools, Floats32
+from stepsight.core.equations.checks import Check
+from stepsight.core.equations.evaluator import checks_of, faults, finding
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.label import LABEL_NAMES
+from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
+from stepsight.core.trace import Step, Trace
+
+_TEMPLATE = "step_bars.html"
+NOTABLE = 0.1
+"""The retroactive change from which on it is coloured."""
+
+ONLY_VALIDITY = "gives validity only, not redundancy"
+"""The remark on an evaluator whose outputs are not three-way."""
+
+
+def words_of(outputs: Outputs) -> dict[str, str]:
+    """The words of an evaluator that gives verdicts in words, by the label that they stand for."""
+    return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
+
+
+@dataclass(frozen=True, eq=False)
+class TraceJudgments:
+    """The judgments of a trace that stand in each mode, by the evaluator called `name`.
+
+    If there is none, `silence` is the reason. `stored` is True if they come from the store, False if they were made
+    for this page. `runs` is True if the evaluator can score here, `waits` if it is doing so.
+    """
+
+    name: str
+    outputs: Outputs
+    thresholds: Thresholds
+    by_mode: Mapping[Mode, Judgment] = field(default_factory=dict)
+    stored: bool = False
+    runs: bool = False
+    silence: str = ""
+    waits: bool = False
+
+    @property
+    def judgments(self) -> tuple[Judgment, ...]:
+        """Each judgment that stands in a mode, once."""
+        return tuple(dict.fromkeys(self.by_mode.values()))
+
+    @property
+    def is_three_way(self) -> bool:
+        return self.outputs == Outputs.THREE_WAY
+
+    @cached_property
+    def online(self) -> StepScores | None:
+        """A row per sub-step, or None if it says nothing of steps in that mode."""
+        return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
+
+    @cached_property
+    def offline(self) -> StepScores | None:
+        """The same of the other mode."""
+        return (
+            self.by_mode[Mode.OFFLINE].offline if Mode.OFFLINE in self.by_mode and self.outputs.has_steps else None
+        )
+
+    @property
+    def hindsight(self) -> Hindsight | None:
+        """The hindsight matrix, if there is one."""
+        judgment = self.by_mode.get(Mode.HINDSIGHT)
+        return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
+
+    @cached_property
+    def modes(self) -> dict[Mode, StepScores]:
+        """The modes in which it judges steps, online first."""
+        both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
+        if self.outputs == Outputs.CHECKS:
+            # No later step changes what is checked.
+            del both[Mode.ONLINE if self.offline is not None else Mode.OFFLINE]
+        return {mode: scores for mode, scores in both.items() if scores is not None}
+
+    @cached_property
+    def silent(self) -> dict[Mode, Bools]:
+        """True for each sub-step that it leaves out, a row of zeros, shape (n,) for each mode."""
+        return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
+
+    @cached_property
+    def change(self) -> Floats32 | None:
+        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment if there is one;
+        None if it has only one mode."""
+        if self.online is None or self.offline is None or self.outputs.in_words:
+            return None
+        if self.hindsight is not None:
+            return self.hindsight.retroactive
+        return self.offline.validity - self.online.validity
+
+    def largest_change(self, trace: Trace) -> str:
+        """The sub-step with the largest change of validity, and the change, or `none` if no verdict changed."""
+        if self.change is None or not self.change.any():
+            return "none"
+        largest = int(abs(self.change).argmax())
+        return f"step {step_name(trace, largest)}, {signed(float(self.change[largest]))}"
+
+    def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:
+        """The scores of sub-step `i` in a mode as a bar, with the evaluator's name if it is `named`."""
+        name = self.name if named else ""
+        return bar_html(mode, self.modes[mode], i, self.thresholds, name, self.outputs)
+
+    def verdict(self, mode: Mode, i: int) -> str:
+        """The verdict on sub-step `i` in a mode, by the thresholds, in a word."""
+        return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
+
+    def changed(self, i: int) -> Markup:
+        """The retroactive change of sub-step `i`; empty if there is only one mode."""
+        return Markup() if self.change is None else change_html(float(self.change[i]))
+
+    @property
+    def shape(self) -> str:
+        """The content of a column: `marks` for verdicts, bars of a `single` mode or of `both`."""
+        if self.outputs.in_words:
+            return "marks"
+        return "single" if self.change is None else "both"
+
+    @property
+    def titles(self) -> dict[Mode, str]:
+        """The titles of its modes in a column without a head; empty if they do not differ."""
+        return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The words for its verdict on a step, by the label that it stands for."""
+        return words_of(self.outputs)
+
+    @property
+    def unsaid(self) -> str:
+        """The text for a step that it leaves out."""
+        return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
+
+    @property
+    def solution(self) -> float | None:
+        """Its own score of the whole, offline if available."""
+        both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
+        return next((one.solution for one in both if one is not None and one.solution is not None), None)
+
+    @property
+    def rationales(self) -> list[str]:
+        """The reasons that it gave for its verdicts, each once."""
+        return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
+
+    @property
+    def spent(self) -> Usage | None:
+        """The total cost of its judgments by a server."""
+        each = [one.spent for one in self.judgments if one.spent is not None]
+        return sum(each[1:], each[0]) if each else None
+
+
+@dataclass(frozen=True)
+class JudgedStep:
+    """A sub-step as a row of a list of steps: its `name` (see `step_name`), its text with failing equations marked,
+    and its step, `number` from 0, which `starts` with it or continues."""
+
+    name: str
+    html: Markup
+    text: str
+    step: Step
+    number: int
+    starts: bool
+    is_first_error: bool
+
+    @property
+    def wrong(self) -> bool:
+        """True if the gold calls its step wrong."""
+        return self.step.valid is False
+
+    @property
+    def gold(self) -> Markup:
+        return gold_html(self.step)
+
+
+def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
+    """A row for each sub-step of a trace; `html_of` turns its text into HTML, in which equations are then
+    marked."""
+    return [
+        JudgedStep(
+            step_name(trace, i),
+            checked_html(trace, i, html_of(text)),
+            text,
+            trace.steps[step - 1],
+            step - 1,
+            part == 1,
+            part == 1 and step - 1 == trace.first_error,
+        )
+        for i, (text, (step, part)) in enumerate(zip(trace.substeps, trace.places, strict=True))
+    ]
+
+
+def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
+    """The meaning of the marks and colours in the bars of these evaluators."""
+    spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
+    return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
+
+
+EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
+"""The text of a page that has nothing to show."""
+
+
+def notice_html(message: str | UserError) -> Markup:
+    """A message about a failure and how to continue; empty if there is none."""
+    return macro(_TEMPLATE, "notice", message)
+
+
+def note_html(note: object) -> Markup:
+    """A sentence that comes with a trace: about the solution, independent of any evaluator."""
+    return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
+
+
+def step_name(trace: Trace, i: int) -> str:
+    """`3`, or `3.2` if the step of sub-step `i` has several."""
+    step, part = trace.places[i]
+    return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
+
+
+def signed(value: float) -> str:
+    """A change with its sign, a true minus, and no negative zero."""
+    text = f"{abs(value):.2f}"
+    return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
+
+
+def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY) -> Markup:
+    """The verdict on the solution, with its numbers; on redundancy only where `outputs` are three-way."""
+    return macro(_TEMPLATE, "solution", judge_solution(scores, thresholds), outputs == Outputs.THREE_WAY)
+
+
+def gold_html(step: Step) -> Markup:
+    """The gold of a step; one without is visibly unlabelled."""
+    return macro(_TEMPLATE, "gold", step)
+
+
+def bar_html(
+    mode: str,
+    scores: StepScores,
+    i: int,
+    thresholds: Thresholds,
+    name: str = "",
+    outputs: Outputs = Outputs.THREE_WAY,
+) -> Markup:
+    """The three probabilities of sub-step `i` as a bar with its mark and validity, or validity alone if the
+    evaluator's `outputs` are not three-way; `name` is its name, if several stand side by side. The spread of an
+    ensemble is a line across the end of the invalid part."""
+    values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
+    validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
+    spread = None if scores.spread is None else float(scores.spread[i])
+    verdict = verdict_word(scores.probs[i], thresholds, outputs)
+    numbers = values if three else {"validity": validity}
+    if spread is not None:
+        numbers = numbers | {"spread": spread}
+    words = ", ".join(f"{key} {number:.2f}" for key, number in numbers.items())
+    return macro(
+        _TEMPLATE,
+        "bar",
+        mode=mode,
+        verdict=verdict,
+        title=f"{name}, {mode}: {words}; {verdict}" if name else f"{mode}: {words}; {verdict}",
+        parts=values if three else {"neg": 1 - validity, "pos": validity},
+        validity=validity,
+        probabilities=values if three else {},
+        spread=None if spread is None else _reach(validity, spread),
+    )
+
+
+def _reach(validity: float, spread: float) -> tuple[float, float]:
+    """The ends of the line for a spread, as shares of the bar, which begins with the invalid part."""
+    return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
+
+
+def change_html(value: float) -> Markup:
+    """A retroactive change, coloured if it is notable."""
+    return macro(_TEMPLATE, "change", notable(value), signed(value))
+
+
+def notable(value: float) -> str:
+    """The class that colours a change, empty for a small one."""
+    return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
+
+
+def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
+    """Sub-step `i` of a trace with its Markdown rendered, or the given `html` for it; failing equations are marked,
+    and each has a line below."""
+    text = trace.substeps[i]
+    html = markdown_html(text) if html is None else html
+    failing = faults(checks_of(trace)[i])
+    if not failing:
+        return html
+    places = [(span, finding(text, check)) for check in failing if (span := _place(html, text, check)) is not None]
+    for span, title in _together(places, _formulas(html)):
+        mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
+        html = mark_spans(html, [span], mark)
+    return html + macro(_TEMPLATE, "findings", [_shown(text, check) for check in failing])
+
+
+def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
+    """The places with their titles; places that share text, such as all those within one formula, are joined."""
+    joined: list[tuple[Span, str]] = []
+    for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
+        if joined and start < joined[-1][0][1]:
+            (first, last), before = joined.pop()
+            start, end, title = first, max(last, end), f"{before}; {title}"
+        joined.append(((start, end), title))
+    return joined
+
+
+def _whole(span: Span, formulas: list[Span]) -> Span:
+    """A span with the whole of each formula that it has a part of."""
+    met = [formula for formula in formulas if formula[0] < span[1] and span[0] < formula[1]]
+    return min(start for start, _ in [span, *met]), max(end for _, end in [span, *met])
+
+
+def _formulas(html: Markup) -> list[Span]:
+    """The places of the formulas in the text of the HTML."""
+    found, start = [], 0
+    for number, text in enumerate(read_pieces(html)[1]):
+        if number % 2 and text:
+            found.append((start, start + len(text)))
+        start += len(text)
+    return found
+
+
+def _place(html: Markup, text: str, check: Check) -> Span | None:
+    """The place of an equation in the text of the HTML, which lacks the signs of Markdown; None if the equation
+    itself contains some."""
+    shown = "".join(read_pieces(html)[1])
+    if shown == text:
+        return check.start, check.end
+    equation = text[check.start : check.end]
+    # As many of the same before it as in the text.
+    at, earlier = -1, text[: check.start].count(equation)
+    for _ in range(earlier + 1):
+        at = shown.find(equation, at + 1)
+        if at < 0:
+            return None
+    return at, at + len(equation)
+
+
+def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
+    """The equation with its formulas, and the correct value, as a formula if the equation is in one."""
+    pieces, texts = read_pieces(text_html(text))
+    start = 0
+    for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):
+        end = start + len(written)
+        if number % 2 and start <= check.start and check.end <= end and "math" in piece:
+            right = f"${check.right}$" if check.right else ""
+            return text_html(f"${text[check.start : check.end].strip('$ ')}$"), text_html(right)
+        start = end
+    return text_html(text[check.start : check.end]), escape(check.right)

@@ -1,0 +1,448 @@
+// The page on which a trace is labelled. Each event goes to the server at once; the page shows the server's answer
+// with the events that are still on their way.
+import { element, html, setText, showNotice } from "../shared/dom.js";
+import { labelKeys, register } from "../shared/keys.js";
+import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
+import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
+import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
+import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
+
+// The name under which the step is kept that the person was at.
+const HERE = "here";
+const AGAIN = 2000;
+const ON_ITS_WAY = "The next step is on its way.";
+
+// How long the person is at something: while the page is in view, and no longer than a while after the last movement.
+const IDLE = 60_000;
+const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchmove"];
+let spent = 0;
+let since = performance.now();
+let running = !document.hidden;
+
+const countTime = () => {
+  const now = performance.now();
+  if (running) spent += Math.min(now - since, IDLE);
+  since = now;
+};
+
+for (const sign of SIGNS) document.addEventListener(sign, countTime, { passive: true, capture: true });
+document.addEventListener("visibilitychange", () => {
+  countTime();
+  running = !document.hidden;
+});
+
+// The seconds since this was asked last.
+const lap = () => {
+  countTime();
+  const seconds = Math.round(spent) / 1000;
+  spent = 0;
+  return seconds;
+};
+
+// Clicks on the labelling page, and keys within its fields.
+const click = (page, { target }) => {
+  const button = target.closest("button");
+  const row = target.closest("[data-step]");
+  if (!button) {
+    if (row && !target.closest("textarea, label")) page.moveTo(stepOf(row));
+    return;
+  }
+  const { label, error, open, act } = button.dataset;
+  if (label) page.label(label, stepOf(row));
+  if (error) page.chooseError(error, stepOf(row));
+  if (open) page.openText(open, stepOf(row));
+  if (act === "submit") page.submit();
+  if (act === "flag" || act === "skip") page.openPanel(act);
+  if (act === "undo" || act === "redo") page.undoOrRedo(act);
+  if (act === "close") page.closePanels();
+  if (act === "unflag") page.sendPanel(button.form, null);
+};
+
+const leaveText = (page, event) => {
+  const leaves = event.key === "Escape" || (event.key === "Enter" && !event.shiftKey);
+  if (event.isComposing || !leaves) return;
+  if (event.target.matches("[data-field] textarea")) {
+    event.preventDefault();
+    page.moveTo(stepOf(event.target));
+  } else if (event.key === "Escape" && event.target.closest("form[data-panel]")) page.closePanels();
+};
+
+// Have the page react to its person.
+const listen = (page) => {
+  const { section } = page;
+  const isText = (target) => target.matches("[data-field] textarea");
+  section.addEventListener("click", (event) => click(page, event));
+  section.addEventListener("keydown", (event) => leaveText(page, event));
+  section.addEventListener("input", ({ target }) => {
+    if (isText(target)) page.texts.type(target);
+    page.paint();
+  });
+  section.addEventListener("focusout", ({ target }) => {
+    if (isText(target)) page.texts.save(target);
+    page.paint();
+  });
+  section.addEventListener("submit", (event) => {
+    event.preventDefault();
+    page.sendPanel(event.target, event.target.querySelector("input").value.trim() || null);
+  });
+  const leaving = (event) => {
+    if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
+  };
+  window.addEventListener("beforeunload", leaving, { signal: page.life.signal });
+  // The problem stays in view above the steps: they are scrolled to below it.
+  const problem = section.querySelector(".problem");
+  const measure = new ResizeObserver(() => section.style.setProperty("--problem", `${problem.offsetHeight}px`));
+  measure.observe(problem);
+  page.life.signal.addEventListener("abort", () => measure.disconnect());
+};
+
+// Where the server refuses an event the page says why, takes the mark back, and keeps what was typed.
+
+// The event may be fine, but the slot, the guideline or the campaign has changed since the page was loaded.
+const HAS_CHANGED = [403, 404, 409];
+
+const here = () => location.pathname + location.search;
+const link = (label, href) => element("a", { class: "button", href }, label);
+
+const show = (page, message, ...controls) => showNotice(page.section.querySelector(".told"), message, ...controls);
+
+const passOver = (page, message) => {
+  show(page, message);
+  page.outbox.drop();
+};
+
+// Nothing more can be stored here; what was not stays in view.
+const end = (page, message) => {
+  page.lost = [...page.outbox.events];
+  page.over = true;
+  page.outbox.clear();
+  const kept = page.lost.length ? " What is marked as not stored has been lost." : "";
+  show(page, message + kept, link("Next trace", page.next));
+};
+
+const goOn = (page, version) => {
+  const button = element("button", { type: "button", class: "button primary" }, `Go on under version ${version}`);
+  button.addEventListener("click", () => {
+    page.guideline = version;
+    show(page, "");
+    page.outbox.resume({ guideline: version });
+    page.moveTo(page.here);
+  });
+  return button;
+};
+
+const showGuideline = async (page, version) => {
+  const response = await fetch(`/annotate/label/guideline?campaign=${page.campaign}`).catch(() => null);
+  if (!response?.ok) return later(page);
+  const details = page.section.querySelector("details.guideline");
+  details.innerHTML = await response.text();
+  details.open = true;
+  const message = "The guideline has changed: the new one is shown above. Your labels since then are stored when you go on.";
+  show(page, message, goOn(page, version));
+  details.scrollIntoView({ block: "start" });
+};
+
+const later = (page) => void setTimeout(() => page.outbox.resume(), AGAIN);
+
+// What to do about the first event of the outbox of `page`, refused with a status and a message.
+const handleRefusal = async (page, event, status, message) => {
+  if (status === 401) return show(page, message, link("Log in", `/login?next=${encodeURIComponent(here())}`));
+  if (!HAS_CHANGED.includes(status)) return passOver(page, message);
+  const response = await fetch(`/annotate/slots/${page.slot}`).catch(() => null);
+  if (!response || response.status >= 500) return later(page);
+  if (!response.ok) return end(page, message);
+  const assignment = await response.json();
+  // The event may come from a page that was closed before the guideline changed.
+  if (event.guideline && event.guideline !== assignment.guideline) return showGuideline(page, assignment.guideline);
+  if (assignment.state.submitted) return page.submitted();
+  page.server = assignment.state;
+  return passOver(page, message);
+};
+
+class Labelling {
+  constructor(section) {
+    const { slot, person, campaign, guideline, steps, annotation, after } = section.dataset;
+    Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline), steps: Number(steps) });
+    this.stepwise = "stepwise" in section.dataset;
+    this.afterError = "afterError" in section.dataset;
+    // The annotation as the server told it last, and the events it stored since the page was opened, by key; the events
+    // that never will be stored; whether it is all over; and whether a key would mean a step that is not there yet.
+    this.server = JSON.parse(annotation);
+    this.stored = new Map();
+    this.lost = [];
+    this.over = false;
+    this.early = false;
+    this.away = false;
+    this.frame = null;
+    this.life = new AbortController();
+    this.texts = new Texts(this);
+    this.outbox = new Outbox(person, this.slot, {
+      answered: (event, answer) => this.answered(event, answer),
+      refused: (event, status, message) => {
+        releaseKeys();
+        handleRefusal(this, event, status, message);
+      },
+      changed: () => this.paint(),
+      goesOn: true,
+    });
+  }
+
+  begin() {
+    listen(this);
+    this.texts.restore(this.rows);
+    this.paint();
+    this.moveTo(this.start());
+    this.outbox.send();
+    this.reveal();
+    this.fetchSteps();
+  }
+
+  start() {
+    const kept = keptText(this.person, this.slot, HERE);
+    const { labels, suggested } = this.annotation;
+    // What was only suggested is still to be looked at.
+    const open = labels.slice(0, this.needed).findIndex((label, step) => label === null || suggested[step] !== null);
+    const step = kept === null ? (open < 0 ? this.steps : open) : Number(kept);
+    return Math.min(step, this.rows.length - 1);
+  }
+
+  get rows() {
+    return [...this.section.querySelectorAll("ol.steps > li")];
+  }
+
+  /** What the person says: what is stored, and what is on its way. */
+  get annotation() {
+    return fold(this.server, [...this.outbox.events, ...this.lost], this.stored);
+  }
+
+  get needed() {
+    return neededSteps(this.annotation, this.afterError);
+  }
+
+  get isClosed() {
+    return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
+  }
+
+  /** The first step whose label is missing, -1 where none is. */
+  firstOpen() {
+    return this.annotation.labels.slice(0, this.needed).indexOf(null);
+  }
+
+  record(kind, fields = {}) {
+    if (this.isClosed) return;
+    const about = { revealed: this.rows.length, guideline: this.guideline, seconds: lap() };
+    this.outbox.add({ kind, key: freshKey(), ...fields, ...about });
+  }
+
+  label(value, step) {
+    if (this.isClosed || step >= this.needed) return;
+    if (this.early && step === this.here) return this.announce(ON_ITS_WAY);
+    if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
+    this.announce(`Step ${step + 1}: ${value ?? "no label"}.`);
+    if (value === null) return this.moveTo(step);
+    this.reveal();
+    this.advance(step);
+  }
+
+  advance(step) {
+    const last = step === this.rows.length - 1;
+    this.moveTo(last ? step : step + 1);
+    this.early = last && this.annotation.revealed > this.rows.length;
+    if (this.firstOpen() < 0) this.announce("Every step has its label. Enter submits.");
+  }
+
+  chooseError(kind, step) {
+    const chosen = this.annotation.errors[step] === kind ? null : kind;
+    this.record("error", { step, new: chosen });
+    this.moveTo(step);
+  }
+
+  move(by) {
+    this.moveTo(Math.min(Math.max(this.here + by, 0), this.rows.length - 1));
+  }
+
+  moveTo(step) {
+    this.here = step;
+    this.early = false;
+    keepText(this.person, this.slot, HERE, String(step));
+    this.rows.forEach((row, place) => {
+      if (place === step) row.setAttribute("aria-current", "step");
+      else row.removeAttribute("aria-current");
+    });
+    this.rows[step]?.focus({ preventScroll: true });
+    this.rows[step]?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Undo the last event, or redo it. */
+  undoOrRedo(kind) {
+    if (this.isClosed) return;
+    const before = this.annotation;
+    if (!before[kind].length) return this.announce(`There is nothing to ${kind}.`);
+    this.outbox.add({ kind, key: freshKey() });
+    this.follow(before);
+  }
+
+  // Go where something has changed without a hand on it.
+  follow(before) {
+    const step = firstChange(before, this.annotation);
+    if (step >= 0 && step < this.rows.length) this.moveTo(step);
+  }
+
+  submit() {
+    this.texts.saveAll();
+    if (this.isClosed) return;
+    const open = this.firstOpen();
+    if (open < 0) return this.recordLast();
+    if (open >= this.rows.length) return this.announce(ON_ITS_WAY);
+    this.moveTo(open);
+    this.announce(`Step ${open + 1} has no label yet.`);
+  }
+
+  recordLast() {
+    keepKeys();
+    this.record("submit");
+  }
+
+  /** Ask for the next step once the one before it has its label. */
+  reveal() {
+    const { labels, revealed } = this.annotation;
+    const ended = !this.afterError && labels.includes("neg");
+    if (!this.stepwise || ended || revealed >= this.steps || labels[revealed - 1] === null) return;
+    this.record("reveal", { new: revealed + 1 });
+  }
+
+  async fetchSteps() {
+    const from = this.rows.length;
+    if (this.over || this.server.revealed <= from) return;
+    const response = await fetch(`/annotate/label/steps?slot=${this.slot}&from=${from}`).catch(() => null);
+    const text = response?.ok ? await response.text().catch(() => null) : null;
+    if (text === null) return void setTimeout(() => this.fetchSteps(), AGAIN);
+    // Another answer may have come first.
+    if (from !== this.rows.length) return;
+    const rows = [...html(text).children];
+    this.section.querySelector("ol.steps").append(...rows);
+    this.texts.restore(rows);
+    this.paint();
+    if (this.here === from - 1) this.moveTo(from);
+  }
+
+  answered(event, answer) {
+    const before = fold(this.server, [event, ...this.outbox.events], this.stored);
+    if (isUndoable(event.kind)) this.stored.set(event.key, { ...event, old: valueOf(this.server, event) });
+    this.server = answer.state;
+    this.texts.stored(event);
+    if (event.kind === "submit") return this.submitted(answer.next);
+    if (event.kind === "skip") return this.leave(this.next);
+    if (event.kind === "reveal") this.fetchSteps();
+    if (event.kind === "undo" || event.kind === "redo") this.follow(before);
+    this.reveal();
+  }
+
+  get next() {
+    return `/annotate/label?campaign=${this.campaign}`;
+  }
+
+  /** Where a campaign shows nothing after submission, the next trace comes at once. */
+  submitted(content) {
+    this.leave(this.after === "nothing" ? this.next : `/annotate/label?slot=${this.slot}`, content);
+  }
+
+  leave(url, content) {
+    this.over = true;
+    dropTexts(this.person, this.slot);
+    this.texts.typed.clear();
+    turnTo(url, content);
+  }
+
+  /** Another trace took the place of this one. */
+  close() {
+    this.over = true;
+    this.life.abort();
+    this.outbox.close();
+  }
+
+  openText(kind, step) {
+    if (!this.isClosed) this.texts.open(kind, step);
+  }
+
+  openPanel(name) {
+    if (this.isClosed) return;
+    for (const panel of this.section.querySelectorAll("form[data-panel]")) panel.hidden = panel.dataset.panel !== name;
+    const field = this.section.querySelector(`form[data-panel="${name}"] input`);
+    if (name === "flag") field.value = this.annotation.flag ?? "";
+    field.focus();
+  }
+
+  closePanels() {
+    for (const panel of this.section.querySelectorAll("form[data-panel]")) panel.hidden = true;
+    this.moveTo(this.here);
+  }
+
+  sendPanel(form, value) {
+    const kind = form.dataset.panel;
+    if (kind === "skip" && value === null) return this.announce("Give a short reason.");
+    this.closePanels();
+    if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
+  }
+
+  /** Bring the page up to date, once a frame. */
+  paint() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const find = (selector) => this.section.querySelector(selector);
+    const { annotation, needed, outbox, lost, isClosed: over } = this;
+    const shown = { annotation, needed, waiting: outbox.events, lost, texts: this.texts, over };
+    for (const row of this.rows) paintRow(row, shown);
+    for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !annotation[kind].length;
+    for (const kind of ["flag", "skip", "submit"]) find(`[data-act=${kind}]`).disabled = over;
+    find("[data-act=submit]").classList.toggle("primary", this.firstOpen() < 0);
+    find("[data-act=flag]").setAttribute("aria-pressed", annotation.flag !== null);
+    find(".flagged").hidden = annotation.flag === null;
+    setText(find(".flagged span"), annotation.flag ?? "");
+    const whole = !this.stepwise || annotation.revealed >= this.steps;
+    setText(find(".status"), statusText(shown, outbox.away, whole));
+    if (outbox.away && !this.away) this.announce("Your labels are kept here and sent when the server answers.");
+    this.away = outbox.away;
+  }
+
+  announce(message) {
+    this.section.querySelector(".said").textContent = message;
+  }
+}
+
+let page = null;
+const key = (name, label, run) => register({ key: name, label, when: () => page !== null, run });
+
+const registerKeys = (section) => {
+  for (const [name, label] of labelKeys(section)) {
+    key(name, label || "no label", () => page.label(label || null, page.here));
+  }
+  key("j", "next step", () => page.move(1));
+  key("k", "previous step", () => page.move(-1));
+  key("Enter", "submit, or go to the first step without a label", () => page.submit());
+  key("z", "undo", () => page.undoOrRedo("undo"));
+  key("Z", "redo", () => page.undoOrRedo("redo"));
+  key("c", "comment on the step", () => page.openText("comment", page.here));
+  key("e", "correct the step", () => page.openText("correction", page.here));
+  key("f", "flag a bad problem", () => page.openPanel("flag"));
+  key("x", "skip the trace", () => page.openPanel("skip"));
+};
+
+let registered = false;
+
+const open = () => {
+  const section = document.querySelector("#labelling");
+  page?.close();
+  page = section && new Labelling(section);
+  if (page && !registered) registerKeys(section);
+  registered ||= page !== null;
+  page?.begin();
+};
+
+onTurn(open);
+open();

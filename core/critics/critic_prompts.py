@@ -1,0 +1,143 @@
+"""The questions about a trace, and the judgment that their answers add up to.
+
+A critic that sees all steps and gives a verdict on each is asked once offline, once per step online, and once per
+sub-step in hindsight. One that gives a verdict on the last step only is asked once per sub-step in every mode, and
+never sees a later step.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.critics.presets import Preset
+from stepsight.core.critics.verdict_parser import READINGS, Verdicts
+from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.label import Label
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
+
+# Characters of a rationale in all.
+_LONGEST = 40_000
+# About how many characters a token has, in problems and steps.
+_CHARACTERS = 3
+
+
+@dataclass(frozen=True)
+class Line:
+    """The questions of one sample, by the number of sub-steps that each shows. If answers stay in the conversation,
+    they are asked one after the other; otherwise a line has a single question."""
+
+    sample: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CallEstimate:
+    """The approximate cost of judging some traces."""
+
+    traces: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "CallEstimate") -> "CallEstimate":
+        return CallEstimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
+
+
+def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
+    """The number of sub-steps that each question shows."""
+    whole = len(trace.substeps)
+    if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
+        return tuple(range(1, whole + 1))
+    return (whole,) if mode == Mode.OFFLINE else tuple(sorted({int(end) + 1 for end in trace.step_ends}))
+
+
+def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Line]:
+    """All questions about a trace, the first sample's first."""
+    shown = counts(preset, trace, mode)
+    for sample in range(samples):
+        if READINGS[preset.reading].keeps:
+            yield Line(sample, shown)
+        else:
+            yield from (Line(sample, (count,)) for count in shown)
+
+
+def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
+    """The approximate cost of judging a trace. Tokens are estimated from characters and from the critic's usual
+    length of an answer per step."""
+    reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
+    read = [0, *accumulate(map(len, texts))]
+    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
+    tokens = 0
+    for count in shown:
+        tokens += (whole - read[-1] + read[count]) // _CHARACTERS + preset.written * (
+            count if reading.of_all else 1
+        )
+        # What was answered before is sent again.
+        tokens += preset.written * (count - 1) if reading.keeps else 0
+    return CallEstimate(1, samples * len(shown), samples * tokens)
+
+
+def judgment(
+    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Usage | None = None
+) -> Judgment:
+    """The share of each label among the samples, from `said`, the verdicts by number of sub-steps shown; each of
+    `counts` needs at least one sample."""
+    size = len(trace.substeps)
+    shares = {count: _shares(samples) for count, samples in said.items()}
+    result: StepScores | Hindsight
+    if not READINGS[preset.reading].of_all:
+        scores = StepScores(np.concatenate([shares[count] for count in range(1, size + 1)]))
+        result = Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
+    elif mode == Mode.HINDSIGHT:
+        result = Hindsight(tuple(shares[count] for count in range(1, size + 1)))
+    else:
+        shown = [size if mode == Mode.OFFLINE else int(end) + 1 for end in trace.step_ends]
+        result = StepScores(np.stack([shares[count][place] for place, count in enumerate(shown)]))
+    return Judgment(trace, mode, result, rationale=_rationale(preset, trace, mode, said), spent=spent)
+
+
+def _shares(samples: Sequence[Verdicts]) -> Floats32:
+    """The share of each label over samples, a row per step."""
+    labels = np.array([verdicts.labels for verdicts in samples])
+    return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
+
+
+def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
+    """A Markdown paragraph per sub-step. In hindsight it is from the whole solution; if the verdict given when the
+    step was last differs, its paragraph comes first."""
+    size, paragraphs = len(trace.substeps), []
+    for place, end in enumerate(trace.step_ends.tolist()):
+        name = _name(trace, place)
+        if not READINGS[preset.reading].of_all:
+            paragraphs.append(_paragraph(name, said[place + 1], 0))
+            continue
+        last = size if mode != Mode.ONLINE else end + 1
+        label, _ = _word(said[last], place)
+        if mode == Mode.HINDSIGHT and _word(said[end + 1], place)[0] != label:
+            paragraphs.append(_paragraph(f"{name}, before later steps", said[end + 1], place))
+        paragraphs.append(_paragraph(name, said[last], place))
+    text = "\n\n".join(paragraphs)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
+    label, count = _word(samples, place)
+    share = f" {count} of {len(samples)}" if len(samples) > 1 else ""
+    texts = [one.rationales[place] for one in samples if one.labels[place] == label]
+    return f"**{name}: {label.text}{share}.** {next(filter(None, texts), '')}".rstrip()
+
+
+def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
+    """The label that most samples give to a step, with their number; of equals, the one given first."""
+    return Counter(one.labels[place] for one in samples).most_common(1)[0]
+
+
+def _name(trace: Trace, place: int) -> str:
+    owner = int(trace.owners[place])
+    if len(trace.steps[owner].substeps) == 1:
+        return f"Step {owner + 1}"
+    return f"Step {owner + 1}.{place - int((trace.owners < owner).sum()) + 1}"

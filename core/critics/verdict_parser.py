@@ -1,0 +1,214 @@
+"""Parsing verdicts from a critic's answer, strictly: a guess is no judgment.
+
+`UnreadableError` is raised for an answer that cannot be parsed, was cut short, or has another number of verdicts
+than there are steps.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+
+from stepsight.core.files.json_values import parse_json
+from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.validation import choice
+
+LONGEST = 4000
+"""The number of characters of a rationale that are kept."""
+
+# An answer of more characters is not looked at.
+_MOST = 1_000_000
+_FENCE = "```"
+_STRAY = re.compile(r'\\(?!["\\/bfnrtu])')
+_BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
+_CONCLUSION = re.compile(r"is the step correct \(yes/no\)\?[\s*:]*(yes|no)\b", re.IGNORECASE)
+_JUDGEMENT = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(yes|no)\s*\}{1,2}", re.IGNORECASE)
+_THINKS, _THOUGHT = "<think>", "</think>"
+# TeX whose backslash a model forgot to double: JSON reads \frac and \boxed with a control character.
+_TEX = str.maketrans({"\x0c": r"\f", "\x08": r"\b"})
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class UnreadableError(ValueError):
+    """An answer without verdicts; the message gives the reason and repeats nothing of the answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A critic's answer: its `thinking`, if the server separates it, and its `text`. `is_cut` is True if it was cut
+    short."""
+
+    text: str
+    thinking: str = ""
+    is_cut: bool = False
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The thinking and the text after it, whichever field they are in."""
+        before, mark, after = self.text.rpartition(_THOUGHT)
+        before = before.strip().removeprefix(_THINKS)
+        return (f"{self.thinking}\n{before}".strip(), after.strip()) if mark else (self.thinking, self.text.strip())
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """A label and a rationale, "" for none, per step."""
+
+    labels: tuple[Label, ...]
+    rationales: tuple[str, ...]
+
+
+class _Step(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    verdict: Annotated[str, BeforeValidator(lambda value: _lower(value)), choice(LABEL_NAMES)]
+    rationale: str = ""
+
+
+_STEPS = TypeAdapter(dict[str, _Step])
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def schema(count: int) -> dict[str, Any]:
+    """The JSON schema of an answer with verdicts on this many steps. Each step is a key, which fixes their number
+    and order even for servers that support no list bounds."""
+    step = {
+        "type": "object",
+        "properties": {"rationale": {"type": "string"}, "verdict": {"type": "string", "enum": list(LABEL_NAMES)}},
+        "required": ["rationale", "verdict"],
+        "additionalProperties": False,
+    }
+    names = _names(count)
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(names, step),
+        "required": names,
+        "additionalProperties": False,
+    }
+
+
+def _names(count: int) -> list[str]:
+    return [f"step_{number}" for number in range(1, count + 1)]
+
+
+def read_verdicts(answer: Answer, count: int) -> Verdicts:
+    """The JSON object that our own prompt asks for: bare, in a fence, or surrounded by prose."""
+    _, text = answer.parts
+    parts = text.split(_FENCE)
+    if len(parts) > 3:
+        raise UnreadableError("several blocks of code")
+    text = parts[1] if len(parts) > 1 else text
+    first, last = text.find("{"), text.rfind("}")
+    if first < 0 or last < first:
+        raise UnreadableError("no JSON")
+    try:
+        steps = _STEPS.validate_python(_parsed(text[first : last + 1]))
+    except ValidationError as error:
+        raise UnreadableError(_describe_error(error)) from None
+    if list(steps) != _names(count):
+        raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
+    labels = tuple(Label[step.verdict.upper()] for step in steps.values())
+    return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        pass
+    try:
+        # TeX in a rationale, whose backslashes begin nothing that JSON knows.
+        return parse_json(_STRAY.sub(r"\\\\", text))
+    except ValueError:
+        raise UnreadableError("no JSON") from None
+
+
+def _describe_error(error: ValidationError) -> str:
+    place = error.errors(include_url=False)[0]["loc"]
+    if "verdict" in place:
+        return "a verdict that is not neg, neu or pos"
+    return "JSON of another shape"
+
+
+def read_boxes(answer: Answer, count: int) -> Verdicts:
+    r"""ThinkPRM's format: \boxed{correct} or \boxed{incorrect} after its text on a step, within its thinking.
+
+    It may stop at the first incorrect step. Later steps then count as incorrect too, as for its authors, whose
+    single score for the steps so far stays low from there on.
+    """
+    text = next((part for part in answer.parts if _BOX.search(part)), "")
+    found = list(_BOX.finditer(text))
+    labels = [_validity(box[1].lower() == "correct") for box in found]
+    if not labels:
+        raise UnreadableError("no verdict in a box")
+    ends = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
+    if len(labels) != count and not ends:
+        raise UnreadableError(f"{len(labels)} in place of {count} verdicts")
+    starts = [0, *(box.end() for box in found)]
+    rationales = [_clean(text[start : box.end()]) for start, box in zip(starts, found, strict=False)]
+    lacking = count - len(labels)
+    return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
+
+
+def read_conclusion(answer: Answer, count: int) -> Verdicts:
+    """R-PRM's format, for the last step only: "Is the step correct (Yes/No)? X" at its end."""
+    _, text = answer.parts
+    return _one(_CONCLUSION.findall(text), text)
+
+
+def read_judgement(answer: Answer, count: int) -> Verdicts:
+    r"""GenPRM's format, for the last step only: \boxed{Yes} or \boxed{No} in its output."""
+    text = "\n".join(part for part in answer.parts if part)
+    return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
+
+
+def _one(words: list[str], text: str) -> Verdicts:
+    said = {word.lower() for word in words}
+    if len(said) != 1:
+        raise UnreadableError("both yes and no" if said else "neither yes nor no at its end")
+    return Verdicts((_validity(said == {"yes"}),), (_clean(text),))
+
+
+def _validity(is_right: bool) -> Label:
+    return Label.POS if is_right else Label.NEG
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way of parsing answers. `of_all` is True if an answer has a verdict on every step shown, rather than on the
+    last; `three_way` if it judges redundancy; `keeps` if answers stay in the conversation."""
+
+    read: Callable[[Answer, int], Verdicts]
+    of_all: bool
+    three_way: bool = False
+    keeps: bool = False
+
+
+READINGS = {
+    "verdicts": Reading(read_verdicts, of_all=True, three_way=True),
+    "boxes": Reading(read_boxes, of_all=True),
+    "conclusion": Reading(read_conclusion, of_all=False),
+    "judgement": Reading(read_judgement, of_all=False, keeps=True),
+}
+
+
+def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
+    """The verdicts of an answer about `count` steps, by a name of `READINGS`."""
+    if not (answer.text or answer.thinking).strip():
+        raise UnreadableError("an empty answer")
+    if len(answer.text) + len(answer.thinking) > _MOST:
+        raise UnreadableError(f"an answer of over {_MOST:,} characters")
+    if answer.is_cut:
+        raise UnreadableError("an answer that was cut short")
+    return READINGS[reading].read(answer, count)
+
+
+def _clean(text: str) -> str:
+    """The critic's text made safe for every database and page, cut to `LONGEST` characters."""
+    text = _CONTROL.sub(" ", text.translate(_TEX)).encode("utf-8", "replace").decode().strip()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,172 @@
+"""The context of an equation: stated by the text, or only supposed, tested, asked for or refuted."""
+
+import re
+
+_AFTER = re.compile(
+    r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
+      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
+        |the\s+same|an?\s+(?:integer|solution))
+      | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n['’]t)\b | can(?:not|['’]t)
+      | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
+      | fails?\b | instead\b | should\s+(?:be|have\s+been) | actually | never | wait)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SUPPOSED = re.compile(
+    r"""\b(?:if|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
+      | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
+      | plug\w*)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# Words before an equation that is wished for, or asked for, where no value is worked out.
+_WISHED = re.compile(
+    r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
+      | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*
+      |substitut\w+)\b|n['’]t\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r",|;|:|\bthen\b|\bso\b|\bget(?:s|ting)?\b|\bhave\b|\bbecause\b|\bsince\b|\bwhich\b", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
+_MODULAR = re.compile(r"\\p?mod\b|\\bmod|\bmod(?:ulo)?\b|≡|\\equiv|\bcongruen", re.IGNORECASE)
+_CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
+
+
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span of the sentence, or line, that holds `text[start:end]`."""
+    first = 0
+    for match in _SENTENCE_END.finditer(text, 0, start):
+        first = match.end()
+    following = _SENTENCE_END.search(text, end)
+    return first, following.end() if following else len(text)
+
+
+_ASSUMED = re.compile(
+    r"\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b", re.IGNORECASE
+)
+
+
+def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
+    """True if the text states the equation at `[start, end)` rather than supposing, wishing for or refuting it.
+
+    `works_out` is True if the right side is the value of the left, as in 3 + 4 = 7.
+    """
+    first, last = sentence_around(text, start, end)
+    if text[first:last].rstrip().endswith("?"):
+        return False
+    if _AFTER.search(text, end, min(len(text), end + 300)):
+        return False
+    clause = _clause(text[first:start])
+    if _SUPPOSED.search(clause):
+        return False
+    if _ASSUMED.search(text[first:start]):
+        return False
+    return works_out or _WISHED.search(text[first:start]) is None
+
+
+_POSITED = re.compile(
+    r"""\b(?:if|when|whenever|let|let's|suppose|assume|assuming|for|at|where|case|try|trying|test\w*|check\w*|plug\w*
+      |substitut\w+|set|setting|say|unless|either|not|guess\w*|choose|choosing|consider|take|taking|pick|with|example
+      |minimum|maximum|vertex|line|axis|asymptote\w*|want|could|might|would|would|say|suggest\w*)\b|n['’]t\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_ALTERNATIVE = re.compile(r"\s*[$.,\]\\)]*\s*(?:\\q?quad\s*|\\text\{\s*)*or\b|\s*,\s*\$?[-\d]", re.IGNORECASE)
+
+
+def is_assertion(text: str, start: int, end: int) -> bool:
+    """True if the equation with unknowns at `[start, end)` is asserted rather than posited."""
+    first, last = sentence_around(text, start, end)
+    if text[first:last].rstrip().endswith("?"):
+        return False
+    return _POSITED.search(_clause(text[first:start])) is None
+
+
+_BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNORECASE)
+
+
+def is_one_of_several(text: str, start: int, end: int) -> bool:
+    """True if another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
+    if _ALTERNATIVE.match(text, end):
+        return True
+    return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
+
+
+_COMPARED = re.compile(
+    r"""\b(?:less|fewer|cheaper|differ\w*|loss|lost|lose|short\w*|below|behind|owes?|debt|deficit|younger|apart|change\w*
+      |drop\w*|decreas\w+|lower|subtract\w*|from|between|remain\w*|down|off|under|away)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+_WHOLE = re.compile(
+    r"\b(?:remainder|left\s*over|floor|round\w*|whole|integer|complete\w*|full|fully|at\s+most|approximat\w*|about|nearly)\b"
+    r"|\\l?floor|\\lceil|⌊|⌈",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_whole_numbers(text: str) -> bool:
+    """True if a text says that it drops the fractional part of a number."""
+    return _WHOLE.search(text) is not None
+
+
+def compares(text: str) -> bool:
+    """True if a text says by how much something is less, in which case a difference may lose its sign."""
+    return _COMPARED.search(text) is not None
+
+
+def _clause(before: str) -> str:
+    """The last clause of the words before an equation."""
+    clause = before
+    for match in _CLAUSE.finditer(before):
+        clause = before[match.end() :]
+    return clause
+
+
+def is_modular(text: str, end: int) -> bool:
+    """True if the equation ending at `end` is modulo something."""
+    return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
+
+
+def contains_clock_time(text: str) -> bool:
+    """True if a text gives times of day, which are counted modulo twelve."""
+    return _CLOCK.search(text) is not None
+
+
+_REMAINDER = re.compile(
+    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)",
+    re.IGNORECASE,
+)
+
+
+def remainder_behind(text: str, end: int) -> int | None:
+    """The remainder that a text states after a quotient, None if it states none."""
+    match = _REMAINDER.match(text, end)
+    return int(match[1]) if match else None
+
+
+_OWN_ARITHMETIC = re.compile(
+    r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
+      | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
+      | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla
+      |bowtie|triangle(?:left|right)|Join)\b | [★☆♣♠♡♦◇⊕⊗] | [a-z0-9]\s*[△@#&~*]\s*[a-z0-9]\s*\$?\s*
+        (?:=|is\s+defined|denote|mean)
+      | \bdefined?\s+(?:as\s+)?\$[^$]{0,20}\*[^$]{0,20}(?:=|\$\s+(?:to|as|by)) | \bletters?\s+represents?
+      | \bcryptarithm | different\s+digit""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+_BASE = re.compile(
+    r"\b(?:base[\s-]+\$?(?:\d|two|seven|eight)|(?:in|to)\s+(?:binary|octal|hexadecimal))\b", re.IGNORECASE
+)
+
+
+def counts_in_a_base(text: str) -> bool:
+    """True if a sub-step writes numbers in another base."""
+    return _BASE.search(text) is not None
+
+
+def has_own_arithmetic(problem: str) -> bool:
+    """True if a problem uses another base or defines operations of its own."""
+    return _OWN_ARITHMETIC.search(problem) is not None

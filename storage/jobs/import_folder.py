@@ -1,0 +1,112 @@
+"""Importing the content of a file or folder: traces first, then the scores of evaluators on them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import open_input
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers import KINDS
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
+from stepsight.storage.judgments.score_files import import_scores, matching_datasets
+from stepsight.storage.traces.imports import import_file
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file and its content, or the reason why it cannot be imported."""
+
+    path: Path
+    finding: Finding | None = None
+    error: UserError | None = None
+
+
+def find_files(path: Path) -> list[Found]:
+    """The content of a file, or of every file below a folder, traces before scores. If several files would become
+    the same dataset, each becomes its own, named after the file as well.
+
+    Raises `UserError` if no file can be imported.
+    """
+    if path.is_dir():
+        paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+    else:
+        paths = [path]
+    if not paths:
+        raise UserError(f"{path}: no file to import.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+    found = _apart([inspect_file(one) for one in paths], path if path.is_dir() else path.parent)
+    return sorted(found, key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES)
+
+
+def inspect_file(path: Path) -> Found:
+    """What a file is, or why it cannot be imported."""
+    try:
+        with open_input(path) as file:
+            beginning = file.read(BEGINNING)
+            file.seek(0)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
+            finding = recognise(beginning, file, path.name, sha256)
+    except UserError as error:
+        return Found(path, error=error)
+    if finding.kind == COLUMNS:
+        hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
+        return Found(path, error=UserError(f"{path.name}: a table whose columns have no names that we know.", hint))
+    return Found(path, finding)
+
+
+def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
+    """Import a file according to its content, and return the outcome in words. With `listings`, bad rows are left
+    out and listed in a file of that folder. Raises `UserError`, with nothing stored."""
+    if found.error is not None:
+        raise found.error
+    assert found.finding is not None
+    finding, path = found.finding, found.path
+    if finding.holds == Holds.SCORES:
+        return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
+    listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
+    return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))
+
+
+def _dataset_of(store: Store, path: Path) -> str:
+    """The dataset that scores belong to, by their ids and their number."""
+    names = matching_datasets(store, path)
+    if len(names) == 1:
+        return names[0]
+    hint = "Name it: stepsight import-scores DATASET FILE --evaluator NAME"
+    if not names:
+        raise UserError(f"{path.name}: scores that fit no dataset of the store.", hint)
+    raise UserError(f"{path.name}: scores that fit {', '.join(names)}.", hint)
+
+
+def _apart(files: list[Found], root: Path) -> Iterator[Found]:
+    """Give each file a dataset of its own, named after the file, or its path if several have the same name."""
+    named = [_with_name(one, one.path.stem) for one in files]
+    by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
+    plain, by_name = _datasets(files), _datasets(named)
+    for one, other, last in zip(files, named, by_path, strict=True):
+        is_alone = plain[_dataset(one)] == 1 or not _dataset(one)
+        yield one if is_alone else other if by_name[_dataset(other)] == 1 else last
+
+
+def _with_name(found: Found, name: str) -> Found:
+    finding = found.finding
+    if finding is None or finding.holds != Holds.TRACES:
+        return found
+    dataset = KINDS[finding.kind].dataset
+    return replace(found, finding=replace(finding, dataset=f"{dataset}-{name}" if dataset else name))
+
+
+def _datasets(files: list[Found]) -> Counter[str]:
+    return Counter(_dataset(one) for one in files)
+
+
+def _dataset(found: Found) -> str:
+    """The dataset that a file of traces becomes; "" for any other file."""
+    finding = found.finding
+    return finding.dataset if finding and finding.holds == Holds.TRACES else ""

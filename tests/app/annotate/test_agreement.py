@@ -1,0 +1,223 @@
+import csv
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import delete, select
+from starlette.testclient import TestClient
+
+from stepsight.app.access.rights import COOKIE
+from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.people.exposures import note_exposure
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, add_user
+from tests.app.client import PAGE, asking
+from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, person, take
+from tests.storage.samples import evaluator
+
+PATH = "/annotate/agreement"
+ANSWERS = {
+    "ada": (["pos", "neg"], ["pos", "neu", "pos"]),
+    "bo": (["pos", "neg"], ["pos", "pos", "pos"]),
+    "cy": (["pos", "pos"], ["neg", "pos", "pos"]),
+}
+
+
+def labelled(store: Store, of: Campaign) -> Campaign:
+    for name, answers in ANSWERS.items():
+        user = person(store, name)
+        for labels in answers:
+            label_all(store, take(store, of, user), user, labels)
+    return of
+
+
+@pytest.fixture
+def of(sqlite_store) -> Campaign:
+    """Two traces that three people have labelled."""
+    return labelled(sqlite_store, campaign(sqlite_store, (TWO, THREE), overlap=3))
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators) -> Iterator[TestClient]:
+    with asking(sqlite_store, evaluators) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def local(sqlite_template, tmp_path_factory, evaluators) -> Iterator[TestClient]:
+    """The local user of a store with the same campaign, and nobody who could log in."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("agreed") / "store.db")
+    with open_store(str(path)) as store:
+        labelled(store, campaign(store, (TWO, THREE), overlap=3))
+        labelled(store, campaign(store, None, name="again <b>", overlap=3))
+        campaign(store, None, name="empty")
+        with asking(store, evaluators) as asked:
+            yield asked
+
+
+def shown(client: TestClient, query: str, **headers: str) -> str:
+    found = client.get(f"{PATH}?{query}", headers=PAGE | headers)
+    assert found.status_code == 200, found.text
+    return found.text
+
+
+def test_the_page_has_every_part(local):
+    page = shown(local, "campaign=1")
+    assert "<h1>Agreement: first</h1>" in page
+    assert "6 annotations by 3 people on 2 traces." in page
+    # 15 labels: 2 neg on step 2 of the first trace and 1 on step 1 of the second, 1 neu, 11 pos. Steps 1 and 5 are
+    # unanimous, in the others one pair of three agrees: 1 - 14 * 6 / (225 - 9 - 1 - 121).
+    assert f'<p class="big">{1 - 14 * 6 / 94:.3f}' in page
+    assert f"{100 * 9 / 15:.1f} % of pairs agree, on 5 steps." in page
+    for title in ("How far people agree", "Step by step", "People", "Gold", "Step numbers"):
+        assert f"<h2>{title}</h2>" in page
+    assert "<h2>Views</h2>" not in page
+    # A matrix of three people, and each cell of the heatmap.
+    assert page.count('<th scope="col">ada</th>') == 1
+    assert re.findall(r"tabindex=\"-1\" aria-label=\"(step \d: [^\"]*)\"", page)[:2] == [
+        "step 1: 1 neg, 2 pos; gold pos", "step 2: 1 neu, 2 pos; gold neu",
+    ]  # fmt: skip
+
+
+def test_cells_lead_to_the_decision_where_there_is_one_to_make(client, sqlite_store, of):
+    found = re.findall(r'<a href="([^"]*)" tabindex="-1"', shown(client, f"campaign={of.id}&order=queue"))
+    assert len(found) == 5
+    assert set(found) == {f"/annotate/adjudicate?campaign={of.id}&amp;item={item}" for item in (1, 2)}
+    assert client.get(found[0].replace("&amp;", "&"), headers=PAGE).status_code == 200
+    # Who does not decide is led to the trace.
+    add_user(sqlite_store, "vi", Role.VIEWER, "a long password")
+    close_campaign(sqlite_store, of.id)
+    cookie = f"{COOKIE}={open_login(sqlite_store, person(sqlite_store, 'vi'))}"
+    seen = re.findall(r'<a href="([^"]*)" tabindex="-1"', shown(client, f"campaign={of.id}", cookie=cookie))
+    assert set(seen) == {"/browse?trace=1", "/browse?trace=2"}
+
+
+def test_every_table_as_csv(local):
+    page = shown(local, "campaign=1")
+    tables = {}
+    for name in ("agreement", "pairs", "annotators", "gold", "positions", "steps"):
+        assert f'href="{PATH}?campaign=1&amp;table={name}" download' in page
+        found = local.get(f"{PATH}?campaign=1&table={name}")
+        assert found.headers["content-type"].startswith("text/csv")
+        assert found.headers["content-disposition"] == f'attachment; filename="agreement-1-{name}.csv"'
+        tables[name] = list(csv.DictReader(found.text.splitlines()))
+        assert tables[name]
+    assert [row["neg"] for row in tables["steps"]] == ["0", "2", "1", "0", "0"]
+    assert [row["majority"] for row in tables["steps"]] == ["pos", "neg", "pos", "pos", "pos"]
+    pairs = tables["pairs"]
+    assert [(row["first"], row["second"]) for row in pairs] == [("ada", "bo"), ("ada", "cy"), ("bo", "cy")]
+    # ada and bo differ on one step of five: by chance 1/5 * 1/5 for neg and 3/5 * 4/5 for pos.
+    assert float(pairs[0]["kappa"]) == pytest.approx((4 / 5 - 13 / 25) / (12 / 25))
+
+
+def test_a_campaign_without_answers_says_so(local):
+    page = shown(local, "campaign=3")
+    assert "There are no annotations yet that count here." in page
+    assert page.count("No alpha: nobody has labelled anything.") == 4
+
+
+def test_without_a_campaign_there_is_a_choice(local):
+    assert f'<a href="{PATH}?campaign=1">first</a>' in shown(local, "")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "told"),
+    [
+        ("campaign=99", 404, "99"),
+        ("campaign=x", 422, "campaign is 'x', expected a whole number"),
+        ("campaign=1&against=99", 404, "99"),
+        ("campaign=1&order=no", 422, "order is 'no', expected one of disagreement, queue"),
+        ("campaign=1&exposed=no", 422, "exposed is 'no', expected one of 1"),
+        ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
+    ],
+)
+def test_what_cannot_be_shown(local, query, status, told):
+    found = local.get(f"{PATH}?{query}")
+    assert found.status_code == status
+    assert told in found.json()["error"]
+
+
+def test_the_other_campaign_is_chosen_and_compared(local):
+    page = shown(local, "campaign=1&against=2")
+    assert '<option value="2" selected>again &lt;b&gt;</option>' in page
+    assert "<h2>Views</h2>" in page
+    assert "<b>" not in page
+    assert f'href="{PATH}?campaign=1&amp;against=2&amp;table=majorities" download' in page
+
+
+def test_who_looks_at_the_labels_of_a_trace_has_seen_them(client, sqlite_store, of):
+    """Adjudicators may label too, and the local user is one."""
+    add_user(sqlite_store, "eve", Role.ADJUDICATOR, "a long password")
+    eve = person(sqlite_store, "eve")
+    cookie = f"{COOKIE}={open_login(sqlite_store, eve)}"
+
+    def seen() -> set[tuple[int, str]]:
+        with sqlite_store.read() as session:
+            texts = select(TraceRow.id, ExposureRow.what).join(
+                TraceRow, TraceRow.text_digest == ExposureRow.text_digest
+            )
+            return {tuple(row) for row in session.execute(texts.where(ExposureRow.user_id == eve.id))}
+
+    shown(client, "", cookie=cookie)
+    # A table of figures tells nothing of a trace.
+    client.get(f"{PATH}?campaign={of.id}&table=pairs", headers={"cookie": cookie})
+    assert seen() == set()
+    everything = {(trace, what) for trace in (1, 2) for what in ("labels", "gold")}
+    shown(client, f"campaign={of.id}", cookie=cookie)
+    assert seen() == everything
+    with sqlite_store.write() as session:
+        session.execute(delete(ExposureRow))
+    client.get(f"{PATH}?campaign={of.id}&table=steps", headers={"cookie": cookie})
+    assert seen() == everything
+
+
+def test_answers_of_who_had_seen_something_count_where_asked(client, sqlite_store):
+    seen = campaign(sqlite_store, (TWO, THREE), overlap=3)
+    for user in ("ada", "bo"):
+        note_exposure(sqlite_store, person(sqlite_store, user), [1], "scores")
+    labelled(sqlite_store, seen)
+    page = shown(client, f"campaign={seen.id}")
+    assert "2 annotations by people who had seen scores, marked equations, gold or labels are left out." in page
+    # One label of each step of the first trace is left.
+    assert "on 3 steps." in page
+    everything = shown(client, f"campaign={seen.id}&exposed=1")
+    assert (
+        "2 annotations by people who had seen scores, marked equations, gold or labels are included." in everything
+    )
+    assert "on 5 steps." in everything
+    assert '<option value="1" selected>all</option>' in everything
+
+
+def test_annotators_see_nothing_of_others_while_a_blind_campaign_is_open(client, sqlite_store, of):
+    add_user(sqlite_store, "dee", Role.ANNOTATOR, "a long password")
+    cookie = f"{COOKIE}={open_login(sqlite_store, person(sqlite_store, 'dee'))}"
+    for query in (f"campaign={of.id}", f"campaign={of.id}&table=steps", ""):
+        refused = client.get(f"{PATH}?{query}", headers={"cookie": cookie})
+        assert refused.status_code == 403
+        assert "ada" not in refused.text
+    close_campaign(sqlite_store, of.id)
+    assert "ada" in shown(client, f"campaign={of.id}", cookie=cookie)
+
+
+def test_somebody_not_logged_in_reads_no_names(sqlite_store, evaluators, of):
+    add_user(sqlite_store, "boss again", Role.ADMIN, "a long password")
+    close_campaign(sqlite_store, of.id)
+    with asking(sqlite_store, evaluators) as closed:
+        assert closed.get(f"{PATH}?campaign={of.id}").status_code == 401
+    still_open = campaign(sqlite_store, None, name="still open")
+    one = evaluator(sqlite_store, "one")
+    with sqlite_store.write() as session:
+        # Not blind, or nobody could look at anything.
+        made = session.get_one(CampaignRow, still_open.id)
+        made.shows, made.evaluator_id = "scores", one.id
+    with asking(sqlite_store, evaluators, public=True) as public:
+        page = shown(public, f"campaign={of.id}")
+        # An annotator who has logged out is one of them.
+        for query in (f"campaign={still_open.id}", f"campaign={of.id}&against={still_open.id}"):
+            assert public.get(f"{PATH}?{query}").status_code == 403
+    assert page.count('<th scope="col">annotator 1</th>') == 1
+    assert re.search(r">(ada|bo|cy)<", page) is None

@@ -1,0 +1,198 @@
+"""Pages of campaigns: all of them, as people in different roles see them, and one for those who run it."""
+
+from dataclasses import replace
+
+import pytest
+
+from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_bars, queue_terms, terms
+from stepsight.app.web.html import macro
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.database.store import NotFoundError
+from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
+from stepsight.storage.labelling.plan import Ordering
+from stepsight.storage.labelling.progress import CampaignProgress
+from stepsight.storage.people.users import Role
+from tests.app.elements import INJECTIONS, read
+from tests.storage.labelling.samples import GUIDELINE, TWO, campaign, do, label_all, people, person, take
+from tests.storage.samples import evaluator
+
+
+def test_an_admin_sees_everything(sqlite_store):
+    made = campaign(sqlite_store)
+    page = read(list_html(sqlite_store, person(sqlite_store, "boss", Role.ADMIN)))
+    links = {link.text: link["href"] for link in page.all("a")}
+    assert links == {
+        "New campaign": "/annotate/new",
+        "People": "/people",
+        "Disputes": "/annotate/disputes",
+        "Start": f"/annotate/label?campaign={made.id}",
+        "Agreement": f"/annotate/agreement?campaign={made.id}",
+        "Adjudicate": f"/annotate/adjudicate?campaign={made.id}",
+        "Manage": f"/annotate/campaign?campaign={made.id}",
+    }
+    assert page.one("details").one("summary").text == "Guideline, version 1"
+
+
+def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
+    made = campaign(sqlite_store)
+    ann = person(sqlite_store, "ann")
+    page = read(list_html(sqlite_store, ann))
+    # A blind campaign is open: no figures, and no gold.
+    assert [link.text for link in page.all("a")] == ["Start"]
+    assert page.one(id="annotate")["data-person"] == str(ann.id)
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    page = read(list_html(sqlite_store, ann))
+    assert [link.text for link in page.all("a")] == ["Continue"]
+    assert [bar["aria-label"] for bar in page.all(cls="meter")] == ["You: 1 of 3 annotations"]
+    close_campaign(sqlite_store, made.id)
+    page = read(list_html(sqlite_store, ann))
+    assert page.one(cls="end").text == "closed"
+    assert [link.text for link in page.all("a")] == ["Disputes", "Agreement"]
+
+
+def test_adjudicators_and_viewers_see_everybodys_progress(sqlite_store):
+    made = campaign(sqlite_store)
+    ann = person(sqlite_store, "ann")
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    for role, bars in (
+        (Role.ADJUDICATOR, ["You: 0 of 3 annotations", "All: 1 of 3 annotations"]),
+        (Role.VIEWER, ["All: 1 of 3 annotations"]),
+    ):
+        page = read(list_html(sqlite_store, person(sqlite_store, role.value, role)))
+        assert [bar["aria-label"] for bar in page.all(cls="meter")] == bars
+
+
+def test_none_yet(sqlite_store):
+    boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
+    assert "Label these traces" in list_html(sqlite_store, boss)
+    assert "An admin of this server can make one." in list_html(sqlite_store, ann)
+
+
+def test_a_person_with_a_trace_continues_and_one_with_none_left_is_told_so(sqlite_store):
+    made = campaign(sqlite_store, [TWO], overlap=1)
+    ann, ben = people(sqlite_store, 2)
+    task = take(sqlite_store, made, ann)
+    page = read(list_html(sqlite_store, ann))
+    assert [link.text for link in page.all("a")] == ["Continue"]
+    page = read(list_html(sqlite_store, ben))
+    assert (page.one(cls="end").text, page.all("a")) == ("nothing left for you", [])
+    label_all(sqlite_store, task, ann, ["pos", "neg"])
+    assert read(list_html(sqlite_store, ann)).one(cls="end").text == "nothing left for you"
+
+
+def shown(store, made):
+    return read(campaign_html(store, made.id, person(store, "boss", Role.ADMIN)))
+
+
+def test_the_work_of_each_annotator_is_shown(sqlite_store):
+    made = campaign(sqlite_store, overlap=2)
+    one, two = people(sqlite_store, 2)
+    page = shown(sqlite_store, made)
+    assert "Nobody has begun yet." in page.text
+    label_all(sqlite_store, take(sqlite_store, made, one), one, ["pos", "neg"])
+    take(sqlite_store, made, one)
+    do(sqlite_store, take(sqlite_store, made, two).slot_id, two, "skip", None, "no idea")
+    rows = shown(sqlite_store, made).one("tbody").all("tr")
+    assert [[cell.text for cell in row.children] for row in rows] == [
+        ["annotator 1", "1", "1", "0"],
+        ["annotator 2", "0", "0", "1"],
+    ]
+
+
+def test_the_guideline_and_those_before_it(sqlite_store):
+    made = campaign(sqlite_store)
+    boss = person(sqlite_store, "boss", Role.ADMIN)
+    for text in INJECTIONS:
+        add_guideline(sqlite_store, made.id, text, boss)
+    page = shown(sqlite_store, made)
+    newest = len(INJECTIONS) + 1
+    assert page.one("textarea").text == INJECTIONS[-1]
+    assert (
+        page.one("form", data_post=f"/annotate/campaigns/{made.id}/guideline").one("button").text
+        == f"Publish as version {newest + 1}"
+    )
+    earlier = page.all("details", cls="guideline")
+    assert [one.one("summary").text for one in earlier] == [
+        f"Guideline, version {number}" for number in range(newest - 1, 0, -1)
+    ]
+    assert GUIDELINE in earlier[-1].text
+
+
+def test_nothing_is_to_be_done_once_it_is_closed(sqlite_store):
+    made = campaign(sqlite_store)
+    ending = shown(sqlite_store, made).one(cls="ending")
+    assert ending.one("button")["data-post"] == f"/annotate/campaigns/{made.id}/close"
+    close_campaign(sqlite_store, made.id)
+    page = shown(sqlite_store, made)
+    # Its labels can still be downloaded.
+    assert [button.text for button in page.all("button")] == ["Download the labels"]
+    assert page.one("form")["action"] == "/annotate/export"
+    assert "closed on" in page.text
+
+
+def test_one_that_is_not_there(sqlite_store):
+    with pytest.raises(NotFoundError):
+        campaign_html(sqlite_store, 7, person(sqlite_store, "boss", Role.ADMIN))
+
+
+def test_the_manager_can_start_labelling(sqlite_store):
+    made = campaign(sqlite_store)
+    link = shown(sqlite_store, made).one("a", cls="primary")
+    assert (link.text, link["href"]) == ("Start", f"/annotate/label?campaign={made.id}")
+    close_campaign(sqlite_store, made.id)
+    assert shown(sqlite_store, made).all("a", cls="primary") == []
+
+
+def test_the_task_and_its_annotators_are_stated(sqlite_store):
+    made = campaign(sqlite_store, overlap=3)
+    assert terms(made) == (
+        "3 traces of sums · labelled by 3 people each · the whole trace in view · blind"
+        " · everything shown after submission"
+    )
+    scored = campaign(
+        sqlite_store, None, name="second", view="stepwise", after_error=False, shows="scores",
+        evaluator=evaluator(sqlite_store).id, where=TraceFilter(gold="error"), ordering="file", gold_rate=0.25,
+        after_submission="nothing", sample=1, seed=7,
+    )  # fmt: skip
+    assert terms(scored) == (
+        "1 trace of sums · labelled by 1 person each · step by step · up to the first error · scores in view"
+        " · nothing shown after submission"
+    )
+    suggested = campaign(
+        sqlite_store, None, name="third", shows="scores", evaluator=scored.evaluator_id, suggests=True
+    )
+    assert "scores in view · labels suggested by the evaluator" in terms(suggested)
+    marked = campaign(sqlite_store, None, name="fourth", shows_equations=True)
+    assert "in view · equations that fail marked · everything" in terms(marked)
+    assert queue_terms(scored) == (
+        "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
+    )
+    by_change = replace(scored, ordering=Ordering.CHANGE, gold_rate=0.0, sample=None)
+    assert (
+        queue_terms(by_change)
+        == "most changed by later steps first · 20% of the places filled at random · gold: error"
+    )
+    assert queue_terms(made) == "in the order of the file"
+
+
+def test_how_far_it_is(sqlite_store):
+    made = campaign(sqlite_store, overlap=2)
+    progress = CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3)
+    # Five submitted by a person of three traces: two of them were hidden gold, of which nothing is told.
+    bars = read(macro("annotate/parts.html", "progress", progress_bars(made, progress)))
+    assert [bar["aria-label"] for bar in bars.all(cls="meter")] == [
+        "You: 3 of 3 annotations",
+        "All: 4 of 6 annotations",
+    ]
+    assert [bar.one("i")["style"] for bar in bars.all(cls="meter")] == ["width:100.0%", "width:66.7%"]
+    assert [text.text for text in bars.all(cls="n")] == ["3 of 3", "4 of 6 · 1 of 3 traces complete"]
+    assert [bar.name for bar in progress_bars(made, progress, everybody=False)] == ["You"]
+    nothing = CampaignProgress(submitted=0, slots=0, mine=0, items_done=0, items=0)
+    assert [bar.percent for bar in progress_bars(made, nothing, own=False)] == [0.0]
+
+
+def test_a_guideline_is_text_with_maths():
+    shown = read(macro("annotate/parts.html", "guideline", 2, "Let $x$ be.")).one("details")
+    assert (shown.one("summary").text, shown.one(cls="math").text) == ("Guideline, version 2", "x")
+    for text in INJECTIONS:
+        read(macro("annotate/parts.html", "guideline", 1, text))

@@ -1,0 +1,176 @@
+"""What the page to label on holds, and what it does not."""
+
+import json
+
+from stepsight.app.annotate.label import ERROR_NAMES, label_html, score_bars, steps_html
+from stepsight.app.annotate.review import review_html
+from stepsight.app.web.html import macro
+from stepsight.core.judgment import Mode
+from stepsight.core.trace import Trace
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.review import ShownScores
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import get_trace
+from tests.app.elements import INJECTIONS, Element, read
+from tests.storage.labelling.samples import TRACES, TWO, campaign, do, label_all, person, take
+from tests.storage.samples import evaluator, judge
+
+
+def page_of(store, task, user) -> Element:
+    return read(label_html(store, task, read_annotation(store, task.slot_id), user)).one(id="labelling")
+
+
+def test_a_whole_trace(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    do(sqlite_store, task.slot_id, ann, "label", 0, "neu")
+    page = page_of(sqlite_store, task, ann)
+    assert (page["data-slot"], page["data-person"], page["data-guideline"], page["data-steps"]) == (
+        task.public_id, str(ann.id), "1", "2",
+    )  # fmt: skip
+    assert json.loads(page["data-annotation"])["labels"] == ["neu", None]
+    rows = page.one("ol", cls="steps").all("li")
+    assert [row["data-step"] for row in rows] == ["0", "1"]
+    assert [part.text for part in rows[1].all(cls="t")] == ["2.1So 3.", "2.2Done."]
+    assert [button["data-label"] for button in rows[0].one(cls="labels").all("button")] == [
+        "neg",
+        "neu",
+        "pos",
+        "unsure",
+    ]
+    assert [chip["data-error"] for chip in rows[0].one(cls="kinds").all("button")] == list(PRMBENCH_KINDS)
+    assert rows[1].one(data_field="correction")["data-source"] == "So 3.\nDone."
+    assert page.one("details").attributes["open"] is None
+    assert page.one(cls="place").text == "0 submitted by you"
+
+
+def test_only_who_adjudicates_is_told_how_far_all_are(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    judge = person(sqlite_store, "judy", Role.ADJUDICATOR)
+    label_all(sqlite_store, take(sqlite_store, made, judge), judge, ["pos", "neg"])
+    page = page_of(sqlite_store, take(sqlite_store, made, judge), judge)
+    assert page.one(cls="place").text == "1 submitted by you · 1 of 3 by all"
+
+
+def test_nothing_tells_what_the_benchmark_or_anybody_else_says(sqlite_store):
+    made = campaign(sqlite_store, TRACES, overlap=2)
+    ann, bob = person(sqlite_store, "ann"), person(sqlite_store, "bob")
+    label_all(sqlite_store, take(sqlite_store, made, bob), bob, ["unsure", "unsure"])
+    task = take(sqlite_store, made, ann)
+    judged = get_trace(sqlite_store, task.trace.trace_id)
+    save_judgments(sqlite_store, evaluator(sqlite_store).id, [judge(judged, "offline")])
+    page = page_of(sqlite_store, task, ann)
+    assert (page.all(cls="g"), page.all(cls="bar"), page.all(cls="wrong")) == ([], [], [])
+    assert [word for word in ("two", "mini", "bob") if word in page.text] == []
+    assert json.loads(page["data-annotation"])["labels"] == [None, None]
+
+
+FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", ["A pair.", "So $70 + 2 = 73$."]], id="fails")
+
+
+def test_equations_that_fail_are_marked_where_the_campaign_says_so(sqlite_store):
+    ann = person(sqlite_store, "ann")
+    plain = campaign(sqlite_store, [FAILS], name="plain")
+    marked = campaign(sqlite_store, None, name="marked", shows_equations=True)
+    assert page_of(sqlite_store, take(sqlite_store, plain, ann), ann).all(cls="fails") == []
+    task = take(sqlite_store, marked, ann)
+    page = page_of(sqlite_store, task, ann)
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69", "70 + 2 = 73: is 72"]
+    # What is heard of it.
+    assert [line.text for line in page.all("small", cls="fails")] == [
+        "✕ 74 - 5 = 70: is 69",
+        "✕ 70 + 2 = 73: is 72",
+    ]
+    assert [part.text.split("✕")[0] for part in page.one("ol", cls="steps").all(cls="t")] == [
+        "74 - 5 = 70 are left.", "2.1A pair.", "2.2So 70 + 2 = 73.",
+    ]  # fmt: skip
+    for slot, steps, marks in ((task, ["neg", "neg"], 2), (take(sqlite_store, plain, ann), ["neg", "neg"], 0)):
+        label_all(sqlite_store, slot, ann, steps)
+        annotation = read_annotation(sqlite_store, slot.slot_id)
+        submitted = read(review_html(slot, annotation, None, ann.id))
+        assert len(submitted.all("mark")) == marks
+
+
+def test_step_by_step_marks_come_with_their_steps(sqlite_store):
+    made = campaign(sqlite_store, [FAILS], view="stepwise", shows_equations=True)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    page = page_of(sqlite_store, task, ann)
+    assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 = 70: is 69"]
+    do(sqlite_store, task.slot_id, ann, "label", 0, "neg")
+    do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
+    new = read(steps_html(sqlite_store, task, read_annotation(sqlite_store, task.slot_id), ann, 1))
+    assert [mark["title"] for mark in new.all("mark")] == ["70 + 2 = 73: is 72"]
+
+
+def test_step_by_step_only_what_is_revealed(sqlite_store):
+    made = campaign(sqlite_store, [TWO], view="stepwise", shows="scores", evaluator=evaluator(sqlite_store).id)
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    trace = get_trace(sqlite_store, task.trace.trace_id)
+    save_judgments(sqlite_store, made.evaluator_id, [judge(trace, "hindsight")])
+    page = page_of(sqlite_store, task, ann)
+    assert [row["data-step"] for row in page.one("ol", cls="steps").all("li")] == ["0"]
+    assert "So 3." not in page.text
+    # What was said of step 1 when it was the last, which its offline verdict is not.
+    assert page.one(cls="who").text == "mini, online"
+    do(sqlite_store, task.slot_id, ann, "label", 0, "pos")
+    do(sqlite_store, task.slot_id, ann, "reveal", None, 2)
+    annotation = read_annotation(sqlite_store, task.slot_id)
+    added = read(steps_html(sqlite_store, task, annotation, ann, start=1))
+    assert [row["data-step"] for row in added.all("li")] == ["1"]
+    assert "So 3." in added.text
+    assert steps_html(sqlite_store, task, annotation, ann, start=2) == ""
+
+
+def test_texts_are_only_texts(sqlite_store):
+    trace = Trace.of("<b>What</b>?", INJECTIONS, id="it")
+    made = campaign(sqlite_store, [trace], name='"><script>', guideline="".join(INJECTIONS))
+    ann = person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    for step, text in enumerate(INJECTIONS):
+        do(sqlite_store, task.slot_id, ann, "comment", step, text)
+    page = page_of(sqlite_store, task, ann)
+    assert [field["data-source"] for field in page.all(data_field="correction")] == INJECTIONS
+    assert json.loads(page["data-annotation"])["comments"] == INJECTIONS
+
+
+def test_every_kind_of_prmbench_has_a_name():
+    assert list(ERROR_NAMES) == list(PRMBENCH_KINDS)
+
+
+def test_a_bar_for_each_evaluator_that_scores_the_step():
+    scores = ShownScores("a <b>", Mode.ONLINE, (0.75, None), (0.25, None))
+    (bar,) = score_bars([scores], 0)
+    assert (bar.name, bar.title) == ("a <b>, online", "a <b>, online: validity 0.75, redundancy 0.25")
+    # 1 - 0.75 is neg, and of the validity 0.25 is neu, which leaves 0.5 to pos.
+    assert bar.parts == {"neg": 0.25, "neu": 0.25, "pos": 0.5}
+    assert score_bars([scores], 1) == score_bars([], 0) == []
+    shown = read(macro("annotate/parts.html", "scores", [bar]))
+    assert (shown.one(cls="who").text, shown.one(cls="num").text) == ("a <b>, online", "0.75")
+    assert [part["style"] for part in shown.all("i")] == ["width:25.0%", "width:25.0%", "width:50.0%"]
+
+
+def test_no_redundancy_is_shown_for_validity_alone():
+    (bar,) = score_bars([ShownScores("PRM", Mode.OFFLINE, (0.75,), (None,))], 0)
+    assert (bar.title, bar.parts) == ("PRM, offline: validity 0.75", {"neg": 0.25, "pos": 0.75})
+
+
+def test_a_verdict_in_words_has_words_and_no_bar():
+    scores = ShownScores("GPT", Mode.OFFLINE, (1.0, 0.0, 1.0, None), (0.0, 0.0, 1.0, None), in_words=True)
+    bars = [score_bars([scores], step) for step in range(4)]
+    assert [bar.label for shown in bars for bar in shown] == ["pos", "neg", "neu"]
+    for shown, expected in zip(bars, ("✓ not marked", "✕ marked wrong", "○ marked redundant"), strict=False):
+        html = read(macro("annotate/parts.html", "scores", shown))
+        assert html.one(cls="word").text == expected
+        assert html.all(cls="bar") == html.all(cls="num") == []
+
+
+def test_the_guideline_is_open_for_who_begins(sqlite_store):
+    made = campaign(sqlite_store, TRACES)
+    ann = person(sqlite_store, "ann")
+    label_all(sqlite_store, take(sqlite_store, made, ann), ann, ["pos", "neg"])
+    assert "open" not in page_of(sqlite_store, take(sqlite_store, made, ann), ann).one("details").attributes

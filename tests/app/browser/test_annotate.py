@@ -1,0 +1,825 @@
+"""Labelling in a real browser: every key, nothing lost, nothing doubled, and nothing seen before its time."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from sqlalchemy import select
+
+from stepsight.app.access.rights import COOKIE
+from stepsight.core.trace import Trace
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.assignments import find_slot
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.error_kinds import PRMBENCH_KINDS
+from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.annotations import iterate_annotations
+from stepsight.storage.people.logins import log_in, log_out
+from stepsight.storage.people.users import Role, add_user, local_user
+from stepsight.storage.traces.queries import get_trace
+from tests.app.browser.acts import listening, overflow
+from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.elements import INJECTIONS
+from tests.serving import served
+from tests.storage.labelling.samples import do, expire, person
+from tests.storage.samples import add, evaluator, judge
+
+NUMBERS = count(1)
+TROUBLES = ("ERR_INTERNET_DISCONNECTED", "ERR_FAILED", "status of 4")
+GUIDELINE = "Say of each step whether $it$ is right."
+
+
+@pytest.fixture(scope="module")
+def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("labelled") / "store.db")
+    with open_store(str(path)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def address(store, evaluators) -> Iterator[str]:
+    with served(store, evaluators) as base:
+        yield base
+
+
+def trace(steps: int, name: str = "", labels=None) -> Trace:
+    """A trace whose texts tell of themselves: `problem`, then `first`, `second` and so on."""
+    texts = [f"{word(step)} thought of {name or 'it'}." for step in range(steps)]
+    return Trace.of(f"What is the problem {name}?", texts, labels, id=f"the-id-{name}")
+
+
+def word(step: int) -> str:
+    return ("first", "second", "third", "fourth")[step] if step < 4 else f"number {step + 1}"
+
+
+def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
+    """A campaign of the local user over these traces, in their order, in a dataset of its own."""
+    name = f"campaign {next(NUMBERS)}"
+    add(store, traces, name)
+    plan = {
+        "name": name,
+        "dataset": name,
+        "guideline": GUIDELINE,
+        "ordering": "file",
+        "error_kinds": PRMBENCH_KINDS,
+    }
+    plan |= changes
+    return create_campaign(store, CampaignPlan(**plan), local_user(store))
+
+
+def start(page: Page, made: Campaign) -> None:
+    page.goto(f"/annotate/label?campaign={made.id}")
+    expect(page.locator("ol.steps > li[aria-current]")).to_have_count(1)
+    listening(page)
+
+
+def saved(page: Page) -> None:
+    expect(page.locator(".status")).to_contain_text("all saved")
+
+
+def here(page: Page, step: int) -> None:
+    """The cursor is at a step, 0-based."""
+    expect(page.locator("ol.steps > li[aria-current]")).to_have_attribute("data-step", str(step))
+
+
+def said(page: Page, step: int, label: str) -> None:
+    pressed = page.locator(f"ol.steps > li[data-step='{step}'] [data-label][aria-pressed=true]")
+    expect(pressed).to_have_count(1)
+    expect(pressed).to_have_attribute("data-label", label)
+
+
+def events(store: Store, made: Campaign, *kinds: str) -> list[tuple]:
+    """Kind, step and new value of what was stored, in order; of all kinds where none is named."""
+    found = select(EventRow).where(EventRow.campaign_id == made.id).order_by(EventRow.id)
+    with store.read() as session:
+        rows = session.scalars(found).all()
+        return [(row.kind, row.step, row.new) for row in rows if not kinds or row.kind in kinds]
+
+
+def test_a_journey_by_keys(store, page):
+    made = campaign(store, trace(3, "a", ["pos", "neg", None]), trace(1, "b"), overlap=2)
+    page.goto("/annotate")
+    page.get_by_role("link", name=f"Start labelling {made.name}", exact=True).click()
+    here(page, 0)
+    expect(page.locator("details.guideline")).to_have_attribute("open", "")
+    listening(page)
+    page.keyboard.press("3")
+    here(page, 1)
+    page.keyboard.press("Enter")
+    expect(page.locator(".said")).to_have_text("Step 2 has no label yet.")
+    page.keyboard.press("1")
+    page.keyboard.press("k")
+    here(page, 1)
+    page.keyboard.press("c")
+    page.keyboard.type("1 is not 2")
+    page.keyboard.press("Enter")
+    page.keyboard.press("e")
+    expect(page.get_by_label("Step 2 as it should be")).to_have_value("second thought of a.")
+    page.get_by_label("Step 2 as it should be").fill("a better thought.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="false certainty").first.click()
+    page.keyboard.press("j")
+    page.keyboard.press("2")
+    page.keyboard.press("z")
+    expect(page.locator("li[data-step='2'] [aria-pressed=true]")).to_have_count(0)
+    page.keyboard.press("Shift+Z")
+    said(page, 2, "neu")
+    page.keyboard.press("f")
+    page.keyboard.type("It is no problem.")
+    page.keyboard.press("Enter")
+    expect(page.locator(".flagged")).to_contain_text("It is no problem.")
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#review h1")).to_have_text("Submitted")
+    assert events(store, made) == [
+        ("label", 0, "pos"),
+        ("label", 1, "neg"),
+        ("comment", 1, "1 is not 2"),
+        ("correction", 1, "a better thought."),
+        ("error", 1, "confidence"),
+        ("label", 2, "neu"),
+        # Undo stores what was before, redo what was taken back.
+        ("label", 2, None),
+        ("label", 2, "neu"),
+        ("flag", None, "It is no problem."),
+        ("submit", None, None),
+    ]
+    (answer,) = iterate_annotations(store, made.id)
+    assert (answer.labels, answer.exposed, answer.guideline) == (("pos", "neg", "neu"), frozenset(), 1)
+    assert 0 < answer.seconds < 60
+    # Of the three steps the gold says something of two, and both times the same.
+    expect(page.locator("#review .lead")).to_contain_text("You agree with the gold on 2 of 2 steps.")
+    listening(page)
+    page.keyboard.press("n")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    expect(page.locator(".pager .place")).to_contain_text("1 submitted by you")
+    here(page, 0)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#review h1")).to_have_text("Submitted")
+    listening(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Nothing is left for you")
+
+
+@pytest.mark.slow
+def test_the_next_trace_comes_without_a_page_load(store, page):
+    made = campaign(store, *(trace(2, str(n), ["pos", "neg"]) for n in range(3)), after_submission="nothing")
+    start(page, made)
+    page.evaluate("window.loaded = 'once'")
+    address = page.url
+    for n in range(3):
+        expect(page.locator("#labelling .q")).to_have_text(f"What is the problem {n}?")
+        here(page, 0)
+        expect(page.locator(".pager .place")).to_contain_text(f"{n} submitted by you")
+        page.keyboard.type("33")
+        saved(page)
+        page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Nothing is left for you")
+    assert page.evaluate("window.loaded") == "once"
+    assert page.title() == "Nothing is left for you · StepSight"
+    assert page.url != address
+    # Only what the person said was in view: no gold, and nothing of a submitted trace.
+    assert [kind for kind, *_ in events(store, made)] == ["label", "label", "submit"] * 3
+    page.go_back()
+    expect(page).not_to_have_url(address)
+
+
+@pytest.mark.slow
+def test_a_submitted_trace_can_be_gone_back_to_and_taken_back_where_nothing_is_shown(store, page):
+    made = campaign(store, trace(1, "a", ["neg"]), trace(1, "b"), after_submission="nothing")
+    start(page, made)
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    page.get_by_role("link", name="Previous trace").click()
+    expect(page.locator("#review .hint")).to_contain_text("keeps gold, scores and others’ labels hidden")
+    expect(page.locator("#review dl")).to_have_text("You✓ pos")
+    page.get_by_role("button", name="Take back").click()
+    said(page, 0, "pos")
+    page.keyboard.press("1")
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem b")
+    assert [event[0] for event in events(store, made)] == ["label", "submit", "reopen", "label", "submit"]
+    (answer,) = iterate_annotations(store, made.id)
+    assert (answer.labels, answer.exposed) == (("neg",), frozenset())
+
+
+@pytest.mark.slow
+def test_keys_that_come_while_the_next_trace_does_are_meant_for_it(store, page):
+    made = campaign(store, trace(2, "a"), trace(3, "b"), after_submission="nothing")
+    start(page, made)
+    held: list[Route] = []
+    page.keyboard.type("33")
+    saved(page)
+    page.route("**/events", lambda route: route.continue_() if held else held.append(route))
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-act=submit]")).to_be_disabled()
+    while not held:
+        page.wait_for_timeout(50)
+    page.keyboard.type("12")
+    page.wait_for_timeout(200)
+    held[0].continue_()
+    here(page, 2)
+    said(page, 0, "neg")
+    said(page, 1, "neu")
+    saved(page)
+    assert events(store, made)[3:] == [("label", 0, "neg"), ("label", 1, "neu")]
+
+
+@pytest.mark.slow
+def test_what_was_submitted_is_kept_while_the_server_is_away_and_the_next_trace_comes_with_it(store, opened):
+    made = campaign(store, trace(1, "a"), trace(1, "b"), after_submission="nothing")
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        page.route("**/events", lambda route: route.abort())
+        page.keyboard.press("Enter")
+        expect(page.locator(".status")).to_contain_text("1 not saved yet: the server does not answer")
+        # What is pressed meanwhile is not meant for a trace that comes much later.
+        page.keyboard.press("1")
+        page.wait_for_timeout(2_100)
+        page.unroute("**/events")
+        expect(page.locator("#labelling .q")).to_contain_text("problem b")
+        expect(page.locator("#labelling [data-label][aria-pressed=true]")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_problem_and_answer_stay_in_view(store, opened):
+    long = Trace.of(
+        "What is $1 + 1$?", [f"Thought {n}. " * 40 for n in range(12)], id="long", meta={"answer": "\\frac{4}{2}"}
+    )
+    made = campaign(store, long)
+    for width in (1280, 390):
+        with opened(width=width, height=800) as page:
+            start(page, made)
+            for _ in range(11):
+                page.keyboard.press("j")
+            here(page, 11)
+            problem, step = page.locator(".problem"), page.locator("li[aria-current]")
+            expect(problem.locator(".answer")).to_contain_text("Reference answer")
+            expect(problem.locator(".answer .katex")).to_have_count(1)
+            box = problem.bounding_box()
+            assert -1 <= box["y"] < 2
+            assert box["height"] <= 0.33 * 800
+            # Back up, the step is below the problem and not under it.
+            for _ in range(6):
+                page.keyboard.press("k")
+            page.wait_for_timeout(200)
+            box = problem.bounding_box()
+            assert step.bounding_box()["y"] >= box["y"] + box["height"]
+            assert overflow(page) == 0
+    hidden = campaign(store, long, shows_answer=False)
+    with opened() as page:
+        start(page, hidden)
+        expect(page.locator(".problem")).to_contain_text("What is")
+        expect(page.locator(".answer")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_kinds_of_error_are_the_campaign_s_own(store, page):
+    made = campaign(store, trace(1), error_kinds=("sign", "unit <b>"))
+    start(page, made)
+    page.keyboard.press("1")
+    expect(page.locator(".kinds button")).to_have_text(["sign", "unit <b>"])
+    page.get_by_role("button", name="unit <b>").click()
+    saved(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#review .kind")).to_have_text("unit <b>")
+    assert ("error", 0, "unit <b>") in events(store, made)
+
+
+@pytest.mark.slow
+def test_keys_as_quick_as_they_come_are_events_in_order(store, page):
+    made = campaign(store, trace(20))
+    start(page, made)
+    keys = "123u" * 5
+    page.keyboard.type(keys)
+    saved(page)
+    labels = {"1": "neg", "2": "neu", "3": "pos", "u": "unsure"}
+    assert events(store, made) == [("label", step, labels[key]) for step, key in enumerate(keys)]
+    page.keyboard.press("Enter")
+    expect(page.locator("#review")).to_be_visible()
+
+
+def test_labels_wait_while_offline_and_arrive_once(store, opened):
+    made = campaign(store, trace(4))
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        page.context.set_offline(True)
+        page.keyboard.press("1")
+        page.keyboard.press("2")
+        page.keyboard.press("z")
+        page.keyboard.press("3")
+        said(page, 1, "neg")
+        said(page, 2, "pos")
+        # Of the four acts one is in an attempt that fails.
+        expect(page.locator(".status")).to_contain_text("4 not saved yet: the server does not answer")
+        expect(page.locator("li[data-step='1'] .kept")).to_have_text("saving")
+        assert warns(page)
+        page.context.set_offline(False)
+        saved(page)
+        said(page, 2, "pos")
+        assert not warns(page)
+    first = [("label", 0, "pos"), ("label", 1, "neg")]
+    assert events(store, made) == [*first, ("label", 2, "neu"), ("label", 2, None), ("label", 2, "pos")]
+
+
+def warns(page: Page) -> bool:
+    """Whether the page would ask before it is left."""
+    leaving = "new Event('beforeunload', {cancelable: true})"
+    return page.evaluate(
+        f"(() => {{ const e = {leaving}; window.dispatchEvent(e); return e.defaultPrevented; }})()"
+    )
+
+
+def test_an_answer_that_is_lost_doubles_nothing(store, opened):
+    made = campaign(store, trace(2))
+    lost = []
+
+    def lose(route: Route) -> None:
+        if len(lost) == 2:
+            route.continue_()
+            return
+        # It arrives and is stored; nobody hears of it.
+        lost.append(route.fetch().json()["repeated"])
+        route.abort()
+
+    with opened(expected=TROUBLES) as page:
+        # Before there is a page: a request that follows at once may pass a route by.
+        page.route("**/events", lose)
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+    assert lost == [False, True]
+    assert events(store, made) == [("label", 0, "pos")]
+
+
+def test_a_closed_tab_sends_the_rest_later_and_one_resumes_where_one_was(store, opened):
+    made = campaign(store, trace(5))
+    is_away = False
+
+    def answer(route: Route) -> None:
+        if is_away:
+            route.abort("internetdisconnected")
+        else:
+            route.continue_()
+
+    with opened(expected=TROUBLES) as page:
+        # Before there is a page, or a request that follows at once may pass the route by. The network's own switch
+        # lets through what an open connection still takes.
+        page.route("**/annotate/slots/**", answer)
+        start(page, made)
+        for key in "333k":
+            page.keyboard.press(key)
+        saved(page)
+        page.reload()
+        here(page, 2)
+        listening(page)
+        is_away = True
+        page.keyboard.press("1")
+        page.keyboard.press("c")
+        page.keyboard.type("half a sent")
+        expect(page.locator(".status")).to_contain_text("2 not saved yet")
+        context = page.context
+        page.close()
+        assert events(store, made) == [("label", step, "pos") for step in range(3)]
+        page = context.new_page()
+        with page.expect_response("**/events") as response:
+            page.goto("/annotate")
+        assert response.value.status == 200
+        assert events(store, made)[3:] == [("label", 2, "neg")]
+        start(page, made)
+        here(page, 3)
+        said(page, 2, "neg")
+        expect(page.get_by_label("Comment on step 4", exact=True).last).to_have_value("half a sent")
+
+
+@pytest.mark.slow
+def test_step_by_step_reveals_nothing_early(store, opened):
+    made = campaign(store, trace(3, labels=["pos", "pos", "neg"]), view="stepwise")
+    bodies: list[str] = []
+    with opened() as page:
+        page.on("response", lambda response: bodies.append(text_of(response)))
+        start(page, made)
+        for step in range(3):
+            expect(page.locator("ol.steps > li")).to_have_count(step + 1)
+            here(page, step)
+            expect(page.locator("ol.steps > li").last).to_contain_text(f"{word(step)} thought")
+            seen = page.content() + "".join(bodies)
+            assert word(0) in seen
+            assert not [later for later in range(step + 1, 3) if f"{word(later)} thought" in seen]
+            page.keyboard.press("3")
+        expect(page.locator(".said")).to_have_text("Every step has its label. Enter submits.")
+        page.keyboard.press("k")
+        page.keyboard.press("1")
+        saved(page)
+        page.keyboard.press("Enter")
+        expect(page.locator("#review")).to_be_visible()
+    (answer,) = iterate_annotations(store, made.id)
+    assert (answer.first, answer.labels) == (("pos", "pos", "pos"), ("pos", "neg", "pos"))
+    reveals = [("reveal", None, 2), ("reveal", None, 3)]
+    assert events(store, made, "reveal") == reveals
+
+
+def text_of(response) -> str:
+    """What a response brought, as far as it brought something to read."""
+    kind = response.headers.get("content-type", "")
+    return response.text() if response.ok and re.search("html|json", kind) else ""
+
+
+@pytest.mark.slow
+def test_a_key_for_a_step_that_is_on_its_way_is_not_the_present_one(store, opened):
+    made = campaign(store, trace(3), view="stepwise")
+    with opened() as page:
+        held: list[Route] = []
+        page.route("**/annotate/label/steps*", lambda route: held.append(route))
+        start(page, made)
+        page.keyboard.press("3")
+        page.keyboard.press("1")
+        expect(page.locator(".said")).to_have_text("The next step is on its way.")
+        said(page, 0, "pos")
+        page.wait_for_timeout(300)
+        while not held:
+            page.wait_for_timeout(50)
+        held[0].continue_()
+        here(page, 1)
+        page.keyboard.press("2")
+        saved(page)
+    assert events(store, made, "label") == [("label", 0, "pos"), ("label", 1, "neu")]
+
+
+SECRETS = ("the-id", "agrees", "differs", "peer remark", "tell-tale", "dispute the gold", "Other 1")
+
+
+@pytest.mark.slow
+def test_blind_until_submission(store, opened):
+    made = campaign(store, trace(2, "blind", ["pos", "neg"]), trace(2, "later"), overlap=2)
+    peer = person(store, "a peer")
+    task = assign_next(store, made.id, peer)
+    do(store, task.slot_id, peer, "label", 0, "neu")
+    do(store, task.slot_id, peer, "comment", 0, "peer remark")
+    do(store, task.slot_id, peer, "label", 1, "pos")
+    do(store, task.slot_id, peer, "submit")
+    judged = get_trace(store, task.trace.trace_id)
+    save_judgments(store, evaluator(store, "tell-tale").id, [judge(judged, "offline")])
+    bodies: list[str] = []
+    with opened() as page:
+        page.on("response", lambda response: bodies.append(text_of(response)))
+        start(page, made)
+        page.keyboard.press("3")
+        page.keyboard.press("1")
+        saved(page)
+        page.evaluate("slot => fetch(`/annotate/slots/${slot}`).then((r) => r.text())", slot_of(page))
+        page.wait_for_timeout(100)
+        before = " ".join(bodies) + page.content()
+        assert "blind" in before
+        assert '"after":null' in before
+        assert [secret for secret in SECRETS if secret in before] == []
+        page.keyboard.press("Enter")
+        expect(page.locator("#review")).to_be_visible()
+        rows = page.locator("#review ol.steps > li")
+        expect(rows.first.locator("dl")).to_contain_text("Gold✓ pos agrees")
+        expect(rows.first.locator("dl")).to_contain_text("Other 1○ neu differs")
+        expect(rows.last.locator("dl")).to_contain_text("Gold✕ neg agrees")
+        expect(rows.last.locator(".scores")).to_contain_text("tell-tale, offline")
+        # What others wrote stays theirs.
+        assert "peer remark" not in page.content()
+
+
+def slot_of(page: Page) -> str:
+    return page.locator("#labelling").get_attribute("data-slot") or ""
+
+
+def test_a_text_that_is_refused_stays_in_its_field(store, opened):
+    made = campaign(store, trace(2))
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("c")
+        page.get_by_label("Comment on step 1", exact=True).last.fill("x" * 10_001)
+        page.keyboard.press("Escape")
+        expect(page.locator(".notice")).to_contain_text("10,001 characters")
+        expect(page.get_by_label("Comment on step 1", exact=True).last).to_have_value("x" * 10_001)
+        expect(page.locator(".status")).to_contain_text("1 not saved yet")
+        page.get_by_label("Comment on step 1", exact=True).last.fill("short")
+        page.keyboard.press("Enter")
+        page.keyboard.press("3")
+        saved(page)
+    assert events(store, made) == [("comment", 0, "short"), ("label", 0, "pos")]
+
+
+@pytest.mark.slow
+def test_a_trace_that_somebody_else_took(store, opened):
+    made = campaign(store, trace(3, "mine"), trace(1, "next"))
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        expire(store, find_slot(store, slot_of(page)))
+        assert assign_next(store, made.id, person(store, "a quick one")) is not None
+        page.keyboard.press("1")
+        expect(page.locator(".notice")).to_contain_text("somebody else has it now")
+        expect(page.locator("li[data-step='1'] .kept")).to_have_text("not stored")
+        said(page, 1, "neg")
+        expect(page.locator("li[data-step='2'] [data-label=pos]")).to_be_disabled()
+        page.get_by_role("link", name="Next trace").click()
+        expect(page.locator("#labelling .q")).to_contain_text("problem next")
+    assert events(store, made) == [("label", 0, "pos")]
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_closed_meanwhile(store, opened):
+    made = campaign(store, trace(2))
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        close_campaign(store, made.id)
+        page.keyboard.press("1")
+        expect(page.locator(".notice")).to_contain_text("The campaign is closed.")
+        expect(page.locator("li[data-step='0'] .kept")).to_have_text("not stored")
+    assert events(store, made) == []
+
+
+@pytest.mark.slow
+def test_a_guideline_that_is_new_is_read_before_one_goes_on(store, opened):
+    made = campaign(store, trace(3))
+    with opened(expected=TROUBLES) as page:
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        add_guideline(store, made.id, "Look twice.", local_user(store))
+        page.keyboard.press("1")
+        page.keyboard.press("2")
+        expect(page.locator("details.guideline")).to_contain_text("Look twice.")
+        expect(page.locator(".status")).to_contain_text("2 not saved yet")
+        # Also after the page was closed meanwhile: what was said was said under the old one.
+        other = page.context.new_page()
+        page.close()
+        page = other
+        start(page, made)
+        expect(page.locator(".status")).to_contain_text("2 not saved yet")
+        page.get_by_role("button", name="Go on under version 2").click()
+        saved(page)
+        expect(page.locator(".notice")).to_have_count(0)
+    with store.read() as session:
+        found = select(EventRow.new, EventRow.guideline).where(EventRow.campaign_id == made.id)
+        assert session.execute(found.order_by(EventRow.id)).all() == [("pos", 1), ("neg", 2), ("neu", 2)]
+
+
+@pytest.mark.slow
+def test_an_answer_taken_back_goes_on_where_it_was(store, page):
+    made = campaign(store, trace(2), overlap=1)
+    start(page, made)
+    for key in ("3", "3", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#review")).to_be_visible()
+    listening(page)
+    page.get_by_role("button", name="Take back").click()
+    said(page, 0, "pos")
+    listening(page)
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    expect(page.locator("#labelling [data-label][aria-pressed=true]")).to_have_count(0)
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    page.keyboard.press("Enter")
+    expect(page.locator("#review")).to_be_visible()
+    (answer,) = iterate_annotations(store, made.id)
+    assert answer.labels == ("neg", "unsure")
+
+
+@pytest.mark.slow
+def test_a_trace_that_is_skipped_goes_to_somebody_else(store, page):
+    made = campaign(store, trace(1, "odd"), trace(1, "even"))
+    start(page, made)
+    slot = find_slot(store, slot_of(page))
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    expect(page.locator(".said")).to_have_text("Give a short reason.")
+    page.keyboard.type("No idea.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#labelling .q")).to_contain_text("problem even")
+    assert events(store, made) == [("skip", None, "No idea.")]
+    assert assign_next(store, made.id, person(store, "another")).trace.problem == "What is the problem odd?"
+    assert not read_annotation(store, slot).submitted
+
+
+@pytest.mark.slow
+def test_labels_end_at_the_first_error_where_no_more_is_asked(store, page):
+    made = campaign(store, trace(4), after_error=False)
+    start(page, made)
+    page.keyboard.press("3")
+    page.keyboard.press("1")
+    expect(page.locator("li[data-step='2'] .kept")).to_have_text("not asked")
+    expect(page.locator("li[data-step='2'] [data-label=pos]")).to_be_disabled()
+    expect(page.locator(".status")).to_contain_text("2 of 2 labelled")
+    page.keyboard.press("Enter")
+    expect(page.locator("#review")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_by_thumb_on_a_phone(store, opened):
+    made = campaign(store, trace(3, labels=["pos", "neg", None]))
+    with opened(width=390, height=844, has_touch=True, is_mobile=True) as page:
+        start(page, made)
+        for step, label in enumerate(("pos", "neg", "unsure")):
+            page.locator(f"li[data-step='{step}'] [data-label={label}]").tap()
+        page.get_by_role("button", name="Comment on step 2").tap()
+        page.get_by_label("Comment on step 2", exact=True).last.fill("wrong")
+        assert overflow(page) == 0
+        page.get_by_role("button", name="Undo").tap()
+        page.get_by_role("button", name="Redo").tap()
+        saved(page)
+        page.get_by_role("button", name="Submit").tap()
+        expect(page.locator("#review")).to_be_visible()
+        assert overflow(page) == 0
+    assert ("comment", 1, "wrong") in events(store, made)
+
+
+@pytest.mark.slow
+def test_a_campaign_is_made_of_what_browse_shows(store, opened):
+    traces = [trace(2, "wrong", ["pos", "neg"]), trace(2, "right", ["pos", "pos"])]
+    add(store, traces, "chosen ones")
+    with opened(expected=TROUBLES) as page:
+        page.goto("/browse?dataset=chosen ones&gold=error")
+        page.get_by_role("link", name="Label these traces").click()
+        expect(page.locator("form .chosen")).to_contain_text("1 trace of chosen ones")
+        page.wait_for_load_state()
+        page.get_by_label("Name").fill("  ")
+        page.get_by_label("Guideline").fill("Look closely.")
+        page.get_by_role("button", name="Make the campaign").click()
+        expect(page.locator(".notice")).to_contain_text("name of the campaign")
+        expect(page.get_by_label("Guideline")).to_have_value("Look closely.")
+        page.get_by_label("Name").fill("of errors")
+        page.get_by_label("View").select_option("stepwise")
+        page.get_by_role("button", name="Make the campaign").click()
+        expect(page.locator("h1")).to_have_text("of errors")
+        expect(page.locator(".lead")).to_contain_text(
+            "1 trace of chosen ones · labelled by 2 people each · step by step"
+        )
+        page.wait_for_load_state()
+        page.locator("textarea[name=text]").fill("Look more closely.")
+        page.get_by_role("button", name="Publish as version 2").click()
+        expect(page.get_by_label("Version 2 (current)")).to_have_value("Look more closely.")
+        page.wait_for_load_state()
+        page.get_by_text("Close this campaign").click()
+        page.get_by_role("button", name="Close it for good").click()
+        expect(page.locator("#annotate > .hint").first).to_contain_text("closed on")
+
+
+def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
+    store = sqlite_store
+    ann = add_user(store, "ann", Role.ANNOTATOR, "a long password")
+    made = campaign(store, trace(3))
+
+    def log_in_on(page: Page, base: str) -> str:
+        token = log_in(store, "ann", "a long password", "127.0.0.1")
+        cookie = {"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}
+        page.context.add_cookies([cookie])
+        return token
+
+    with served(store, evaluators) as base, opened(base=base, expected=TROUBLES) as page:
+        token = log_in_on(page, base)
+        start(page, made)
+        page.keyboard.press("3")
+        saved(page)
+        log_out(store, token)
+        page.keyboard.press("1")
+        expect(page.get_by_role("link", name="Log in")).to_have_attribute(
+            "href", re.compile("^/login.next=%2Fannotate")
+        )
+        page.keyboard.press("2")
+        expect(page.locator(".status")).to_contain_text("2 not saved yet")
+        log_in_on(page, base)
+        other = page.context.new_page()
+        page.close()
+        start(other, made)
+        saved(other)
+    assert events(store, made) == [("label", 0, "pos"), ("label", 1, "neg"), ("label", 2, "neu")]
+    with store.read() as session:
+        assert set(session.scalars(select(EventRow.user_id))) == {ann.id}
+
+
+@pytest.mark.slow
+def test_what_one_types_is_not_shown_to_who_comes_next_to_the_same_browser(evaluators, sqlite_store, opened):
+    store = sqlite_store
+    made = campaign(store, trace(2))
+
+    def log_in_on(page: Page, base: str, name: str) -> None:
+        token = log_in(store, name, "a long password", "127.0.0.1")
+        page.context.add_cookies([{"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}])
+
+    for name in ("ada", "bob"):
+        add_user(store, name, Role.ANNOTATOR, "a long password")
+    with served(store, evaluators) as base, opened(base=base, expected=TROUBLES) as page:
+        log_in_on(page, base, "ada")
+        start(page, made)
+        slot = slot_of(page)
+        # Nothing of hers is to arrive after her time. A whole context that was offline may leave the next page so.
+        page.route("**/*", lambda route: route.abort("internetdisconnected"))
+        page.keyboard.press("c")
+        page.keyboard.type("What Ada thinks.")
+        context = page.context
+        page.close()
+        other = context.new_page()
+        log_in_on(other, base, "bob")
+        # A request that her page had sent as it closed would renew what she holds, so it has to be over first.
+        other.goto("/annotate", wait_until="networkidle")
+        expire(store, find_slot(store, slot))
+        start(other, made)
+        assert slot_of(other) == slot
+        expect(other.get_by_label("Comment on step 1", exact=True).last).to_have_value("")
+        other.keyboard.type("33")
+        other.keyboard.press("Enter")
+        expect(other.locator("#review")).to_be_visible()
+        # It is there when Ada comes back.
+        assert "What Ada thinks." in other.evaluate("Object.values(localStorage)")
+    assert events(store, made) == [("label", 0, "pos"), ("label", 1, "pos"), ("submit", None, None)]
+
+
+@pytest.mark.slow
+def test_texts_stay_texts(store, page):
+    payloads = [text for text in INJECTIONS if "<" in text][:7]
+    hostile = Trace.of(payloads[0], payloads, id="hostile")
+    made = campaign(store, hostile, view="stepwise", guideline="\n".join(payloads))
+    start(page, made)
+    for step, text in enumerate(payloads):
+        here(page, step)
+        expect(page.locator("ol.steps > li").nth(step).locator(".t")).to_have_text(text, use_inner_text=True)
+        page.keyboard.press("c")
+        page.keyboard.insert_text(text)
+        page.keyboard.press("Enter")
+        page.keyboard.press("1")
+    page.keyboard.press("f")
+    page.keyboard.insert_text(payloads[1])
+    page.keyboard.press("Enter")
+    saved(page)
+    add_guideline(store, made.id, payloads[2], local_user(store))
+    expect(page.locator(".flagged span")).to_have_text(payloads[1])
+    assert page.locator("main :is(script, img, iframe, svg, style, base)").count() == 0
+    page.reload()
+    here(page, len(payloads) - 1)
+    listening(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#review .said-text").first).to_contain_text(payloads[0])
+    assert page.locator("main :is(script, img, iframe, svg, style, base)").count() == 0
+
+
+@pytest.mark.slow
+def test_nothing_is_out_of_reach(store, opened):
+    made = campaign(store, trace(2, "seen", ["pos", "neg"]), guideline="To $x$.")
+    with opened(reduced_motion="reduce") as page:
+        for path in ("/annotate", "/annotate/new", f"/annotate/campaign?campaign={made.id}"):
+            page.goto(path)
+            assert in_both_schemes(page, "main h1") == {}, path
+        start(page, made)
+        for key in ("1", "2", "k", "c"):
+            page.keyboard.press(key)
+        page.keyboard.type("note")
+        page.keyboard.press("Escape")
+        page.keyboard.press("x")
+        saved(page)
+        assert in_both_schemes(page, "form[data-panel=skip] input") == {}
+        page.keyboard.press("Escape")
+        page.keyboard.press("Enter")
+        expect(page.locator("#review")).to_be_visible()
+        page.wait_for_load_state()
+        assert in_both_schemes(page, "#review") == {}
+
+
+@pytest.mark.slow
+def test_suggested_labels_are_marked_until_they_are_touched(store, page):
+    (stored,) = add(store, [trace(3, "suggested")], "suggested")
+    judged = evaluator(store, "suggests")
+    save_judgments(store, judged.id, [judge(stored, "offline")])
+    plan = CampaignPlan(
+        name="suggested",
+        dataset="suggested",
+        guideline=GUIDELINE,
+        shows="scores",
+        evaluator=judged.id,
+        suggests=True,
+    )
+    start(page, create_campaign(store, plan, local_user(store)))
+    marks = page.locator("ol.steps > li[data-kept=suggested]")
+    expect(marks).to_have_count(3)
+    expect(page.locator(".status")).to_contain_text("3 of 3 labelled")
+    expect(marks.locator(".kept")).to_have_text(["suggested"] * 3)
+    here(page, 0)
+    page.locator("ol.steps > li").first.locator("[data-label=unsure]").click()
+    expect(marks).to_have_count(2)
+    saved(page)
+    page.reload()
+    expect(marks).to_have_count(2)
+    said(page, 0, "unsure")
+    assert in_both_schemes(page, "ol.steps > li") == {}

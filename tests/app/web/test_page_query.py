@@ -1,0 +1,40 @@
+from typing import ClassVar
+
+import pytest
+
+from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.core.errors import UserError
+
+
+class Shelf(PageQuery):
+    PATH: ClassVar[str] = "/shelf"
+
+    name: str = ""
+    trace: Number | None = None
+    page: PageNumber = 1
+    beside: tuple[str, ...] = ()
+
+
+def test_a_query_is_read_and_written():
+    shelf, problems = Shelf.read(read_query("?name=a+b%26c&page=3&beside=x&beside=y&beside=x&other=1"))
+    assert (shelf, problems) == (Shelf(name="a b&c", page=3, beside=("x", "y")), ())
+    assert shelf.query() == {"name": "a b&c", "page": 3, "beside": ("x", "y")}
+    assert shelf.url() == "/shelf?name=a+b%26c&amp;page=3&amp;beside=x&amp;beside=y"
+    assert shelf.url("/elsewhere", name="", beside=()) == "/elsewhere?page=3"
+    assert shelf.url(name="", page=1, beside=()) == "/shelf"
+
+
+def test_what_makes_no_sense_is_told_and_the_rest_kept():
+    query = {"name": ["first", "last"], "page": "many", "beside": ""}
+    shelf, problems = Shelf.read(query)
+    assert shelf == Shelf(name="last")
+    assert problems == ("page is 'many', expected a whole number. Check the address.",)
+    with pytest.raises(UserError, match="page is 'many'"):
+        Shelf.exact(query)
+
+
+def test_numbers_are_plain_and_short():
+    assert Shelf.exact({"page": "0", "trace": "0"}) == Shelf(page=1, trace=0)
+    for text in ("-1", "1e3", "٣", "²", "1" * 13):
+        with pytest.raises(UserError, match="expected a whole number"):
+            Shelf.exact({"trace": text})

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from markupsafe import Markup
+
+from stepsight.app.web.step_bars import (
+    TraceJudgments,
+    bar_html,
+    change_html,
+    gold_html,
+    legend_html,
+    note_html,
+    notice_html,
+    signed,
+    solution_html,
+    step_name,
+)
+from stepsight.core.label import Label
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.trace import Step, Trace
+from tests.app.elements import INJECTION, read
+
+DEFAULT = Thresholds()
+# Validities 0.9, 0.8, 0.3; redundancies 0.05, 0.5, 0.1.
+PROBS = np.array([[0.1, 0.05, 0.85], [0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], np.float32)
+
+
+def bar(probs, thresholds=DEFAULT, *options):
+    scores = StepScores(np.array([probs], np.float32))
+    return read(bar_html("offline", scores, 0, thresholds, *options)).one("div", cls="c", data_mode="offline")
+
+
+def test_a_bar_is_as_wide_as_its_probabilities_and_says_so():
+    shown = bar([0.75, 0.125, 0.125])
+    drawn = shown.one("div", cls="bar")
+    assert [(part["class"], part["style"]) for part in drawn.all("i")] == [
+        ("neg", "width:75.0%"),
+        ("neu", "width:12.5%"),
+        ("pos", "width:12.5%"),
+    ]
+    assert drawn["role"] == "img"
+    # 0.125 is written with two digits, to even.
+    assert drawn["aria-label"] == drawn["title"] == "offline: neg 0.75, neu 0.12, pos 0.12; not valid"
+    assert [shown.one(cls=name).text for name in ("mark", "num", "three")] == [
+        "✕",
+        "0.25",
+        "neg 0.75 neu 0.12 pos 0.12",
+    ]
+
+
+def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_told():
+    # At a threshold of redundancy of 0 the neu of 0 that stands for "not said" would count.
+    strict, probs = Thresholds(0.5, 0.0), np.array([0.25, 0, 0.75], np.float32)
+    shown = bar(probs, strict, "PRM", Outputs.VALIDITY)
+    widths = {part["class"]: part["style"] for part in shown.all("i")}
+    assert widths == {"neg": "width:25.0%", "pos": "width:75.0%"}
+    assert shown.one("div", cls="bar")["aria-label"] == "PRM, offline: validity 0.75; valid"
+    assert [shown.one(cls=name).text for name in ("mark", "num")] == ["✓", "0.75"]
+    assert shown.all(cls="three") == []
+    scores = StepScores(np.stack([probs]))
+    assert "redundant" in solution_html(scores, strict)
+    assert "redundant" not in solution_html(scores, strict, Outputs.VALIDITY)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "three_way"),
+    [
+        ([Outputs.THREE_WAY], True),
+        ([Outputs.VALIDITY, Outputs.THREE_WAY], True),
+        ([Outputs.VALIDITY, Outputs.VERDICT], False),
+    ],
+)
+def test_the_legend_explains_redundancy_where_an_evaluator_judges_it(outputs, three_way):
+    columns = [TraceJudgments("it", one, DEFAULT) for one in outputs]
+    assert ("redundant" in legend_html(columns)) is three_way
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "marks"), [((0.5, 0.15), "✓○✕"), ((0.5, 0.6), "✓✓✕"), ((0.2, 0.15), "✓○✓"), ((0.95, 0.0), "✕✕✕")]
+)
+def test_marks_follow_the_thresholds(thresholds, marks):
+    assert "".join(bar(row, Thresholds(*thresholds)).one("span", cls="mark").text for row in PROBS) == marks
+
+
+def test_a_solution_is_as_valid_as_its_least_valid_step():
+    assert read(solution_html(StepScores(PROBS), DEFAULT)).text == "not valid 0.30 · redundant 0.50"
+    assert read(solution_html(StepScores(PROBS), Thresholds(0.28, 0.6))).text == "valid 0.30"
+
+
+@pytest.mark.parametrize(("value", "kind"), [(0.11, "rise"), (-0.11, "fall"), (0.09, ""), (0.0, "")])
+def test_changes_from_a_tenth_on_are_set_in_colour(value, kind):
+    shown = read(change_html(value)).one("div", cls="d")
+    assert shown["class"].split()[1:] == ([kind] if kind else [])
+    assert shown.text == f"change {signed(value)}"
+
+
+def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
+    steps = [Step(("x",), label) for label in Label] + [
+        Step(("x",), valid=True),
+        Step(("x",), valid=False),
+        Step(("x",)),
+    ]
+    golds = [read(gold_html(step)).one("span", cls="g") for step in steps]
+    assert [gold.text for gold in golds] == ["✕ neg", "○ neu", "✓ pos", "✓ valid", "✕ not valid", "unlabelled"]
+    assert golds[-1]["title"] == "the benchmark does not label this step"
+
+
+def test_substeps_are_numbered_within_their_step():
+    trace = Trace.of("q", ["x", ["y", "z"]])
+    assert [step_name(trace, i) for i in range(3)] == ["1", "2.1", "2.2"]
+
+
+def test_texts_are_escaped():
+    text = INJECTION
+    assert read(notice_html(text)).one(role="alert").text == text
+    bar = read(bar_html("online", StepScores(PROBS), 0, DEFAULT, text)).one("div", cls="bar")
+    assert bar["title"].startswith(text)
+    assert [element.tag for element in read(note_html(text)).all()][:2] == ["p", "span"]
+
+
+def test_no_message_is_no_markup():
+    assert notice_html("") == note_html("") == note_html(None) == ""
+    assert isinstance(notice_html("<b>"), Markup)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0.00"), (-0.0, "0.00"), (0.004, "0.00"), (-0.004, "0.00"), (0.256, "+0.26"), (-1.0, "−1.00")],
+)
+def test_a_change_has_its_sign(value, expected):
+    assert signed(value) == expected
+
+
+def test_the_spread_of_an_ensemble_is_a_line_across_the_border():
+    spread = np.array([0.125, 0.5], np.float32)
+    scores = StepScores(np.array([[0.25, 0, 0.75], [0.25, 0, 0.75]], np.float32), spread)
+    bars = [read(bar_html("offline", scores, i, DEFAULT, "PRM", Outputs.VALIDITY)).one(cls="bar") for i in (0, 1)]
+    assert bars[0]["title"] == "PRM, offline: validity 0.75, spread 0.12; valid"
+    # No further than the bar.
+    lines = [bar.one("b", cls="spread")["style"] for bar in bars]
+    assert lines == ["left:12.5%;width:25.0%", "left:0.0%;width:75.0%"]
+    assert bar([0.25, 0, 0.75]).all("b") == []

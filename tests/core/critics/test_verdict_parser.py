@@ -1,0 +1,189 @@
+"""Strict reading of what critics write."""
+
+import json
+import random
+
+import pytest
+
+from stepsight.core.critics.verdict_parser import (
+    LONGEST,
+    READINGS,
+    Answer,
+    UnreadableError,
+    Verdicts,
+    read_answer,
+    schema,
+)
+from stepsight.core.label import Label
+from tests.cases import each
+from tests.chat_server import verdicts
+
+NEG, NEU, POS = Label.NEG, Label.NEU, Label.POS
+
+
+def read(text: str, count: int = 2, reading: str = "verdicts", **more: object) -> Verdicts:
+    return read_answer(reading, Answer(text, **more), count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        verdicts(["pos", "neg"]),
+        f"```json\n{verdicts(['pos', 'neg'])}\n```",
+        f"Here is what I found:\n\n{verdicts(['pos', 'neg'])}\n\nLet me know if there is more.",
+        f"<think>Step 1 looks {{odd}}.</think>{verdicts(['pos', 'neg'])}",
+        verdicts([" POS ", "Neg"]),
+        verdicts(["pos", "neg"]).replace('"verdict"', '"sure": 0.5, "verdict"'),
+    ],
+)
+def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
+    assert read(text).labels == (POS, NEG)
+    assert read(text).rationales == ("since it is so 1", "since it is so 2")
+
+
+@each(
+    "text, reason",
+    [
+        ("", "an empty answer"),
+        ("Both steps are correct.", "no JSON"),
+        (verdicts(["pos", "neg"])[:60], "no JSON"),
+        ("} and {", "no JSON"),
+        ("[" * 200 + "{}" + "]" * 200, "other steps than 1 to 2"),
+        ('{"a":' * 200 + "1" + "}" * 200, "no JSON"),
+        (verdicts(["pos"]), "verdicts on other steps than 1 to 2, or in another order"),
+        (verdicts(["pos", "neg", "neg"]), "verdicts on other steps than 1 to 2, or in another order"),
+        (verdicts(["pos", "right"]), "a verdict that is not neg, neu or pos"),
+        ('{"step_1": {"verdict": 2}, "step_2": {"verdict": 1}}', "a verdict that is not neg"),
+        ('{"step_2": {"verdict": "neg"}, "step_1": {"verdict": "pos"}}', "in another order"),
+        ('{"step_1": {"verdict": "neg"}, "step_3": {"verdict": "pos"}}', "other steps than 1 to 2"),
+        ('{"step_1": "neg", "step_2": "pos"}', "JSON of another shape"),
+        ('{"step_1": {"verdict": "neg", "rationale": 1}, "step_2": {"verdict": "pos"}}', "another shape"),
+        ('{"step_1": {"rationale": "right"}, "step_2": {"verdict": "pos"}}', "a verdict that is not neg"),
+        ('{"verdicts": ["pos", "neg"]}', "JSON of another shape"),
+        ("[1, 2]", "no JSON"),
+        (f"{verdicts(['pos', 'neg'])}\n{verdicts(['pos', 'pos'])}", "no JSON"),
+        (f"```\n{verdicts(['pos', 'neg'])}\n```\n```\n{verdicts(['pos', 'pos'])}\n```", "several blocks of code"),
+    ],
+)
+def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read(text)
+
+
+def test_an_answer_that_was_cut_is_none_however_whole_it_looks() -> None:
+    with pytest.raises(UnreadableError, match="cut short"):
+        read(verdicts(["pos", "neg"]), is_cut=True)
+
+
+def test_an_answer_without_end_costs_no_time() -> None:
+    for text in ("`" * 900_000, "\\boxed{" * 140_000, "\\boxed{" + " " * 900_000, "{" * 900_000, "x" * 2_000_000):
+        for reading in ("verdicts", "boxes", "conclusion", "judgement"):
+            with pytest.raises(UnreadableError):
+                read(text, 2, reading)
+
+
+def test_tex_in_a_rationale_keeps_its_backslashes() -> None:
+    text = r'{"step_1": {"rationale": "\frac{1}{2} \cdot \(2\) is \boxed{1}", "verdict": "pos"}}'
+    assert read(text, 1).rationales == (r"\frac{1}{2} \cdot \(2\) is \boxed{1}",)
+
+
+def test_a_rationale_is_a_text_that_can_be_stored() -> None:
+    text = json.dumps({"step_1": {"rationale": "a\0b\ud800c" + "d" * 9000, "verdict": "neu"}})
+    (rationale,) = read(text, 1).rationales
+    assert rationale.startswith("a b?c")
+    assert len(rationale) == LONGEST
+
+
+def test_the_schema_takes_what_is_read_and_no_more() -> None:
+    wanted = schema(3)
+    assert wanted["required"] == list(wanted["properties"]) == ["step_1", "step_2", "step_3"]
+    assert wanted["properties"]["step_3"]["properties"]["verdict"]["enum"] == ["neg", "neu", "pos"]
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+def test_damaged_answers_give_a_verdict_on_each_step_or_none(reading: str) -> None:
+    texts = {
+        "verdicts": verdicts(["pos", "neg", "neu"]),
+        "boxes": r"Step 1: \boxed{correct} Step 2: \boxed{incorrect} Step 3: \boxed{correct}",
+        "conclusion": "So: Is the step correct (Yes/No)? Yes",
+        "judgement": r"<output>\boxed{No}</output>",
+    }
+    draw = random.Random(0)
+    expected = 3 if READINGS[reading].of_all else 1
+    outcomes = {True: 0, False: 0}
+    for _ in range(500):
+        text = list(texts[reading])
+        for _ in range(draw.randint(0, 3)):
+            place = draw.randrange(len(text))
+            text[place : place + draw.randint(0, 9)] = draw.choice(["", "{", "}", '"', "\\", "null", "\ud800", ","])
+        try:
+            found = read("".join(text), 3, reading)
+        except UnreadableError:
+            outcomes[False] += 1
+            continue
+        outcomes[True] += 1
+        assert len(found.labels) == len(found.rationales) == expected
+        assert all(text.encode() is not None and "\0" not in text for text in found.rationales)
+    assert min(outcomes.values()) > 50
+
+
+BOXES = r"Step 1: adds up, so \boxed{correct}. Step 2: no, 2 + 2 = 4. The step is \boxed{\text{incorrect}}."
+
+
+@pytest.mark.parametrize("answer", [Answer(BOXES), Answer(f"<think>{BOXES}</think>All read."), Answer("", BOXES)])
+def test_boxes_are_read_in_the_thinking_or_behind_it(answer: Answer) -> None:
+    found = read_answer("boxes", answer, 2)
+    assert found.labels == (POS, NEG)
+    assert found.rationales[0] == r"Step 1: adds up, so \boxed{correct}"
+    assert found.rationales[1].endswith(r"\boxed{\text{incorrect}}")
+
+
+def test_boxes_that_end_at_the_first_error_stand_for_what_is_behind_it() -> None:
+    assert read(BOXES, 4, "boxes").labels == (POS, NEG, NEG, NEG)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "reason"),
+    [
+        (BOXES, 1, "2 in place of 1 verdicts"),
+        (r"\boxed{incorrect} \boxed{correct}", 3, "2 in place of 3 verdicts"),
+        (r"\boxed{incorrect} \boxed{incorrect}", 3, "2 in place of 3 verdicts"),
+        (r"\boxed{correct}", 2, "1 in place of 2 verdicts"),
+        (r"The answer is \boxed{12}.", 1, "no verdict in a box"),
+    ],
+)
+def test_other_numbers_of_boxes_are_no_judgment(text: str, count: int, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read(text, count, "boxes")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Conclusion: all well.\nVerification: Is the step correct (Yes/No)? Yes", POS),
+        ("Verification: Is the step correct (Yes/No)? **No**.", NEG),
+    ],
+)
+def test_a_conclusion_is_read_at_its_end(text: str, label: Label) -> None:
+    assert read(text, 7, "conclusion").labels == (label,)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("The step is correct. Yes.", "neither yes nor no"),
+        ("Is the step correct (Yes/No)? Yesterday", "neither yes nor no"),
+        ("Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No", "both yes and no"),
+    ],
+)
+def test_other_conclusions_are_no_judgment(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read(text, 1, "conclusion")
+
+
+def test_a_judgement_is_read_in_the_output() -> None:
+    text = "<analyze>\nAt first \\boxed{Yes}\n</analyze>\n<output>\n**Judgement**: $\\boxed{No}$\n"
+    assert read(text, 3, "judgement").labels == (NEG,)
+    assert "At first" in read(text, 3, "judgement").rationales[0]
+    with pytest.raises(UnreadableError, match="neither yes nor no"):
+        read("<output>It runs.", 1, "judgement")

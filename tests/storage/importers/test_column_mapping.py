@@ -1,0 +1,119 @@
+"""A table under its own column names."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stepsight.core.errors import UserError
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
+from stepsight.storage.importers.kind import json_rows
+from tests.cases import each
+
+ROW = {"question": "What is 1 + 1?", "meta": {"process": ["It is a sum.", "So 3."]}, "rated": [1, -1], "no": 7}
+
+
+def parse(row: dict[str, Any], **columns: str) -> Trace:
+    return columns_kind(ColumnMap(**columns), json_rows).parse(row, "f row 1")
+
+
+def test_a_row_becomes_a_trace_by_the_columns_that_are_named() -> None:
+    trace = parse(ROW, problem="question", steps="meta.process", labels="rated", id="no")
+    assert (trace.id, trace.problem) == ("7", "What is 1 + 1?")
+    assert trace.steps == (Step(("It is a sum.",), Label.POS), Step(("So 3.",), Label.NEG))
+    assert trace.meta == {}
+    unnamed = parse(ROW, problem="question", steps="meta.process")
+    assert unnamed.meta == {"rated": [1, -1], "no": 7}
+    assert unnamed.id == parse(dict(reversed(ROW.items())), problem="question", steps="meta.process").id
+
+
+def test_a_solution_that_is_one_text_is_split() -> None:
+    assert [
+        step.text for step in parse({"q": "?", "a": "Step 1: Add.\nStep 2: So 4."}, problem="q", steps="a").steps
+    ] == [
+        "Add.",
+        "So 4.",
+    ]
+    listed = parse({"q": "?", "a": '["Add.", ["So 4.", "Yes."]]'}, problem="q", steps="a")
+    assert [step.substeps for step in listed.steps] == [("Add.",), ("So 4.", "Yes.")]
+
+
+RATED = [Step(("a",), Label.NEG), Step(("b",), Label.NEU), Step(("c",), Label.POS)]
+VALID = [Step(("a",), valid=True), Step(("b",), Label.NEG), Step(("c",))]
+
+
+@each(
+    "labels_as, value, steps",
+    [
+        ("ratings", [-1, 0, 1], RATED),
+        ("ratings", ["neg", " Neu", "pos"], RATED),
+        ("ratings", "[-1, 0.0, 1]", RATED),
+        ("validity", [1, 0, None], VALID),
+        ("validity", [True, False, None], VALID),
+        ("validity", ["+", "-", None], VALID),
+        ("validity", '["1", "0", null]', VALID),
+        ("error-from-0", 1, VALID),
+        ("error-from-0", "1", VALID),
+        ("error-from-1", 2, VALID),
+        ("error-from-0", -1, [Step((text,), valid=True) for text in "abc"]),
+        ("error-from-1", 0, [Step((text,), valid=True) for text in "abc"]),
+        ("error-from-1", "N/A", [Step((text,), valid=True) for text in "abc"]),
+        ("error-from-0", None, [Step((text,)) for text in "abc"]),
+        ("ratings", "", [Step((text,)) for text in "abc"]),
+    ],
+)
+def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) -> None:
+    row = {"q": "?", "s": ["a", "b", "c"], "l": value}
+    assert list(parse(row, problem="q", steps="s", labels="l", labels_as=labels_as).steps) == steps
+
+
+NAMES = {"problem": "q", "steps": "s"}
+LABELLED = NAMES | {"labels": "l"}
+
+
+@each(
+    "row, columns, message",
+    [
+        ({"q": "?"}, NAMES, r"the column 's' is missing \(found: 'q'\)"),
+        ({"q": 7, "s": ["a"]}, NAMES, "the column 'q' is 7, expected a text"),
+        ({"q": "?", "s": [7]}, NAMES, "step 1 is 7, expected a text or a list of texts"),
+        ({"q": "?", "s": []}, NAMES, "there are no steps"),
+        (
+            {"q": "?", "s": ["a"], "l": [1, 1]},
+            LABELLED,
+            "2 labels for 1 steps",
+        ),
+        ({"q": "?", "s": ["a"], "l": [5]}, LABELLED, "label of step 1 is 5"),
+        (
+            {"q": "?", "s": ["a"], "l": 5},
+            LABELLED,
+            "'l' is 5, expected a list",
+        ),
+        (
+            {"q": "?", "s": ["a"], "l": 2},
+            LABELLED | {"labels_as": "error-from-0"},
+            "'l' is 2, expected a step from 0 to 0, or -1",
+        ),
+        ({"q": "?", "s": ["a"], "l": ["²"]}, LABELLED, "the label of step 1 is '²'"),
+        ({"q": "?", "s": ["a"], "i": 1.5}, NAMES | {"id": "i"}, "'i' is 1.5, expected text"),
+        ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}, "no column is named for the problem"),
+    ],
+)
+def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError, match="^f row 1: .*" + message):
+        parse(row, **columns)
+
+
+def test_columns_are_guessed_by_their_names_and_values() -> None:
+    rows = [{"uuid": "x", "Question": "?", "solution": {"steps": ["a"]}, "labels": [True, False]}]
+    names = column_names(rows)
+    assert names == ["uuid", "Question", "solution", "solution.steps", "labels"]
+    assert guess_columns(names, rows) == ColumnMap("Question", "solution.steps", "labels", "validity", "uuid")
+    numbers = [{"problem": "?", "response": "a", "label": -1}]
+    assert guess_columns(column_names(numbers), numbers).labels_as == "error-from-0"
+    assert guess_columns(["a", "b"], [{"a": 1, "b": 2}]) == ColumnMap("", "")
+    # As CSV has them.
+    texts = [{"query": "?", "answer": "a", "ratings": json.dumps([1, -1])}]
+    assert guess_columns(column_names(texts), texts) == ColumnMap("query", "answer", "ratings", "ratings")
