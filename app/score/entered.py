@@ -25,7 +25,6 @@ _LONGEST_TEXT = 1_000_000
 _LONGEST_ENTRY = 100_000
 _MOST_STEPS = 200
 _VERSION = 1
-_CUT = AddressError("This link was cut or changed.", "Ask for it again, or paste the solution.")
 
 Steps = tuple[tuple[str, ...], ...]
 """The sub-steps of each step."""
@@ -158,14 +157,16 @@ class Entered:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
             if not isinstance(values, list):
-                raise _CUT
+                raise TypeError("no list")
             if values[0] != _VERSION:
                 raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
             _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
             # JSON can spell half of a surrogate pair, which no page can show.
             json.dumps(values, ensure_ascii=False).encode()
-        except (binascii.Error, zlib.error, ValueError, LookupError, OverflowError):
-            raise _CUT from None
+        except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
+            raise AddressError(
+                "This link was cut or changed.", "Ask for it again, or paste the solution."
+            ) from None
         if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
             raise AddressError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")
         return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy))
