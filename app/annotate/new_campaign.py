@@ -26,7 +26,7 @@ from stepsight.storage.labelling.plan import (
     Ordering,
     Shows,
 )
-from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
+from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 _TERMS = (
     ("view", "View", (("whole", "the whole trace"), ("stepwise", "step by step, the next one after each label"))),
@@ -119,7 +119,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         raise UserError("The store is empty.", "Add data on the Data page.")
     address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
-    selection = _selection(store, evaluators, dataset, address)
+    selection = Selection.exact(store, evaluators, dataset.id, address)
     names = [(one.name, one.name) for one in datasets]
     return render(
         "annotate/new_campaign.html",
@@ -142,15 +142,13 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
 
 def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> CampaignPlan:
     """The plan that a filled-in form describes. Raises `UserError` if its traces cannot be found."""
-    address, problems = Address.read(read_query(form.traces))
-    if problems:
-        raise UserError(problems[0])
+    address = Address.exact(read_query(form.traces))
     dataset = find_dataset(store, form.dataset or address.dataset)
     return CampaignPlan(
         name=form.name.strip(),
         dataset=dataset.name,
         guideline=form.guideline.strip(),
-        where=_selection(store, evaluators, dataset, address).where.pruned(),
+        where=Selection.exact(store, evaluators, dataset.id, address).where.pruned(),
         overlap=form.overlap,
         after_error=form.after_error == "yes",
         view=form.view,
@@ -172,11 +170,3 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
 
 def _lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
-
-
-def _selection(store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> Selection:
-    """The selection of a Browse address. Raises `UserError` if it names an unknown evaluator."""
-    selection, problems = Selection.of(store, evaluators, dataset.id, address)
-    if problems:
-        raise UserError(str(problems[0]), "Choose the traces in Browse again.")
-    return selection

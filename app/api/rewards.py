@@ -169,7 +169,7 @@ def _at(place: int, count: int, text: str, prompt: str | None = None) -> Trace:
 async def _answer(
     context: Context, request: Request, model: str | None, mode: Mode, traces: Any, listed: Any
 ) -> Response:
-    name = model or context.evaluators.names[0]
+    name = model or context.evaluators.default
     if context.evaluators.about(name).outputs.in_words:
         raise UserError(
             f"{name} gives verdicts and no numbers.", f"Ask one of: {', '.join(context.evaluators.names)}."

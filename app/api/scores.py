@@ -32,7 +32,7 @@ def routes(context: Context) -> APIRouter:
     @router.post("/score", summary="Judge every step of a solution")
     async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
         """Simultaneous requests are scored together, taking turns among clients."""
-        name = asked.evaluator or context.evaluators.names[0]
+        name = asked.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
@@ -87,7 +87,7 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
     async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
         """A line of JSON for each solution as soon as it is judged, in any order. The limit of computation applies
         to each solution, the limit of time to all of them."""
-        name = asked.evaluator or context.evaluators.names[0]
+        name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_batch_parts, context, name, asked)
         return await streamed(context, request, parts)
 
@@ -101,7 +101,7 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         """A line of JSON for each candidate, judged online, as soon as it is ready, in any order. A causal
         evaluator reads the candidates' shared prefix once and, for a call that extends an earlier one, only the new
         part."""
-        name = asked.evaluator or context.evaluators.names[0]
+        name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_next_parts, context, name, asked)
         return await streamed(context, request, parts)
 

@@ -16,7 +16,6 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
-from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.judgments.evaluators import find_thresholds
@@ -76,12 +75,9 @@ def routes(context: Context) -> APIRouter:
 
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """The selection of the Browse page at the same address. Raises `UserError` if a part of it makes no sense."""
+    """The selection of the Browse page at the same address. Raises as `Selection.exact` does."""
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
-    selection, problems = Selection.of(context.store, context.evaluators, dataset.id, address)
-    if problems:
-        raise UserError(str(problems[0]))
-    return selection
+    return Selection.exact(context.store, context.evaluators, dataset.id, address)
 
 
 def _line(row: BrowseRow) -> TraceLine:

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.errors import AddressError
 from stepsight.core.scores import Outputs
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, list_evaluators
 
 MOST_BESIDE = 5
@@ -53,10 +52,10 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """The one of that key. Raises `AddressError` naming those that there are."""
+    """The one of that key. Raises `NotFoundError` naming those that there are."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
-        raise AddressError(
+        raise NotFoundError(
             f"No evaluator {key!r:.60} has judged this dataset or can score here.",
             f"Choose one of: {', '.join(keys)}.",
         )
@@ -70,8 +69,8 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
-    """The evaluators of these keys, without any the default one, `MOST_BESIDE` at most. Raises `AddressError` for a
-    key that is not offered."""
+    """The evaluators of these keys, without any the default one, `MOST_BESIDE` at most. Raises `NotFoundError` for
+    a key that is not offered."""
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]

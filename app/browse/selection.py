@@ -75,6 +75,14 @@ class Selection:
             address = address.without_redundancy()
         return cls(store, address, dataset_id, choices, about), problems
 
+    @classmethod
+    def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
+        """As `of`. Raises the first error: `NotFoundError` for an evaluator that is not offered."""
+        selection, problems = cls.of(store, evaluators, dataset_id, address)
+        if problems:
+            raise problems[0]
+        return selection
+
     @cached_property
     def where(self) -> TraceFilter:
         against, other = (

@@ -156,8 +156,8 @@ def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress
 def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
     entered = Entered.from_token(address.s)
     trace = entered.trace
-    offered = [name for name in entered.evaluators if name in evaluators.names]
-    name = address.evaluator or (offered or evaluators.names)[0]
+    offered = (name for name in entered.evaluators if name in evaluators.names)
+    name = address.evaluator or next(offered, "") or evaluators.default
     try:
         judgment = evaluators.begin(name, trace).result(patience)
     except TimeoutError:
@@ -171,7 +171,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     trace = get_trace(store, address.trace)
     offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
     # The first is one that is loaded here, and bidirectional if any is.
-    offer = find_choice(offers, address.evaluator) if address.evaluator else offers[0]
+    offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     judgment = answer.by_mode.get(Mode.HINDSIGHT)
     if answer.waits and judgment is None:

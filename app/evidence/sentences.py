@@ -33,7 +33,7 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """True if gold, which says of a whole step whether it is valid, agrees with what later steps made of it."""
+    """How the gold of a whole step, `gold` for valid or not, compares with its verdict after later steps."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."

@@ -76,7 +76,7 @@ class ScorePage:
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,
-            examples=_examples(names[0]),
+            examples=_examples(*names[:1]),
             dataset=DATASET,
             traces=len(read_gallery()),
         )
@@ -188,9 +188,9 @@ def _written(solution: SolutionText) -> dict[str, Any]:
 
 
 @cache
-def _examples(evaluator: str) -> list[tuple[str, str]]:
-    """The title and the address of each example, judged by an evaluator."""
+def _examples(*evaluators: str) -> list[tuple[str, str]]:
+    """The title and the address of each example, judged by these evaluators."""
     return [
-        (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, [evaluator]).token()}")
+        (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, evaluators).token()}")
         for trace in read_gallery()[:_EXAMPLES]
     ]

@@ -112,6 +112,13 @@ class Evaluators:
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
+    def default(self) -> str:
+        """The evaluator for requests that name none. Raises `NotFoundError` if none gives scores."""
+        if not self.names:
+            raise NotFoundError("No evaluator here gives scores.", "Start with --evaluator and its folder.")
+        return self.names[0]
+
+    @property
     def all_names(self) -> list[str]:
         """`names`, followed by those with verdicts in words."""
         self._look()

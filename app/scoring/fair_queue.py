@@ -172,10 +172,13 @@ class FairQueue:
     def clear_left(self) -> None:
         """Take out the requests that nobody waits for any more."""
         for client, requests in list(self._clients.items()):
+            stay: deque[Request] = deque()
             for request in requests:
+                # Asked once, since the last client may leave at any moment.
                 if request.answer.is_left:
                     request.answer.set_running_or_notify_cancel()
-            stay = deque(request for request in requests if not request.answer.is_left)
+                else:
+                    stay.append(request)
             if stay:
                 self._clients[client] = stay
             else:

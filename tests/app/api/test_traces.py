@@ -141,7 +141,7 @@ def test_unlabelled_is_null_and_valid_alone_is_told(client, filled):
         ("/jobs?offset=-1", 422, "query.offset"),
         ("/datasets/sums/traces?offset=-1", 422, "query.offset"),
         ("/datasets/sums/traces?text=x", 422, "query.text: Extra inputs"),
-        ("/datasets/sums/traces?evaluator=none", 422, "No evaluator 'none' has judged this dataset"),
+        ("/datasets/sums/traces?evaluator=none", 404, "No evaluator 'none' has judged this dataset"),
         ("/datasets/sums/traces?sort=-sideways", 422, ""),
         ("/datasets/sums/traces?cell=neg", 422, "query.cell: 'neg' found"),
         ("/jobs/99", 404, "There is no job 99"),

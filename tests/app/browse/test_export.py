@@ -99,8 +99,8 @@ def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command
         ({"dataset": "nothing"}, 404, "There is no dataset 'nothing'"),
         ({"dataset": "sums", "format": "xlsx"}, 422, "format is 'xlsx'"),
         ({"dataset": "sums", "content": "all"}, 422, "content is 'all'"),
-        ({"dataset": "sums", "by": "nobody"}, 422, "No evaluator 'nobody'"),
-        ({"dataset": "sums", "evaluator": "nobody", "verdict": "valid"}, 422, "No evaluator 'nobody'"),
+        ({"dataset": "sums", "by": "nobody"}, 404, "No evaluator 'nobody'"),
+        ({"dataset": "sums", "evaluator": "nobody", "verdict": "valid"}, 404, "No evaluator 'nobody'"),
         ({"dataset": "sums", "verdict": "valid", "evaluator": "tiny"}, 422, "tiny has judged no trace"),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
         ({}, 422, "No trace is named."),
         ({"trace": "x"}, 422, "trace is 'x', expected a whole number."),
         ({"trace": "999"}, 404, "There is no trace 999."),
-        ({"trace": "1", "beside": "nobody"}, 422, "No evaluator 'nobody'"),
+        ({"trace": "1", "beside": "nobody"}, 404, "No evaluator 'nobody'"),
     ],
 )
 def test_what_is_not_there_is_told(client, trace, query, status, message):

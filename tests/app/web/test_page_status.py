@@ -2,12 +2,16 @@
 
 import pytest
 
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.app.client import PAGE, asking
+from tests.app.entries import typed
 from tests.cases import each
 from tests.storage.samples import add, judge
+
+SOLUTION = typed("q", "a")
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +38,17 @@ def client(tmp_path_factory, evaluators):
         ("/browse?trace=%C2%B2", 422),
         ("/browse?dataset=none", 404),
         ("/browse?dataset=%00", 404),
-        ("/browse?evaluator=none", 422),
-        ("/browse?dataset=sums&evaluator=none", 422),
+        ("/browse?evaluator=none", 404),
+        ("/browse?dataset=sums&evaluator=none", 404),
         # Two of one name go by name and fingerprint.
         ("/browse?trace=1&evaluator=twice%20one", 200),
-        ("/browse?trace=1&evaluator=twice%20three", 422),
+        ("/browse?trace=1&evaluator=twice%20three", 404),
         ("/browse?evaluator=twice%20one", 200),
         ("/browse?gold=sideways", 422),
         ("/evidence?trace=999", 404),
         ("/evidence?trace=x", 422),
         ("/evidence?dataset=none", 404),
-        ("/evidence?trace=1&evaluator=none", 422),
+        ("/evidence?trace=1&evaluator=none", 404),
         ("/evidence?s=cut", 422),
         ("/results?dataset=none", 404),
         ("/?s=cut", 422),
@@ -55,6 +59,18 @@ def test_an_address_that_cannot_be_shown_has_a_status_of_its_own(client, path, s
     assert response.status_code == status
     # It is the page itself, which says what is wrong.
     assert 'class="top"' in response.text
+
+
+def test_a_server_without_an_evaluator_that_scores_has_all_its_pages(tmp_path):
+    checking = Evaluators(["equations"], shipped=False)
+    with open_store(str(tmp_path / "store.db")) as store, asking(store, checking) as client:
+        add(store)
+        for path in ("/", "/browse?trace=1", "/evidence", "/results", "/evaluators"):
+            assert client.get(path, headers=PAGE).status_code == 200
+        for path in ("/evidence?trace=1", f"/score/result.csv?s={SOLUTION.token()}"):
+            assert client.get(path, headers=PAGE).status_code == 404
+        answer = client.post("/api/v1/score", json={"problem": "q", "steps": ["a"]})
+        assert (answer.status_code, answer.json()["error"]) == (404, "No evaluator here gives scores.")
 
 
 def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
