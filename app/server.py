@@ -25,7 +25,7 @@ from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.context import Context
 from stepsight.app.api.rewards import routes as reward_routes
-from stepsight.app.api.service import PREFIX, build_api, invalid_request
+from stepsight.app.api.service import build_api, invalid_request
 from stepsight.app.browse import page as browse
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
@@ -49,6 +49,7 @@ from stepsight.app.web.request_guard import Gate
 from stepsight.app.web.requests import Failures, Requests
 from stepsight.core.errors import UserError
 from stepsight.core.paths import asset
+from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store
 
 KEEP_ALIVE = 75
@@ -85,7 +86,7 @@ def build_app(
     # Innermost, for who may see the page.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
-    application.mount(PREFIX, build_api(store, evaluators, read_only=read_only, seconds=seconds))
+    application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
     application.add_exception_handler(UserError, _failed)
     application.add_exception_handler(RequestValidationError, invalid_request)
     application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))

@@ -13,9 +13,9 @@ from starlette.routing import BaseRoute, Mount, compile_path
 
 from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right
+from stepsight.core.scoring.client import API
 
 LOGIN = "/login"
-API = "/api/v1"
 
 
 @dataclass(frozen=True)

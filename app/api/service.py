@@ -22,9 +22,9 @@ from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
+from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store
 
-PREFIX = "/api/v1"
 _FAILURES: dict[int | str, dict[str, object]] = {
     status: {"model": Failure, "description": text}
     for status, text in (
@@ -45,7 +45,7 @@ Document = Mapping[str, Any]
 def build_api(
     store: Store, evaluators_: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
-    """The application to be mounted at `PREFIX`. With `read_only` no route changes the store. A request is computed
+    """The application to be mounted at `API`. With `read_only` no route changes the store. A request is computed
     for at most this many `seconds`."""
     context = Context(store, evaluators_, read_only, seconds)
     api = FastAPI(
@@ -65,7 +65,7 @@ def build_api(
 
     @api.get("/docs", include_in_schema=False, dependencies=[Depends(RequiresRight(*LOOKING))])
     def docs() -> HTMLResponse:
-        return HTMLResponse(description_html(api.openapi(), PREFIX))
+        return HTMLResponse(description_html(api.openapi()))
 
     return api
 
@@ -82,13 +82,13 @@ async def invalid_request(request: Request, error: Exception) -> Response:
         return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
-    return failure_json(422, f"{where}: {first['msg']}{found}.", f"{PREFIX}/docs says what is expected.")
+    return failure_json(422, f"{where}: {first['msg']}{found}.", f"{API}/docs says what is expected.")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = {404: "There is no such route.", 405: "This route does not take that method."}
-    return failure_json(error.status_code, known.get(error.status_code, str(error.detail)), f"See {PREFIX}/docs.")
+    return failure_json(error.status_code, known.get(error.status_code, str(error.detail)), f"See {API}/docs.")
 
 
 async def _left(request: Request, error: Exception) -> Response:
@@ -96,15 +96,9 @@ async def _left(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
-def description_html(document: Document, prefix: str) -> Markup:
-    """Every route with its input and output. `prefix` is where the API is mounted."""
-    return render(
-        "api/description.html",
-        document=document,
-        prefix=prefix,
-        json=json.dumps,
-        example=partial(_example, document),
-    )
+def description_html(document: Document) -> Markup:
+    """Every route with its input and output."""
+    return render("api/description.html", document=document, json=json.dumps, example=partial(_example, document))
 
 
 def _example(document: Document, body: Document | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import STORED, typed_name
 from stepsight.core.scores import Hindsight, StepScores, Thresholds, judge_solution
+from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
 from stepsight.storage.traces.writer import SAVED
@@ -362,4 +363,4 @@ def _curl(trace: Trace, evaluator: str) -> str:
         "mode": "hindsight",
     }
     data = shlex.quote(json.dumps(body, ensure_ascii=False))
-    return f"curl -s {ADDRESS}/api/v1/score -H 'Content-Type: application/json' -d {data}"
+    return f"curl -s {ADDRESS}{API}/score -H 'Content-Type: application/json' -d {data}"

@@ -1,7 +1,7 @@
 """Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
 
-Every template knows `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`, and the filters `maths`, which is
-`app.markup.text.text_html`, `markdown`, which is `app.markup.markdown.markdown_html`, `counted` and `format_bytes`.
+Every template knows `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`. Its filters are `counted`,
+`format_bytes`, `maths` (`app.markup.text.text_html`) and `markdown` (`app.markup.markdown.markdown_html`).
 """
 
 from pathlib import Path
@@ -15,9 +15,11 @@ from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, text
 from stepsight.app.web.bundles import ADDRESSES
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import format_bytes
+from stepsight.core.scoring.client import API
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
-_TEMPLATES.globals.update(PAGES=PAGES, BUNDLES=ADDRESSES, MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
+_TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES)
+_TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
 
 

@@ -37,7 +37,9 @@ from stepsight.core.trace import Trace, check_candidates
 KEY_VARIABLE = "STEPSIGHT_KEY"
 """The environment variable that holds the key if none is given."""
 
-_API = "/api/v1"
+API = "/api/v1"
+"""The path of the HTTP API on a server."""
+
 # Of one request: traces, and bytes of their JSON, of which a server takes 1 MB.
 _TRACES, _BYTES = 64, 500_000
 # Characters that a server takes of what an error names a trace by.
@@ -211,7 +213,7 @@ class Client(AbstractScorer):
 
     def _attempt(self, method: str, path: str, content: bytes | None) -> httpx2.Response:
         try:
-            request = self._connections.build_request(method, f"{self.address}{_API}{path}", content=content)
+            request = self._connections.build_request(method, f"{self.address}{API}{path}", content=content)
             response = self._connections.send(request, stream=True)
         except BROKEN as error:
             raise self._failed(reason(error)) from None
