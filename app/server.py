@@ -23,7 +23,7 @@ from stepsight.app.annotate.agreement import router as agreement_page
 from stepsight.app.annotate.disputes import router as dispute_routes
 from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
-from stepsight.app.api.context import Context
+from stepsight.app.api.models import Context
 from stepsight.app.api.rewards import routes as reward_routes
 from stepsight.app.api.service import build_api, invalid_request
 from stepsight.app.browse import page as browse
@@ -74,7 +74,7 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Its pages are `app.access.pages.PAGES`.
+    """The whole application, ready for uvicorn. Its pages are `app.access.rules.PAGES`.
 
     With `public`, visitors who are not logged in may look and score. With `read_only` they may too, and no page has
     a control that writes to the store. With `loopback`, only this machine can connect, and need not log in as long

@@ -1,4 +1,4 @@
-"""Rules of access: the rights that routes declare, and a list for the routes that Gradio and FastAPI add.
+"""Rules of access: the pages, the rights that routes declare, and a list for the routes of Gradio and FastAPI.
 
 A path covered by neither does not exist. This matters above all for Gradio's own routes, which would store files of
 a visitor, fetch others for them, or reveal what the server does.
@@ -7,15 +7,37 @@ a visitor, fetch others for them, or reveal what the server does.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, compile_path
 
-from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right
-from stepsight.core.scoring.client import API
+from stepsight.core.scoring.client import API as API
 
 LOGIN = "/login"
+
+
+class Page(NamedTuple):
+    """A page's name, its address, and the right to open it."""
+
+    name: str
+    path: str
+    right: Right
+
+
+PAGES = (
+    Page("Score", "/", Right.SCORE),
+    Page("Evidence", "/evidence", Right.READ),
+    Page("Browse", "/browse", Right.READ),
+    Page("Results", "/results", Right.READ),
+    Page("Annotate", "/annotate", Right.ENTER),
+    Page("Data", "/data", Right.READ),
+    Page("Evaluators", "/evaluators", Right.READ),
+    Page("Jobs", "/jobs", Right.READ),
+    Page("People", "/people", Right.MANAGE),
+)
+"""The pages of the workbench, in the order of the navigation bar."""
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,12 @@ from stepsight.app.web.page_query import read_number, read_query
 from stepsight.app.web.page_route import PART
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.assignments import SUBMITTED, find_slot, load_slot
 from stepsight.storage.labelling.campaigns import (
-    Campaign,
     add_guideline,
     close_campaign,
     create_campaign,
@@ -268,17 +266,18 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
         "n_steps": len(trace.steps),
         "steps": [list(step.substeps) for step in trace.steps[:seen]],
         "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],
-        "equations": _failing(campaign, trace, seen),
+        "equations": _failing(assignment, seen),
         "state": annotation.as_json(),
         "progress": _progress(store, campaign.id, user),
         "after": None if review is None else _reviewed(review),
     })  # fmt: skip
 
 
-def _failing(campaign: Campaign, trace: Trace, seen: int) -> list[list[str]]:
+def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
     """The failing equations of each revealed step, such as "74 - 5 = 70: is 69"; [] if the campaign does not show
     them."""
-    if not campaign.shows_equations:
+    trace = assignment.trace
+    if not assignment.campaign.shows_equations:
         return []
     failing: list[list[str]] = [[] for _ in trace.steps]
     for owner, text, checks in zip(trace.owners.tolist(), trace.substeps, checks_of(trace), strict=True):

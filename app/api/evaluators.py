@@ -3,8 +3,7 @@
 from fastapi import APIRouter, Depends
 
 from stepsight.app.access.rights import LOOKING, RequiresRight
-from stepsight.app.api.context import Context
-from stepsight.app.api.models import EvaluatorInfo
+from stepsight.app.api.models import Context, EvaluatorInfo
 from stepsight.core.judgment_record import ThresholdsRecord
 from stepsight.storage.judgments.evaluators import list_evaluators
 

@@ -1,17 +1,33 @@
-"""What the API takes and gives. Steps, sub-steps and positions count from 1; null is "unlabelled" or "not said"."""
+"""The inputs and outputs of the API, and the objects that its routes work on.
 
+Steps, sub-steps and positions count from 1; null stands for "unlabelled", or for no statement.
+"""
+
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from stepsight.app.browse.address import ListQuery
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.scores import Outputs
+from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """The objects that every route works on. A request is computed for at most this many `seconds`."""
+
+    store: Store
+    evaluators: Evaluators
+    read_only: bool
+    seconds: float
 
 
 class _Given(BaseModel):

@@ -22,9 +22,8 @@ from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.current import request_id
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
-from stepsight.app.api.context import Context
 from stepsight.app.api.conversation import trace_of_messages, trace_of_text
-from stepsight.app.api.models import FailedLine
+from stepsight.app.api.models import Context, FailedLine
 from stepsight.app.api.scores import gone_away
 from stepsight.app.api.streams import AnswerPart, Stream
 from stepsight.app.web.failures import failure_json

@@ -13,8 +13,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
-from stepsight.app.api.context import Context
-from stepsight.app.api.models import BatchLine, BatchRequest, FailedLine, NextLine, NextRequest, ScoreRequest
+from stepsight.app.api.models import (
+    BatchLine,
+    BatchRequest,
+    Context,
+    FailedLine,
+    NextLine,
+    NextRequest,
+    ScoreRequest,
+)
 from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.fair_queue import PendingScore

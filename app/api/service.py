@@ -15,8 +15,7 @@ from starlette.responses import Response
 
 from stepsight.app.access.rights import LOOKING, RequiresRight
 from stepsight.app.api import evaluators, jobs, scores, traces
-from stepsight.app.api.context import Context
-from stepsight.app.api.models import Failure
+from stepsight.app.api.models import Context, Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json

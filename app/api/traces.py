@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_shown
-from stepsight.app.api.context import Context
 from stepsight.app.api.models import (
+    Context,
     DatasetInfo,
     StepInfo,
     TraceDetail,

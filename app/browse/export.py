@@ -12,10 +12,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.failures import error_response
 from stepsight.app.web.page_query import read_query
 from stepsight.app.web.whole_file import whole_file
-from stepsight.core.errors import UserError
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
@@ -58,10 +56,7 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
 
     @routes.get(PATH, dependencies=[Depends(RequiresRight(Right.READ))])
     def export(request: Request) -> Response:
-        try:
-            return _answer(store, evaluators, request)
-        except UserError as error:
-            return error_response(request.scope, error)
+        return _answer(store, evaluators, request)
 
     return routes
 

@@ -30,7 +30,6 @@ from stepsight.app.web.page_query import Query
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.app.web.step_bars import EMPTY_STORE, notice_html
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
@@ -174,7 +173,7 @@ def _baseline_check(
 ) -> Markup:
     """Which of the evaluators that are shown do not clear the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
-    return checks.line(dataset, rows, Mode(address.mode)) if checks is not None and rows else Markup()
+    return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
 
 def _metadata_html(selection: Selection) -> Markup:

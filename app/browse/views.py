@@ -9,10 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from stepsight.app.access.rights import RequiresRight, Right, user_of_request
 from stepsight.app.browse.address import Address
-from stepsight.app.web.failures import error_response
 from stepsight.app.web.html import render
 from stepsight.app.web.page_query import read_query
-from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.users import User
 from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
@@ -30,29 +28,20 @@ def router(store: Store) -> APIRouter:
 
     @routes.post(PATH, dependencies=keeping)
     def keep(request: Request, name: Text = "", query: Text = "") -> Response:
-        try:
-            address = Address.exact(read_query(query))
-            dataset = find_dataset(store, address.dataset)
-            written = view_query(address.changed(dataset=dataset.name))
-            save_view(store, user_of_request(request), name.strip(), dataset.name, written)
-        except UserError as error:
-            return error_response(request.scope, error)
+        address = Address.exact(read_query(query))
+        dataset = find_dataset(store, address.dataset)
+        written = view_query(address.changed(dataset=dataset.name))
+        save_view(store, user_of_request(request), name.strip(), dataset.name, written)
         return _to(written)
 
     @routes.post(f"{PATH}/{{view:number}}/rename", dependencies=keeping)
     def rename(request: Request, view: int, name: Text = "", query: Text = "") -> Response:
-        try:
-            rename_view(store, user_of_request(request), view, name.strip())
-        except UserError as error:
-            return error_response(request.scope, error)
+        rename_view(store, user_of_request(request), view, name.strip())
         return _to(query)
 
     @routes.post(f"{PATH}/{{view:number}}/delete", dependencies=keeping)
     def delete(request: Request, view: int, query: Text = "") -> Response:
-        try:
-            delete_view(store, user_of_request(request), view)
-        except UserError as error:
-            return error_response(request.scope, error)
+        delete_view(store, user_of_request(request), view)
         return _to(query)
 
     return routes

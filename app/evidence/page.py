@@ -27,7 +27,6 @@ from stepsight.app.web.html import render
 from stepsight.app.web.page_query import Query
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.users import User
@@ -96,7 +95,7 @@ def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: 
     """The line on the evaluator, by its offline figures."""
     if checks is None or evaluator is None:
         return Markup()
-    return checks.line(dataset, [evaluator], Mode.OFFLINE)
+    return checks.line(dataset, [evaluator])
 
 
 def _opened(

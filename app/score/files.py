@@ -10,8 +10,6 @@ from starlette.responses import Response
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.failures import error_response
-from stepsight.core.errors import UserError
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_table
@@ -55,10 +53,7 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(right))])
 
     def answer(request: Request) -> Response:
-        try:
-            name, trace, judgments = read(request)
-        except UserError as error:
-            return error_response(request.scope, error)
+        name, trace, judgments = read(request)
         if request.url.path == csv_path:
             return _file(f"{name}.csv", judgments_csv(trace, judgments), "text/csv; charset=utf-8")
         text = json.dumps(judgments_row(trace, judgments), ensure_ascii=False)

@@ -77,11 +77,11 @@ class BaselineChecks:
             return None
         return newest if isinstance(newest, Pending) else newest.result
 
-    def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: Mode) -> Markup:
+    def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
         """The line on the evaluators of a page, empty if all clear the baselines; room for it while it is being
         measured."""
         shown = evaluators[:_MOST]
-        checks = [(self.find(dataset, one, mode), one) for one in shown]
+        checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):
             return macro(_TEMPLATE, "room", dataset.name, [one.name for one in shown])
         found = shortfalls((one, check) for check, one in checks if isinstance(check, BaselineCheck))

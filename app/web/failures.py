@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.access.current import request_id
-from stepsight.app.access.pages import PAGES
+from stepsight.app.access.rules import PAGES
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render

@@ -118,7 +118,7 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
 
 class FirstResponse:
     """ASGI middleware that puts a page's `content` into Gradio's page at `/`; `name` is that of the page (see
-    `app.access.pages.PAGES`)."""
+    `app.access.rules.PAGES`)."""
 
     def __init__(self, app: ASGIApp, name: str, content: Content) -> None:
         self.app = app

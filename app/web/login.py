@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import Person, RequiresRight, Right, cookie_name, find_user_of, rights_of, state_of
-from stepsight.app.access.rules import LOGIN, Rules
+from stepsight.app.access.rules import LOGIN, PAGES, Rules
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from stepsight.app.access.pages import PAGES
 from stepsight.app.access.rights import RequiresRight
+from stepsight.app.access.rules import PAGES
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.page_query import Query, read_query
@@ -36,7 +36,7 @@ Content = Callable[[Query, Request], PageContent]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """The route of the page of that name (see `app.access.pages.PAGES`), which shows the `content` of its address.
+    """The route of the page of that name (see `app.access.rules.PAGES`), which shows the `content` of its address.
 
     That stands in an element with the id `part`, or the page's name.
     """

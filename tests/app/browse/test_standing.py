@@ -10,14 +10,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from stepsight.app.browse.evaluator_choice import find_choice, list_choices
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, router
 from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.access import Access
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -38,6 +36,7 @@ from stepsight.storage.labelling.ordering import arrange
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.labelling.review import shown_scores
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.app.client import let_in
 from tests.storage.samples import add
 
 ONLINE, OFFLINE, HINDSIGHT = Mode.ONLINE, Mode.OFFLINE, Mode.HINDSIGHT
@@ -278,10 +277,7 @@ def check_page(judged: Judged, evaluators: Evaluators) -> None:
 
 
 def check_files(judged: Judged, evaluators: Evaluators) -> None:
-    application = FastAPI()
-    application.include_router(router(judged.store, evaluators))
-    application.add_middleware(Access, store=judged.store)
-    client = TestClient(application)
+    client = TestClient(let_in(router(judged.store, evaluators)))
     for trace in judged.traces:
         query = {"trace": trace.trace_id, "beside": EVALUATOR}
         record = client.get(JSON_PATH, params=query).json()

@@ -4,12 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
-from stepsight.app.web.access import Access
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -17,6 +15,7 @@ from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from tests.app.client import let_in
 from tests.storage.samples import add
 
 TRACE = Trace(
@@ -49,10 +48,7 @@ def trace(sqlite_store):
 
 @pytest.fixture
 def client(sqlite_store, evaluators):
-    application = FastAPI()
-    application.include_router(router(sqlite_store, evaluators))
-    application.add_middleware(Access, store=sqlite_store)
-    return TestClient(application)
+    return TestClient(let_in(router(sqlite_store, evaluators)))
 
 
 def test_the_json_file_holds_trace_gold_and_judgments(client, trace, evaluators):

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from stepsight.app.access.pages import PAGES
+from stepsight.app.access.rules import PAGES
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.store import open_store
 from tests.app.browser.acts import PROBLEM, SOLUTION, overflow, score

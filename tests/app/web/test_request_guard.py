@@ -3,7 +3,7 @@
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.access.pages import PAGES
+from stepsight.app.access.rules import PAGES
 from stepsight.app.web.request_guard import LARGEST_BODY
 from stepsight.storage.database.store import open_store
 from tests.app.client import PAGE, asking
