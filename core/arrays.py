@@ -1,4 +1,4 @@
-"""Array types, named by the type of their numbers, and the one way in which numbers are written."""
+"""Array types by the type of their numbers, and the rounding of scores for files and answers."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats32 = NDArray[np.float32]
-"""Probabilities and what is computed from them, as models give them and the store keeps them."""
+"""The precision of probabilities, in models and in the store."""
 
 Floats64 = NDArray[np.float64]
-"""What metrics are computed in."""
+"""The precision in which metrics are computed."""
 
 Ints = NDArray[np.int64]
 AnyInts = NDArray[np.integer[Any]]
@@ -22,6 +22,7 @@ DIGITS = 6
 
 
 def rounded(values: ArrayLike) -> Any:
-    """Scores as files and answers hold them, with `DIGITS` decimals: a float, or lists in the shape of an array."""
+    """Scores rounded to `DIGITS` decimals, as in files and answers: a float, or nested lists in an array's
+    shape."""
     # Adding 0 turns -0.0 into 0.0.
     return (np.round(np.asarray(values, np.float64), DIGITS) + 0.0).tolist()

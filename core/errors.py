@@ -3,27 +3,27 @@
 import re
 from collections.abc import Callable, Iterator
 
-# Quoted values and words of more characters are cut to so many, and messages to so many.
+# The lengths above which quoted values and words are shortened, the length that is left, and the longest message.
 _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
-# An apostrophe stands behind a letter, what closes a quotation before none.
+# A quotation opens behind no letter and closes before none; an apostrophe does neither.
 _OPENING = re.compile(r"(?<!\w)['\"]")
 _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
 
 Check = Callable[[], None]
-"""Called between the parts of a long piece of work; what it raises ends the work."""
+"""Called between the parts of a long task; an exception it raises ends the task."""
 
 
 def never_cancel() -> None:
-    """The check that ends nothing."""
+    """A check that never ends the task."""
 
 
 class UserError(Exception):
     """A mistake of the user, shown without a traceback.
 
-    `message` says where, what was found and what was expected; `hint` says how to put it right. The command line
-    prints `str(error)` and exits with 2; a page shows it as a notice. Values that are quoted at length are cut, and
-    their length is told; messages and hints have 2,000 characters at most.
+    `message` gives the place, the value found and the one expected; `hint` says how to put it right. The command
+    line prints `str(error)` and exits with 2; a page shows it as a notice. Long quoted values are shortened, with
+    their length given; messages and hints have at most 2,000 characters.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -39,7 +39,7 @@ class UserError(Exception):
 
 
 class AddressError(UserError):
-    """An address of a page, or a link to one, makes no sense."""
+    """An invalid address of a page, or an invalid link to one."""
 
 
 def _bounded(text: str) -> str:
@@ -53,7 +53,7 @@ def _bounded(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text with what is quoted in it cut; in time that grows with its length alone."""
+    """The parts of a text with its quoted values shortened, in time linear in its length."""
     done, unclosed = 0, set()
     for opening in _OPENING.finditer(text):
         quote, start = opening[0], opening.end()

@@ -1,4 +1,4 @@
-"""Escaping of what others wrote: CSV cells that a spreadsheet shows and never calculates, and templates of HTML."""
+"""Escaping of untrusted text: CSV cells that no spreadsheet calculates, and HTML templates."""
 
 import csv
 import io
@@ -7,29 +7,29 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-# What begins a formula in a spreadsheet, at once or after white space.
+# Characters that begin a formula in a spreadsheet, even after white space.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def inert(text: str) -> str:
-    """The text as a cell that is shown and never calculated: with a `'` before what would be a formula."""
+    """The text as a CSV cell, with a `'` before it if a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
 
 
 def cell(value: object) -> object:
-    """A value as a cell of a CSV file. None is an empty cell, a number is itself."""
+    """A value as a CSV cell: None is an empty one, a number stays a number, and a text is made `inert`."""
     return inert(value) if isinstance(value, str) else value
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """The rows as CSV. None is an empty cell, a number is itself, and a text that would be a formula gets a `'`."""
+    """The rows as a CSV text, with each value as `cell` gives it."""
     lines = io.StringIO()
     csv.writer(lines, lineterminator="\r\n").writerows([cell(value) for value in row] for row in rows)
     return lines.getvalue()
 
 
 def load_templates(folder: Path) -> Environment:
-    """The templates of a folder. Values are escaped by themselves; a name that no value was passed for raises
+    """The templates of a folder, which escape values automatically. A value that was not passed raises
     `jinja2.UndefinedError` instead of leaving a gap."""
     return Environment(
         loader=FileSystemLoader(folder),

@@ -1,4 +1,4 @@
-"""What is known of an evaluator while its weights are not in memory. Needs no PyTorch."""
+"""The description of an evaluator, available without its weights. Needs no PyTorch."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,13 +7,12 @@ from typing import Any
 from stepsight.core.scores import Outputs, Thresholds
 
 SERVED = "served"
-"""Stands for the type of weights that a server has."""
+"""The `dtype` of an evaluator behind a server, whose weights cannot be seen."""
 
 
 @dataclass(frozen=True)
 class EvaluatorSummary:
-    """The fields of an evaluator that need no weights, as they were when it was last loaded, which took this many
-    `seconds`."""
+    """An evaluator's fields that need no weights, from when it was last loaded, which took `seconds`."""
 
     name: str
     fingerprint: str

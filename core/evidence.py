@@ -14,7 +14,7 @@ from stepsight.core.trace import Trace
 
 
 class Flip(StrEnum):
-    """A verdict that later steps turned over the threshold: right now by the gold, wrong now, or without gold."""
+    """A verdict that later steps reversed: now right by the gold, now wrong, or without gold."""
 
     RIGHTED = "wrong-to-right"
     MISLED = "right-to-wrong"
@@ -42,8 +42,8 @@ class Revision:
 
     `before` and `after` are its validity online and offline, the least of its sub-steps each. `substep` is the one
     that decides: the least valid in the mode in which the step is less valid, so that it crosses the threshold if
-    the step does. `jump` is its largest in the direction of the change, None if nothing changed. `crosses`: the
-    verdicts differ. `agrees`: whether the change is towards the gold, None if there is none or nothing changed.
+    the step does. `jump` is its largest in the direction of the change, None if nothing changed. `crosses` is True
+    if the verdicts differ, `agrees` if the change is towards the gold; the latter is None without gold or change.
     """
 
     step: int
@@ -60,7 +60,7 @@ class Revision:
 
     @property
     def flip(self) -> Flip | None:
-        """None if the verdict stayed."""
+        """The kind of reversal, None if the verdict stayed."""
         if not self.crosses:
             return None
         return {True: Flip.RIGHTED, False: Flip.MISLED, None: Flip.UNJUDGED}[self.agrees]
@@ -93,7 +93,7 @@ class LeaveOneOut:
 class Removal:
     """The validity of sub-step `step` offline, in the trace without the later sub-step `left_out`.
 
-    `restores`: the verdict is the online one again, which the whole trace flips.
+    `restores` is True if that brings back the online verdict, which the whole trace reverses.
     """
 
     step: int
@@ -103,15 +103,15 @@ class Removal:
 
 
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
-    """The largest change, up or down, of one sub-step as one of a later step was revealed, the first of equal ones;
-    None if none changed it. Raises `IndexError` if there is no such sub-step."""
+    """The largest change in a sub-step's validity when a sub-step of a later step was revealed, the first of equal
+    ones; None if there was no change. Raises `IndexError` if there is no such sub-step."""
     validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
     return _jump(validity, step, first, int(moved.argmax())) if moved.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
-    """A revision for each step of the trace; valid is what has at least the validity `threshold`."""
+    """The revision of each step of the trace; a step is valid if its validity reaches `threshold`."""
     before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
     return [
         _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
@@ -120,14 +120,14 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
 
 
 def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
-    """The one with the largest change, of those with a given flip if any; None if there is none."""
+    """The revision with the largest change, among those with the given `flip` if any; None if there is none."""
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
-    """The effect on one sub-step of leaving out each later one; that comes first which brings it nearest to, or
-    furthest beyond, its online validity. Raises `ValueError` if the two are of traces of different length."""
+    """The effect on one sub-step of leaving out each later one, the strongest effect towards its online validity
+    first. Raises `ValueError` if the two are of traces of different length."""
     if len(left_out) != len(hindsight) - 1:
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected one less")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
@@ -166,13 +166,13 @@ def _revision(
 
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
-    """The largest jump up (1) or down (-1) of a sub-step that rose or fell in all."""
+    """A sub-step's largest jump up (`sign` 1) or down (-1)."""
     validity, first = _after_online(hindsight, step)
     return _jump(validity, step, first, int((sign * np.diff(validity)).argmax()))
 
 
 def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """The validity of a sub-step from where its step is whole, and the row that is."""
+    """A sub-step's validity in each row from the one that completes its step, and the index of that row."""
     validity, first = hindsight.reveal(step).validity, hindsight.end(step)
     return validity[first - step :], first
 

@@ -20,8 +20,8 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Usage:
-    """What the server that wrote a judgment was asked: how many `calls` it answered, of which `unread` held no
-    verdict, and the tokens that it read and wrote, None if it does not count them."""
+    """The cost of a judgment written by a server: the `calls` it answered, of which `unread` held no verdict, and
+    the tokens it read and wrote, None if it does not count them."""
 
     calls: int
     unread: int = 0
@@ -53,10 +53,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 class Judgment:
     """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
 
-    `solution` is the evaluator's own score of the whole, where it gives one (see `Outputs`), `rationale` the words
-    that it gives for its verdict, and `spent` what it took, where a server wrote it. A sub-step without scores has
-    a row of zeros. A triangle is given the ends of the trace's steps, where it has as many rows as the trace has
-    sub-steps. Of a stored judgment `created` is the moment, and `stale` is True if the trace has changed since.
+    `solution` is the evaluator's own score of the whole, if it gives one (see `Outputs`), `rationale` its reasons
+    in words, and `spent` the cost, if a server wrote it. A sub-step without scores has a row of zeros. A triangle
+    with as many rows as the trace has sub-steps gets the ends of the trace's steps. A stored judgment has its time
+    in `created`; `stale` is True if the trace has changed since.
     """
 
     trace: Trace

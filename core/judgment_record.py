@@ -1,7 +1,7 @@
 """The record of a judgment: the one JSON object in which judgments are written, sent and read back.
 
-`docs/record.md` describes it for users, `docs/judgment-record.schema.json` is its schema; both are part of what
-version 1 promises.
+`docs/record.md` describes it for users, `docs/judgment-record.schema.json` is its schema; version 1 promises
+compatibility with both.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def _null(description: str) -> Any:
 
 
 class Described(Protocol):
-    """The part of an evaluator that a record names."""
+    """The properties of an evaluator that a record holds."""
 
     @property
     def name(self) -> str: ...
@@ -105,7 +105,8 @@ class ThresholdsRecord(_RecordPart):
 
 
 class JudgmentRecord(_RecordPart):
-    """The judgment of one trace by one evaluator in one mode. Every key is always there; null says nothing."""
+    """The judgment of one trace by one evaluator in one mode. Every key is always present; null means that there is
+    no value."""
 
     format: Literal["stepsight-judgment"] = Field(default=FORMAT, description="Tells it from other objects.")
     version: Literal[1] = Field(default=1, description="Version of the format.")
@@ -159,22 +160,22 @@ class JudgmentRecord(_RecordPart):
             return places, StepScores(probabilities([step.cell for step in steps]), spreads)
         rows = self.hindsight or []
         if [len(row) for row in rows] != list(range(1, len(steps) + 1)):
-            raise UserError(f"hindsight is no triangle of {len(steps)} rows.")
+            raise UserError(f"hindsight is not a triangle of {len(steps)} rows.")
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def judgment(self, trace: Trace) -> Judgment:
-        """The judgment of `trace` that this is the record of, to six decimals.
+        """The recorded judgment of `trace`, to six decimals.
 
-        Raises `UserError` if it is of other sub-steps, and as `scores` does.
+        Raises `UserError` if it has other sub-steps, and as `scores` does.
         """
         scores = scores_of(self.scores(), trace)
         return Judgment(trace, self.mode, scores, self.solution_score, self.rationale or "", self.spent)
 
 
 def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace) -> StepScores | Hindsight:
-    """The scores, if they are of the places that the sub-steps of `trace` have; zeros for None.
+    """The scores, whose places must be those of the trace's sub-steps; zeros for None.
 
-    Raises `UserError` if the places are others.
+    Raises `UserError` if the places differ.
     """
     if scores is None:
         return StepScores(np.zeros((len(trace.substeps), len(Label)), np.float32))
@@ -191,7 +192,7 @@ def judgment_record(
 ) -> JudgmentRecord:
     """The record of a judgment by `evaluator`, with the verdicts at the thresholds, the defaults if None.
 
-    `name` is what the evaluator is called here, if that is not its own name.
+    `name` takes the place of the evaluator's own name if given.
     """
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
@@ -219,7 +220,7 @@ def judgment_record(
 
 def step_records(scores: StepScores, places: Places, outputs: Outputs, thresholds: Thresholds) -> list[StepRecord]:
     """A record per row of the scores, whose step and sub-step `places` gives, counted from 1."""
-    # Words are above every threshold or below.
+    # Verdicts in words are 0 or 1, whatever the threshold.
     valid = scores.validity >= (0.5 if outputs.in_words else thresholds.validity)
     columns: dict[str, list[Any]] = {"valid": valid.tolist()}
     if outputs.in_words:
@@ -243,7 +244,7 @@ def step_records(scores: StepScores, places: Places, outputs: Outputs, threshold
 def _mode_record(judgment: Judgment, scores: StepScores, outputs: Outputs, thresholds: Thresholds) -> ModeRecord:
     places = judgment.trace.places
     if len(places) != len(scores):
-        # How the sub-steps of a stale judgment were divided is not known.
+        # A stale judgment's division of steps into sub-steps is unknown.
         places = tuple((step, 1) for step in range(1, len(scores) + 1))
     steps = step_records(scores, places, outputs, thresholds)
     return ModeRecord(steps=steps, solution=_solution_record(steps, judgment.solution, outputs))
@@ -296,5 +297,5 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
 
 
 def _within(values: Floats32) -> Any:
-    """Probabilities as they are written: rounding in single precision may have taken them beyond 0 or 1."""
+    """Probabilities, rounded and kept within 0 and 1, which single precision may exceed."""
     return rounded(np.clip(values, 0, 1))

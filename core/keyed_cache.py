@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 BESIDE = 2_000
-"""The bytes that an entry takes besides its value: its key, and the objects around its arrays."""
+"""The bytes of an entry besides its value: its key, and the objects around its arrays."""
 
 
 class Computation(Future[Value]):
-    """A value to come, of a version."""
+    """The future value of a version."""
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
@@ -25,7 +25,8 @@ class Computation(Future[Value]):
 
 @dataclass(slots=True)
 class _Cached:
-    """A key's value, if it `has_value`, and the computation of a newer one; a failure stands `until` then."""
+    """The value of a key, if it `has_value`, and the computation of a `newer` one, which is not repeated before the
+    time `until` if it failed."""
 
     value: Any = None
     version: Hashable = None
@@ -42,8 +43,8 @@ class _Cached:
 class KeyedCache:
     """Values by key, at most `limit` bytes of them: the least recently used go first, but the last `least` stay.
 
-    Each value is of a version, which callers read anew at every use, so that none is given that something has made
-    untrue since. Safe to share between threads.
+    A value belongs to a version. Callers of `get` pass the current one, so that they never receive an outdated
+    value. Safe to share between threads.
     """
 
     def __init__(self, limit: int, least: int = 1) -> None:
@@ -64,21 +65,21 @@ class KeyedCache:
         load: Callable[[], Value],
         size: Callable[[Value], int] = attrgetter("nbytes"),
     ) -> Value:
-        """The value of that key and version, loaded in this thread unless it is there or another thread is loading
-        it; `size` gives its bytes. Raises what `load` raises, for all who wait for it."""
+        """The value of this key and version, loaded in this thread unless it is cached or another thread is loading
+        it; `size` gives its bytes. An error of `load` is raised in all threads that wait for it."""
         while True:
             computation, is_ours = self.claim(key, version)
             if is_ours:
                 self.run(key, computation, load, size)
             elif computation.version != version:
-                # One version of a key at a time, or several would be in memory.
+                # One version at a time, or several would be in memory.
                 wait([computation])
                 continue
             value: Value = computation.result()
             return value
 
     def find(self, key: Hashable) -> Computation[Any] | None:
-        """The value of a key, whatever version it is of; None if there is none."""
+        """The value of a key, of any version; None if there is none."""
         with self._lock:
             entry = self._entries.get(key)
             return _made(entry) if entry is not None and entry.has_value else None
@@ -86,8 +87,8 @@ class KeyedCache:
     def claim(
         self, key: Hashable, version: Hashable = None, kind: type[Computation[Any]] = Computation
     ) -> tuple[Computation[Any], bool]:
-        """The value of that key and version, or what is being computed for the key, of whatever version that is;
-        and True if nobody is computing it, so that the caller has to, up to `finish` or `fail`."""
+        """The value of this key and version, or the computation under way for the key, perhaps of another version.
+        If the second result is True, it is new: the caller must compute it, and call `finish` or `fail`."""
         with self._lock:
             entry = self._entries.setdefault(key, _Cached())
             self._entries.move_to_end(key)
@@ -106,7 +107,7 @@ class KeyedCache:
         size: Callable[[Any], int],
         failed: float = 0.0,
     ) -> None:
-        """Compute what was claimed, in this thread; for `failed` seconds a failure stands."""
+        """Run a claimed computation in this thread; if it fails, it is not repeated for `failed` seconds."""
         try:
             value = load()
             nbytes = size(value)
@@ -116,7 +117,7 @@ class KeyedCache:
             self.finish(key, computation, value, nbytes)
 
     def finish(self, key: Hashable, computation: Computation[Any], value: Any, nbytes: int) -> None:
-        """Keep a value, and give it to all who wait for it, unless the computation has that already."""
+        """Store a value, and give it to all waiting threads, unless the computation is done already."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -127,7 +128,7 @@ class KeyedCache:
     def fail(
         self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
     ) -> None:
-        """Raise an error for all who wait for a value, and for those who ask for it within so many seconds."""
+        """Raise an error in all threads that wait for a value, or ask for it within this many seconds."""
         if not seconds:
             self.drop(key, computation)
         with self._lock:
@@ -140,7 +141,7 @@ class KeyedCache:
             computation.set_exception(error)
 
     def drop(self, key: Hashable, computation: Computation[Any]) -> None:
-        """Forget what is being computed: the next request begins anew."""
+        """Forget a computation, so that the next request begins a new one."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -150,8 +151,8 @@ class KeyedCache:
                     del self._entries[key]
 
     def _put(self, key: Hashable, entry: _Cached) -> None:
-        """Put an entry in the place of the key's, as the last used one, and let others go, but none of which a
-        newer value is being computed. The lock is held."""
+        """Replace the entry of a key, as the most recently used, and drop old ones, except those with a computation
+        under way. The lock is held."""
         before = self._entries.pop(key, None)
         self._nbytes += entry.nbytes - (0 if before is None else before.nbytes)
         self._entries[key] = entry

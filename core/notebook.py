@@ -1,7 +1,7 @@
-"""A trace, a hindsight triangle and a judgment as they draw themselves in a notebook.
+"""HTML of traces, hindsight triangles and judgments for notebooks.
 
-HTML that needs nothing but itself: no script, no file, no font. Ink is the notebook's, so that it can be read in a
-light theme and in a dark one.
+It is self-contained, without scripts, files or fonts. The text has the notebook's own colour, so that it is
+readable in light and dark themes.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,13 @@ from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset
 
 _MOST = 40
-"""Sub-steps of a triangle that is drawn whole; of a longer one the online and the offline row."""
+"""The most sub-steps of a triangle that is drawn whole; of a longer one, only the online and the offline row
+are."""
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """A number, and in percent how deep it is coloured: not at all where that is None."""
+    """A number with its tooltip; `wrong` is the depth of its colour in percent, None for no colour."""
 
     text: str
     title: str = ""
@@ -31,14 +32,14 @@ _Rows = list[tuple[str, list[_Cell | None]]]
 
 
 class _Scores(Protocol):
-    """What is drawn of `StepScores`."""
+    """The part of `StepScores` that is drawn."""
 
     @property
     def probs(self) -> Floats32: ...
 
 
 class _Triangle(Protocol):
-    """What is drawn of a `Hindsight`."""
+    """The part of a `Hindsight` that is drawn."""
 
     @property
     def rows(self) -> tuple[Floats32, ...]: ...
@@ -52,7 +53,7 @@ class _Triangle(Protocol):
 
 
 def page(*parts: str) -> str:
-    """Parts that the functions below drew, one below the other, with their style."""
+    """The parts drawn by the functions below, one below the other, with their style."""
     return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
 
 
@@ -62,7 +63,7 @@ def draw_trace(problem: str, steps: Sequence[object]) -> str:
 
 
 def draw_scores(scores: _Scores, name: str) -> str:
-    """The validity of each sub-step in one row, which has the name of the mode."""
+    """The validity of each sub-step, in one row called `name`."""
     return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
 
 
@@ -93,11 +94,11 @@ def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
 
 
 def _cell(probs: Sequence[float], is_online: bool) -> _Cell | None:
-    """None if nothing was said."""
+    """The cell of a sub-step, None if it has no scores."""
     if not any(probs):
         return None
     neg, neu, pos = probs
-    # Half as deep as the colour itself, so that ink can be read on it.
+    # At most half of the full colour, so that the text stays readable.
     return _Cell(f"{neu + pos:.2f}", f"neg {neg:.2f}, neu {neu:.2f}, pos {pos:.2f}", round(50 * neg), is_online)
 
 

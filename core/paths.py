@@ -1,4 +1,4 @@
-"""Paths of files: shipped assets, benchmark files in the folder of data, and the cache; and sizes in words."""
+"""Paths of files: shipped assets, benchmark files in the folder of data, and the cache; and byte counts as text."""
 
 import os
 import sys
@@ -13,12 +13,12 @@ DATA_VARIABLE = "STEPSIGHT_DATA"
 """The environment variable with the folder of data: benchmark files that are not shipped."""
 
 CACHE_VARIABLE = "STEPSIGHT_CACHE"
-"""The environment variable with the folder of what was fetched or made once and can be made again."""
+"""The environment variable with the cache folder, whose content can be fetched or made again."""
 
 
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
-    """The files that a path or a glob means, in order of name, in the first folder that has any: `root`, else the
-    folder of data. Each comes with its `portable_name`. Raises `UserError` if there is none."""
+    """The files that match a path or a glob, by name, with their `portable_name`s: those in `root` or, if there are
+    none, in the folder of data. Raises `UserError` if there is none."""
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]
     for folder in folders:
@@ -31,7 +31,7 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
 
 
 def portable_name(path: str) -> str:
-    """A path without the part that is the machine's own."""
+    """A path without anything specific to this machine: the name of an absolute one, a relative one as it is."""
     return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
 
 
@@ -41,7 +41,7 @@ def asset(*parts: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """`STEPSIGHT_CACHE`, else the folder that the platform keeps caches in; it need not exist."""
+    """`STEPSIGHT_CACHE`, else the platform's folder for caches; it need not exist."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -64,5 +64,5 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
-        # Its name is longer than any file's.
+        # The name is too long for a file.
         return False

@@ -1,4 +1,4 @@
-"""Conditions on the fields of rows: which rows of a file are wanted, as `--where` and `where:` say it.
+"""Conditions on the fields of rows, by which `--where` and `where:` choose rows of a file.
 
 source=MATH                        the field is that text, or that number, true, false or null
 finish_reason=found_error,solution one of several
@@ -16,13 +16,13 @@ from stepsight.core.errors import UserError
 Scalar = str | int | float | bool | None
 
 _SHOWN = 12
-# So many different fields and values are kept for a message, however many rows there are.
+# The most different fields and values kept for a message.
 _KEPT = 200
 
 
 @dataclass(frozen=True)
 class RowCondition:
-    """`field` is one of `values`, or none of them where not `wanted`."""
+    """`field` is one of `values` or, unless `wanted`, none of them."""
 
     field: str
     values: tuple[str, ...]
@@ -32,14 +32,14 @@ class RowCondition:
         return f"{self.field}{'=' if self.wanted else '!='}{','.join(self.values)}"
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """True if the row meets it; a field that the row lacks is null."""
+        """True if the row meets the condition; a missing field is null."""
         return (as_text(row.get(self.field)) in self.values) == self.wanted
 
 
 class RowConditions:
-    """All of some conditions, with what became of the rows that were asked.
+    """Conditions that must all hold, with counts of the rows they were checked on.
 
-    `left_out` counts, for each condition in words, the rows that met those before it and not this one.
+    `left_out` counts, for each condition as text, the rows that met those before it but not this one.
     """
 
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
@@ -50,7 +50,7 @@ class RowConditions:
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
     def hold(self, row: Mapping[str, Any]) -> bool:
-        """True if a row meets all of them, which is counted."""
+        """True if a row meets all of them; it is counted."""
         if not self.conditions:
             return True
         self._asked += 1
@@ -64,8 +64,8 @@ class RowConditions:
         return True
 
     def check(self) -> None:
-        """Raises `UserError` if rows were asked and none met all: naming a field that none has, with the nearest
-        one, or the values that were found."""
+        """Raises `UserError` if rows were checked and none met all conditions. It names a field that no row has,
+        with the nearest one, or the values that were found."""
         if self._met or not self._asked:
             return
         for condition in self.conditions:
@@ -87,7 +87,7 @@ class RowConditions:
 
 
 def as_text(value: object) -> str:
-    """A value as conditions write it: a text as it is, others in the words of JSON, 2.0 as 2."""
+    """A value as conditions spell it: a text as it is, others as in JSON, but 2.0 as 2."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -96,7 +96,7 @@ def as_text(value: object) -> str:
 
 
 def parse_conditions(texts: Iterable[str]) -> RowConditions:
-    """Conditions as the command line has them. Raises `UserError` on what is none."""
+    """The conditions in texts of the command line. Raises `UserError` if one is malformed."""
     return RowConditions([_parse(text) for text in texts])
 
 
@@ -105,12 +105,14 @@ def _parse(text: str) -> RowCondition:
     wanted = not field.endswith("!")
     field = field.removesuffix("!").strip()
     if not sign or not field:
-        raise UserError(f"{text!r:.60} is no condition.", "Write FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE.")
+        raise UserError(
+            f"{text!r:.60} is not a condition.", "Write FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE."
+        )
     return RowCondition(field, tuple(value.strip() for value in values.split(",")), wanted)
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
-    """Conditions as a configuration has them: a value or a list of them by field, and `FIELD!` for none of them."""
+    """The conditions in a configuration: a value or a list of values by field, and by `FIELD!` those excluded."""
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]

@@ -36,7 +36,7 @@ class StepScores:
 
     @classmethod
     def from_rows(cls, rows: Floats32) -> "StepScores":
-        """Of the rows that a model computes, shape (n, 3), or (n, 4) where the last column is the spread."""
+        """Scores from the rows that a model computes, shape (n, 3), or (n, 4) if the last column is the spread."""
         return cls(rows[:, : len(Label)], rows[:, len(Label)] if rows.shape[1] > len(Label) else None)
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
     if not len(scores):
         raise ValueError("a solution without steps has no verdict")
     validity, redundancy = scores.validity.min(), scores.redundancy.max()
-    # In single precision, as every comparison with a threshold is: 0.7 is not below 0.7.
+    # In single precision, as every comparison with a threshold, so that 0.7 is not below 0.7.
     valid, redundant = validity >= thresholds.validity, redundancy >= thresholds.redundancy
     return Verdict(float(validity), float(redundancy), bool(valid), bool(redundant))
 
@@ -195,8 +195,8 @@ class Hindsight:
 class Outputs(StrEnum):
     """What an evaluator gives. three-way: probabilities of neg, neu, pos for each sub-step; validity: one number
     for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps
-    that it blames; checks: of some steps that they are wrong or that what was checked in them is right, of all
-    others nothing. Only three-way outputs say anything of redundancy, and verdicts on it.
+    that it blames; checks: for some steps, that they are wrong or that everything checked in them is right, and
+    nothing for the others. Only three-way outputs, and verdicts on redundancy, say anything about it.
     """
 
     THREE_WAY = "three-way"
@@ -221,13 +221,13 @@ class Outputs(StrEnum):
 
     @property
     def in_words(self) -> bool:
-        """True if it says of a step that it is wrong or not, and no number."""
+        """True if it calls steps right or wrong without giving a number."""
         return self in (Outputs.VERDICT, Outputs.CHECKS)
 
 
 def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
-    """What the three probabilities of a sub-step make it: valid, redundant or not valid."""
-    # In single precision, as `judge_solution` has it.
+    """The verdict on a sub-step by its three probabilities: valid, redundant or not valid."""
+    # In single precision, as in `judge_solution`.
     _, neu, pos = np.asarray(probs, np.float32)
     if neu + pos < thresholds.validity:
         return "not valid"

@@ -19,8 +19,8 @@ from stepsight.core.label import Label, parse_label
 class Step:
     """A step as a benchmark numbers and labels it, split into the sub-steps that an evaluator scores.
 
-    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone: of a benchmark that
-    only names the first error, the steps before it are valid, be they neu or pos, and those after it None.
+    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone: if a benchmark only
+    names the first error, it is True before that, be the step neu or pos, and None after it.
     """
 
     substeps: tuple[str, ...]
@@ -43,7 +43,7 @@ class Step:
         return "valid" if self.valid else None
 
 
-# As the benchmarks that we read, and most others, call it.
+# The names of the answer in the benchmarks that we read, and in most others.
 _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
@@ -109,7 +109,7 @@ class Trace:
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:
-        """Every sub-step in order: what an evaluator scores."""
+        """Every sub-step in order; evaluators score these."""
         return tuple(text for step in self.steps for text in step.substeps)
 
     @cached_property
@@ -142,7 +142,7 @@ class Trace:
 
     @property
     def n_redundant(self) -> int:
-        """How many steps the gold calls redundant."""
+        """The number of steps that the gold calls redundant."""
         return sum(step.label is Label.NEU for step in self.steps)
 
     @property
@@ -161,19 +161,19 @@ class Trace:
 
     @cached_property
     def text_digest(self) -> str:
-        """`digest_text` of problem and steps: what somebody reads who sees neither gold nor source."""
+        """`digest_text` of problem and steps, independent of gold and source."""
         return digest_text(self.problem, self.substeps)
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
-    """SHA-256 of the words of a problem and of its solution. Two traces that read the same have the same, whatever
-    their gold, however they are split into steps, and wherever their lines break."""
+    """SHA-256 of the words of a problem and its solution. It is equal for traces with the same text, whatever their
+    gold, their division into steps and their line breaks."""
     body = [problem.split(), [word for text in substeps for word in text.split()]]
     return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
 
 def check_text(text: object, what: str) -> str:
-    """Return `text`, or raise `UserError` naming `what` where it cannot be a problem or a step."""
+    """Return `text`. Raises `UserError` naming `what` if it cannot be a problem or a step."""
     if not isinstance(text, str):
         raise UserError(f"{what} is {type(text).__name__}, expected text.")
     if not text.strip():
@@ -188,7 +188,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:
-    """Candidates for a next step as they are. Raises `UserError` if there is none, or one is empty."""
+    """The candidates for a next step, unchanged. Raises `UserError` if there is none, or one is empty."""
     if isinstance(candidates, str) or not len(candidates):
         raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
     return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]

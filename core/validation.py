@@ -1,4 +1,4 @@
-"""Validation by pydantic of what users write (YAML files, request bodies, label files), its errors as `UserError`.
+"""Validation by pydantic of users' YAML files, request bodies and label files, with errors as `UserError`.
 
     @dataclass(frozen=True, config=STRICT)          # pydantic.dataclasses.dataclass
     class Recipe(Record):
@@ -46,7 +46,7 @@ ListOf = Annotated[tuple[T, ...], Strict(False)]
 """A list in the file, a tuple in memory; its items are as strict as ever."""
 
 Place = tuple[int | str, ...]
-"""Keys, and numbers of items from 0, that lead to a value."""
+"""The path to a value: keys, and indices of items from 0."""
 
 _SHOWN = 40
 _KEYS = "keys with values"
@@ -83,7 +83,7 @@ _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 
 
 class Model(BaseModel):
-    """Base of frozen models that refuse what they do not know."""
+    """Base of frozen models that refuse unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -103,8 +103,8 @@ class Record:
 
 
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
-    """`values`, from YAML or JSON, as a `kind`. Raises `UserError` if they are none; `whole` is what it calls them
-    all."""
+    """`values`, from YAML or JSON, as a `kind`. Raises `UserError` if they do not fit; `whole` is its name for the
+    values as a whole."""
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)
     except ValidationError as error:
@@ -138,7 +138,7 @@ def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
 
 
 def choice(options: Collection[str]) -> AfterValidator:
-    """Annotates text that is one of the `options`, where these are not known to the type checker (`Literal`)."""
+    """Annotates text that is one of the `options`, if these cannot be a `Literal`."""
 
     def check(value: str) -> str:
         if value not in options:
@@ -161,8 +161,8 @@ def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 def user_error(
     errors: Sequence[ErrorDetails], values: object, kind: Any = None, whole: str = "the file"
 ) -> UserError:
-    """The first of pydantic's `errors` on `values`, unknown and missing keys before all others; `kind`, where it is
-    given, is the class whose keys the hint lists."""
+    """The first of pydantic's `errors` on `values`, unknown and missing keys before all others; `kind`, if given,
+    is the class whose keys the hint lists."""
     paths = [_path(error, values) for error in errors]
     first = paths[min(range(len(errors)), key=lambda number: _rank(errors[number]))]
     # Of the members of a union, the one that fitted furthest.
@@ -189,7 +189,8 @@ def user_error(
 
 
 def _rank(error: ErrorDetails) -> int:
-    """A misspelt key is missing under its true name as well; its own is the one to tell."""
+    """The rank of an error in `user_error`: a misspelt key is also missing under its true name, so unknown keys
+    come first."""
     return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
 
 
@@ -220,7 +221,7 @@ def _value(values: Any, path: Place) -> Any:
 
 
 def _place(path: Place, values: object) -> tuple[str, str]:
-    """A path as `row 3`, where it begins in a list, and the key within, such as `sources[0].kind`."""
+    """A path as `row 3`, if it begins in a list, and the key within, such as `sources[0].kind`."""
     row = f"row {path[0] + 1}" if path and isinstance(path[0], int) and not isinstance(values, Mapping) else ""
     key = ""
     for part in path[1:] if row else path:
@@ -247,7 +248,7 @@ def _expected(error: ErrorDetails) -> str:
 
 
 def _bound(bound: object) -> object:
-    """1 rather than 1.0, as a number that may be no whole one has it."""
+    """A bound to show, 1 rather than 1.0."""
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
@@ -290,7 +291,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 
 def _inner(kind: Any, part: int | str) -> tuple[Any, ...]:
-    """The types of what a key or the number of an item leads to in a value of type `kind`."""
+    """The types of the value under a key, or at an index, of a value of type `kind`."""
     if fields := _fields(kind):
         return (fields[str(part)],) if part in fields else ()
     return get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)

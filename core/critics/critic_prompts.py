@@ -20,9 +20,9 @@ from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
-# Characters of a rationale in all.
+# The longest rationale in characters.
 _LONGEST = 40_000
-# About how many characters a token has, in problems and steps.
+# Approximate characters per token, in problems and steps.
 _CHARACTERS = 3
 
 
@@ -76,7 +76,7 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
         tokens += (whole - read[-1] + read[count]) // _CHARACTERS + preset.written * (
             count if reading.of_all else 1
         )
-        # What was answered before is sent again.
+        # Earlier answers are sent again.
         tokens += preset.written * (count - 1) if reading.keeps else 0
     return CallEstimate(1, samples * len(shown), samples * tokens)
 

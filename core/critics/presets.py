@@ -1,11 +1,11 @@
-"""The prompts of critics: what is asked, in which words, and how what is answered is read.
+"""The prompts of critics: the questions in words, and the way to parse the answers.
 
-version: 1                          counted up with every change
+version: 1                          incremented with every change
 reading: verdicts                   a name of `core.critics.verdict_parser.READINGS`
 system: …                           the first message, "" for none
 user: Check {problem} … {steps}     the question about the steps so far
-step: "Step {number}: {text}"       how one of them is shown; `now` in a question is the last of them as it is
-models: [thinkprm]                  parts of the names of models that this is taken for unasked
+step: "Step {number}: {text}"       the form of one of them; `now` in a question is the text of the last one
+models: [thinkprm]                  parts of the names of models for which this is the default
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from stepsight.core.paths import asset
 from stepsight.core.validation import STRICT, ListOf, Record, checked, choice
 
 OWN = "steps"
-"""The preset for models that were made for other purposes."""
+"""The preset for general-purpose models."""
 
 ENDINGS = (".yaml", ".yml")
 """Endings of preset files."""
@@ -43,13 +43,13 @@ def _check_pattern(pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         raise UserError(
-            f"{pattern!r} is no pattern: {error}.", "Patterns are Python's regular expressions."
+            f"{pattern!r} is not a valid pattern: {error}.", "Patterns are Python's regular expressions."
         ) from None
 
 
 @dataclass(frozen=True, config=STRICT)
 class Preset(Record):
-    """The way to address a critic.
+    """The prompts and parameters for one kind of critic.
 
     `max_tokens` is the longest answer, `written` the approximate number of tokens it writes per step. `first` is
     the question about a first step if it differs, and `without_steps` stands in for the steps before it. `strips`

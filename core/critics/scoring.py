@@ -19,21 +19,21 @@ from stepsight.core.trace import Trace
 
 Check = Callable[[], None]
 
-# How servers are asked for JSON of a schema, what is tried first coming first; None is not at all.
+# The ways to ask a server for JSON of a schema, in the order of trial; None asks for none.
 _SCHEMA, _OBJECT = "json_schema", "json_object"
 _FORMS: tuple[str | None, ...] = (_SCHEMA, _OBJECT, None)
-# Of the statuses that refuse a request, those that another form, or another name of an option, may change.
+# Refusals that may disappear if the request has another form, or an option another name.
 _REFUSED = (400, 415, 422, 500, 501)
-# Those of a server that is not ready yet, or not there.
+# Statuses of a server that is not ready yet, or not there.
 _BUSY = (None, 408, 502, 503, 504)
-# And those that a trace alone can be the reason for.
+# Statuses for which the trace itself can be the reason.
 _TOO_LONG = (400, 413, 422)
 _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
-# What a server is tried with, and how long its answer may be: it need not be whole.
+# The question that probes a server, and the longest answer to it, which need not be complete.
 _PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
 
 _NOTHING = Usage(0, 0, 0, 0)
-# Different reasons that are told apart.
+# The number of different reasons that are kept apart.
 _REASONS = 8
 
 

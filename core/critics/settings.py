@@ -16,18 +16,18 @@ from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress, parse_address
 from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
 
-# Those that say how the server is asked, and change nothing about what a critic says, come last.
+# The last ones set how the server is asked, and do not change the critic's answers.
 _KEPT = ("preset", "samples", "temperature", "max_tokens")
 _OPTIONS = (*_KEPT, "schema", "requests", "timeout")
 
 SCHEMAS = ("auto", "yes", "no")
-"""Whether the server is asked to constrain the critic to a JSON schema; auto tries it once."""
+"""Values of `schema`, which has the server constrain the critic to a JSON schema; auto tries it once."""
 
-# That of a critic without one of its own that is asked more than once: at 0 all samples would be the same.
+# The default temperature for several samples: at 0 all would be the same.
 _WARM = 0.7
 _MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 1000, 1_000_000, 1024, 2.0
 _LONGEST = 24 * 3600
-# Counted up when the judgment that answers make changes.
+# Incremented when the same answers make another judgment.
 _VERSION = 1
 
 
@@ -56,7 +56,7 @@ class Settings:
         if self.preset_name == preset_of(self.address.model):
             options.pop("preset", None)
         elif self.preset_name.endswith(ENDINGS):
-            # Where somebody keeps their files is nobody's business; the fingerprint rests on what is in it.
+            # A user's folders stay private; the fingerprint covers the file's content.
             options["preset"] = Path(self.preset_name).stem
         if self.samples == 1:
             options.pop("samples", None)

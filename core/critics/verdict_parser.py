@@ -18,7 +18,7 @@ from stepsight.core.validation import choice
 LONGEST = 4000
 """The number of characters of a rationale that are kept."""
 
-# An answer of more characters is not looked at.
+# Longer answers, in characters, are not parsed.
 _MOST = 1_000_000
 _FENCE = "```"
 _STRAY = re.compile(r'\\(?!["\\/bfnrtu])')

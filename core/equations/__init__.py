@@ -1,6 +1,6 @@
 """Equations that check themselves: each equality that a step states is worked out exactly.
 
-Begin with `check_steps(problem, substeps)`, which gives the `Check`s of each sub-step, or an empty tuple where a
+Begin with `check_steps(problem, substeps)`, which gives the `Check`s of each sub-step, or an empty tuple if a
 sub-step states nothing that can be checked.
 """
 

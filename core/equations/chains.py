@@ -1,4 +1,4 @@
-"""Chains of equations `a = b = c` in a text: their members, read only if nothing beside them is left unread."""
+"""Chains of equations `a = b = c` in a text. A member is read only if no text beside it may belong to it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -96,7 +96,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
 
 
 def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None) -> tuple[Chain, int]:
-    """The chain whose first member ends before a relation, and the token behind it."""
+    """The chain that begins with the expression `first`, and the index after its last member."""
     is_whole = first is not None and _is_whole_before(tokens, index) and not _is_named(tokens, index, first)
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
@@ -113,7 +113,7 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
         last = expression.last
         ends_well = _is_relation(tokens, last) or _is_whole_behind(tokens, last)
         if is_spoken:
-            # What "is" a number is an expression; what is an expression may be named so.
+            # Only "expression is number" states an equation: "number is expression" may give something a name.
             ends_well &= expression.node.is_literal and _is_worked_out(members[-1])
             ends_well &= not (last < len(tokens) and tokens[last].kind is TokenKind.WORD)
         members.append(_member(tokens, expression if ends_well else None, begin, last))

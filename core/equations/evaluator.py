@@ -19,7 +19,7 @@ VERSION = 1
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
-# Traces whose checks are kept: a page asks for the same one for every part of it.
+# The number of traces whose checks are cached, since each part of a page asks for them.
 _KEPT = 256
 
 

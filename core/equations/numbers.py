@@ -131,7 +131,7 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict
         return EquationVerdict.HOLDS
     if literal.decimals:
         return EquationVerdict.HOLDS if gap <= unit / 2 else EquationVerdict.DOUBTFUL if gap < unit else None
-    # An integer may be what is broken, rounded; it is rarely cut off without a word.
+    # An integer may be a rounded fraction; a fraction is rarely cut off without a word.
     return EquationVerdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
 
 

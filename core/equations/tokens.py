@@ -222,7 +222,7 @@ def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list
         case "break":
             return [token(TokenKind.BREAK, text)]
         case "environment":
-            # Its beginning or end is as the end of a line; a matrix is one thing.
+            # The beginning or end of an environment counts as a line's end; a matrix is a single token.
             return [token(TokenKind.OBSTACLE if match.re is _MATRIX else TokenKind.BREAK, text[:20])]
         case _:
             return [token(TokenKind.OBSTACLE, text)]
@@ -261,7 +261,7 @@ def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
             Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
             for i, letter in enumerate(text)
         ]
-    # Three letters or more are a word or the corners of a figure, where a product would be shorter.
+    # Up to three letters are a product; more are a word, or the corners of a figure.
     if inside and len(text) <= 3 and text.islower() and text not in ("and", "for", "mod", "the", "or", "if", "cm"):
         return [
             Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)

@@ -31,7 +31,7 @@ from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.template import PromptTemplate
 
-# Bytes that are read in less than a second.
+# Weights of fewer bytes are read in less than a second.
 _SMALL = 100_000_000
 
 
@@ -85,7 +85,7 @@ def _identity(
     """The function that gives a loaded evaluator's fingerprint: computed at once for a small one, on first request
     for a large one, and only while its files are the ones it was loaded from."""
     attention = str(checkpoint.card.get("attention"))
-    # Weights that others wrote can be read in more than one way.
+    # Other formats can be read in more than one way.
     more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
     if dtype != "float32":
         more = (*more, dtype)

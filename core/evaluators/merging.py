@@ -24,7 +24,7 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)
     if not unmerged_folders(checkpoint.folder):
-        raise UserError(f"{spec} is no adapter, so there is nothing to merge.", "Use it as it is.")
+        raise UserError(f"{spec} is not an adapter, so there is nothing to merge.", "Use it as it is.")
     if checkpoint.card.get("format") != NAME:
         raise UserError(
             f"{spec} was not trained with StepSight; only adapters that were are merged into a folder.",

@@ -66,7 +66,7 @@ TOKENIZER_OPTION, REQUESTS_OPTION = "tokenizer", "requests"
 _MOST_REQUESTS = 1024
 _PROBE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So the answer is 5."])
 _TEXT = "Step 1: 2 + 3 = 5, so the answer is \\boxed{5}."
-# Logits that later tokens change by more than this part of their range are not changed by rounding alone.
+# Rounding alone does not change logits by more than this share of their range.
 _ROUNDING = 0.05
 _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
@@ -321,7 +321,7 @@ _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
 def _tried(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
-    """The way of reading the server's answers, and whether it is causal."""
+    """The way of reading the server's answers, and True if it is causal."""
     if kind.NAME not in (*_CLASSES, *_ANSWERS):
         readable = ", ".join([*_CLASSES, *_ANSWERS])
         raise UserError(

@@ -1,5 +1,4 @@
-"""Atomic file writes: a file appears whole under its name, or not at all. And digests, by which a file that came
-from elsewhere is known to be whole."""
+"""Atomic file writes, by which a file appears whole under its name or not at all; and digests of files."""
 
 import hashlib
 import os
@@ -17,11 +16,12 @@ _SHA256_DIGITS = 64
 def atomic_file(
     path: str | Path, *, replace: bool = True, private: bool = False, hint: str = "Check the path."
 ) -> Iterator[Path]:
-    """The path of an empty file to write, beside `path`, which takes that name when the block ends well.
+    """The path of an empty file to write, beside `path`, which takes that name when the block ends without an
+    error.
 
-    By then it is on the disk: a power cut leaves all of it or nothing. With `private` only its owner can read it.
-    Raises `UserError`, with `hint`, where it cannot be written, and where `path` is no file, or exists already and
-    `replace` is false.
+    It is flushed to the disk first, so that a power cut leaves all of it or nothing. With `private`, only its owner
+    can read it. Raises `UserError`, with `hint`, if it cannot be written, or if `path` is not a file or, with
+    `replace` false, exists already.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
@@ -51,8 +51,8 @@ def write_text(path: Path, text: str, hint: str = "Choose another --output.") ->
 
 
 def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) -> str:
-    """The digest of a file, of the kind that `like` is of: a SHA-256 in 64 hexadecimal digits, else the 40 that Git
-    names its content by, the SHA-1 of "blob", the size and the content. `tick` is called now and then."""
+    """The digest of a file, of the same kind as `like`: SHA-256 for 64 hexadecimal digits, else Git's name of the
+    content, the SHA-1 of "blob", size and content. `tick` is called after each part that is read."""
     if len(like) == _SHA256_DIGITS:
         digest = hashlib.sha256()
     else:
@@ -72,7 +72,7 @@ def _check(path: Path, shown: str | Path, replace: bool) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk; Windows opens neither for that."""
+    """Flush a file, or the names in a folder, to the disk; not on Windows, which opens neither for that."""
     if os.name == "nt":
         return
     number = os.open(path, os.O_RDONLY)

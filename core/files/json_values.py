@@ -1,7 +1,7 @@
-"""JSON as strangers write it: bounded in size, depth and encoding here, for every reader; files with one object.
+"""Untrusted JSON, with bounds on size, depth and encoding, and files with one JSON object.
 
-Python reads a file to the end of the memory, and brackets to the end of its stack; what goes through the values
-later, such as `repr` or a validation, ends sooner still.
+Python's parser stops only when memory or stack is exhausted, and code that walks the values later, such as `repr`
+or a validator, fails even sooner.
 """
 
 import json
@@ -13,16 +13,16 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import write_text
 
 DEEPEST = 100
-"""Levels of lists and objects within each other. What people and programs write has a few."""
+"""The deepest nesting of lists and objects; real files have a few levels."""
 
 LARGEST = 1 << 28
-"""Bytes of a file that is read as one value."""
+"""The largest file, in bytes, that is read as one value."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text, in UTF-8 where it is bytes.
+    """The value of a JSON text; bytes are decoded as UTF-8.
 
-    Raises `ValueError`, whose text says why, where it is none or nested over `DEEPEST` levels deep.
+    Raises `ValueError`, with the reason, if it is invalid or nested more than `DEEPEST` levels deep.
     """
     if isinstance(text, bytes):
         try:
@@ -33,14 +33,14 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise _too_deep() from None
-    # Counting is quicker than looking, and most texts have fewer brackets in all.
+    # Counting brackets is quicker, and most texts have fewer in all.
     if text.count("[") + text.count("{") > DEEPEST:
         check_depth(value)
     return value
 
 
 def check_depth(value: Any) -> None:
-    """Raises `ValueError` if lists and objects are nested over `DEEPEST` levels deep."""
+    """Raises `ValueError` if lists and objects are nested more than `DEEPEST` levels deep."""
     level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
@@ -51,8 +51,8 @@ def check_depth(value: Any) -> None:
 
 
 def check_unicode(value: Any, text: bytes) -> None:
-    """Raises `ValueError` if a text of the value, which was read from `text`, holds half of a surrogate pair: JSON
-    can spell it, and no file, database or tokenizer takes it."""
+    """Raises `ValueError` if a text in the value, which was parsed from `text`, holds a lone surrogate: JSON can
+    spell one, but no file, database or tokenizer accepts it."""
     if b"\\ud" not in text.lower():
         return
     try:
@@ -62,8 +62,8 @@ def check_unicode(value: Any, text: bytes) -> None:
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
-    """The content of a file that is read whole. Raises `OSError`, and `ValueError` if it has over `largest` bytes,
-    of which no more are read."""
+    """The content of a whole file. Raises `OSError`, and `ValueError` if it has more than `largest` bytes, after
+    which reading stops."""
     with open(path, "rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:

@@ -1,8 +1,8 @@
 """Traces as JSON Lines, the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
-A step is a text, or a list of texts where it has sub-steps; `labels` is optional, one of neg, neu, pos or null
-per step; `valid`, optional too, has true, false or null per step, for gold on validity alone. Other keys are kept
-as the trace's `meta`.
+A step is a text, or a list of its sub-steps. Two keys are optional: `labels`, with neg, neu, pos or null per step,
+and `valid`, with true, false or null per step, for gold on validity alone. Other keys are kept as the trace's
+`meta`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 class _Input(BufferedReader):
-    """A file of bytes whose lines are no longer than memory holds."""
+    """A file of bytes whose lines are bounded in length."""
 
     def __next__(self) -> bytes:
         line = self.readline(LARGEST + 1)
@@ -67,8 +67,8 @@ class _Input(BufferedReader):
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a file for reading bytes, or raise `UserError` saying why not. Going through its lines raises it where
-    one has over `LARGEST` bytes."""
+    """Open a file for reading bytes. Raises `UserError` if it cannot be opened and, on iteration, if a line has
+    more than `LARGEST` bytes."""
     try:
         return _Input(FileIO(path))
     except OSError as error:
@@ -80,7 +80,7 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
-    # A field of that name that is no list is the source's own.
+    # A field with this name that is not a list belongs to the source.
     valid = row[_VALID] if isinstance(row.get(_VALID), list) else None
     keys = _KEYS if valid is None else (*_KEYS, _VALID)
     try:
@@ -97,7 +97,7 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """The row that `parse_trace` reads back; `valid` is there where it says more than the labels."""
+    """The row that `parse_trace` reads back; it has `valid` if that says more than the labels."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
@@ -108,7 +108,7 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
-    """The steps with gold on validity; a label says it by itself."""
+    """The steps with gold on validity, which labelled steps have already."""
     if len(valid) != len(steps):
         raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
     for number, value in enumerate(valid, start=1):

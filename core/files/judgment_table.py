@@ -30,7 +30,7 @@ def judgment_table(
 ) -> Iterator[list[object]]:
     """The head of a table, `LONG` or `WIDE`, then its rows; the sub-steps alone if there is no judgment.
 
-    `dataset` is the one that the trace is stored in; a trace without has no columns of dataset, id and gold.
+    `dataset` is the one that the trace is stored in; other traces have no columns for dataset, id and gold.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
@@ -69,7 +69,7 @@ def _whole(record: JudgmentRecord) -> Row:
 
 
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
-    """Offline minus online validity of each sub-step in hindsight; None for each without that."""
+    """Offline minus online validity of each sub-step in hindsight; None for each without a hindsight judgment."""
     record = by_mode.get(Mode.HINDSIGHT)
     if record is None or record.online is None or record.offline is None:
         return repeat(None)

@@ -5,11 +5,11 @@
        {"trace": "4", "trace_digest": "5be0…", "step": 2, "from": "neg", "to": "valid", "reason": "Sine is odd.",
         "dispute": 7, "by": "anna", "moment": "2026-11-20T09:12:44+00:00"}]}
 
-`step` counts from 1. `from` and `to` are what the gold says of a step and should say: neg, neu, pos, `valid` (not
-wrong, and the benchmark does not say whether redundant), or null (nothing). An entry holds for the trace of that id
-and digest alone; `dataset` and `sha256` only tell where it came from. `digest` is the SHA-256 of the entries,
-sorted by trace and step, as JSON without spaces, with sorted keys and in ASCII: two patches of the same digest
-change the same labels for the same reasons, whenever they were written.
+`step` counts from 1. `from` and `to` are the present and the corrected gold of a step: neg, neu, pos, `valid` (not
+wrong, possibly redundant), or null (none). An entry applies only to the trace with that id and digest; `dataset`
+and `sha256` record where it came from. `digest` is the SHA-256 of the entries, sorted by trace and step, as JSON
+without spaces, with sorted keys and in ASCII: two patches with the same digest change the same labels for the same
+reasons.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from stepsight.core.validation import ListOf, Model, validate
 FORMAT = "stepsight-label-patch"
 VERSION = 1
 VALID = "valid"
-"""What the gold says of a step that is not wrong, where it does not say whether it is redundant."""
+"""The gold of a step that is not wrong, and may be redundant."""
 
 GoldValue = Literal["neg", "neu", "pos", "valid"]
 GOLD_VALUES = (*get_args(GoldValue), None)
@@ -57,10 +57,10 @@ def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """One label changed: the gold says `old` of a step, 0-based, and should say `new`.
+    """A correction of the gold of one step, counted from 0: from `old` to `new`.
 
     `trace` is the id within the dataset and `digest` is `Trace.digest`; `dispute`, `by` and `moment` (ISO 8601)
-    are who proposed it, where and when.
+    record where, by whom and when it was proposed.
     """
 
     trace: str
@@ -115,7 +115,7 @@ class Patch:
 
     @property
     def traces(self) -> int:
-        """How many traces it changes."""
+        """The number of traces it changes."""
         return len({change.trace for change in self.changes})
 
     @property
@@ -140,7 +140,7 @@ def format_patch(patch: Patch) -> str:
 
 
 def read_patch(path: str | Path) -> Patch:
-    """The patch in a file. Raises `UserError` with the path, as `parse_patch` does, or where it cannot be read."""
+    """The patch in a file. Raises `UserError` with the path if it cannot be read, and as `parse_patch` does."""
     try:
         text = read_bytes(Path(path)).decode("utf-8")
     except OSError as error:
@@ -148,13 +148,13 @@ def read_patch(path: str | Path) -> Patch:
     except UnicodeDecodeError:
         raise UserError(f"{path}: not UTF-8.", _EXPORTED) from None
     except ValueError as error:
-        raise UserError(f"{path}: no label patch ({error}).", _EXPORTED) from None
+        raise UserError(f"{path}: not a label patch ({error}).", _EXPORTED) from None
     return parse_patch(text, str(path))
 
 
 def parse_patch(text: str, where: str) -> Patch:
-    """The patch in a text; its name is the last part of `where`. Raises `UserError` that starts with `where` on
-    what is no patch, one of another version, entries that were changed later, and a step changed twice."""
+    """The patch in a text; its name is the last part of `where`. Raises `UserError`, starting with `where`, if it
+    is not a patch, is of another version, has entries that were edited later, or changes a step twice."""
     try:
         return _parse(text, Path(where).name)
     except UserError as error:
@@ -193,7 +193,7 @@ def _parse(text: str, name: str) -> Patch:
     except ValueError as error:
         raise UserError(f"not JSON ({error}).", _EXPORTED) from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise UserError("this is no label patch.", f"Its format must be {FORMAT}.")
+        raise UserError("this is not a label patch.", f"Its format must be {FORMAT}.")
     if values.get("version") != VERSION:
         raise UserError(
             f"version {values.get('version')!r} found, expected {VERSION}.", "Use the StepSight that wrote it."

@@ -1,8 +1,8 @@
-"""YAML files as people write them: every key once, and one file on top of another.
+"""YAML files in which each key occurs once, and which can extend one another.
 
-extends: llada-prm-8b.yaml        a file, looked up beside this one; what follows is laid over it
+extends: llada-prm-8b.yaml        a file beside this one, whose values the following ones override
 batch_size: 64
-data: {benchmarks: […]}           keys within keys are laid over each other too, everything else is replaced
+data: {benchmarks: […]}           nested keys are merged, everything else is replaced
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from stepsight.core.validation import validate
 
 T = TypeVar("T")
 
-# libyaml's, where there is one: ten times as fast.
+# libyaml's loader, if it is there, is ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXTENDS = "extends"
-# Keys and items that a file holds, what a name stands for counted each time that it is named.
+# The most keys and items of a file; the content of an anchor counts once for each alias.
 _MOST = 100_000
 
 
@@ -38,13 +38,13 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
 
 def read_yaml(path: str | Path) -> Any:
-    """The content of a YAML file, with what it extends. Raises `UserError` naming the file where one cannot be
-    read, is not YAML, or extends itself."""
+    """The content of a YAML file, merged with the files it extends. Raises `UserError` naming the file that cannot
+    be read, is not YAML, or extends itself."""
     return _read(Path(path), ())
 
 
 def validate_yaml(kind: type[T], path: str | Path) -> T:
-    """A YAML file as a `kind`. Raises `UserError` naming the file, and the key."""
+    """The content of a YAML file as a `kind`. Raises `UserError` naming the file and the key."""
     values = read_yaml(path)
     try:
         return validate(kind, values)
@@ -60,7 +60,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}).", "Check the path.") from None
     except (yaml.YAMLError, ValueError) as error:
-        # Dates and numbers that are none, and bytes that are no text, are values that are wrong.
+        # The library raises `ValueError` on impossible dates and numbers, and on bytes that are not base64.
         raise UserError(f"{path}: not YAML ({' '.join(str(error).split())}).") from None
     except UserError as error:
         raise error.at(str(path)) from None
@@ -71,7 +71,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
         raise UserError(f"{path}: {_EXTENDS} is {name!r:.40}, expected the name of a file beside it.")
     other = (path.parent / name).resolve()
     if other in (path.resolve(), *above):
-        raise UserError(f"{path}: {_EXTENDS} {name} leads back to where it began.", "Remove one of the lines.")
+        raise UserError(f"{path}: {_EXTENDS} {name} is circular.", "Remove one of the lines.")
     below = _read(other, (path.resolve(), *above))
     if not isinstance(below, dict):
         raise UserError(f"{path}: {_EXTENDS} {name}, which holds no keys with values.", "Name another file.")
@@ -79,8 +79,8 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Raise `UserError` if keys and lists are nested deeper than any file of people's, which for the library is the
-    end of the process, or hold themselves or each other so often that whoever goes through them never ends."""
+    """Raises `UserError` if keys and lists are nested so deep that the library would crash the process, or if
+    aliases make the content endless or far too large."""
     sizes, anchors = [0], [""]
     named: dict[str, int] = {}
     for event in yaml.parse(text, _SAFE):
@@ -92,14 +92,14 @@ def _check_size(text: str) -> None:
             sizes[-1] += size
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor in anchors:
-                raise UserError(f"*{event.anchor} stands within what it names.", "Write it out.")
+                raise UserError(f"*{event.anchor} refers to a node that contains it.", "Write it out.")
             sizes[-1] += named.get(event.anchor or "", 1)
         elif isinstance(event, yaml.ScalarEvent):
             sizes[-1] += 1
         if len(sizes) > DEEPEST + 1:
             raise UserError(f"keys and lists are nested over {DEEPEST} levels deep.", "Flatten them.")
         if sizes[-1] > _MOST:
-            raise UserError(f"over {_MOST:,} keys and items.", "Name fewer things by *.")
+            raise UserError(f"over {_MOST:,} keys and items.", "Use fewer aliases.")
 
 
 def _laid_over(below: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:

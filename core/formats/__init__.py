@@ -1,4 +1,4 @@
 """Checkpoint formats, one module each.
 
-A new one offers what `CheckpointFormat` asks for, and is a line in `recognition`.
+To add one, write a module with the names of `CheckpointFormat`, and add it to the list in `recognition`.
 """

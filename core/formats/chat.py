@@ -7,7 +7,7 @@ from stepsight.core.files.json_values import read_bytes, read_json
 from stepsight.core.formats.chat_template import render_chat
 from stepsight.core.models.checkpoint import Checkpoint
 
-# That of Llama 3.1's template: scores do not follow the calendar.
+# The date that Llama 3.1's template names by default, so that scores do not depend on the day.
 _DATE = "26 Jul 2024"
 
 

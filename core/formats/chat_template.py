@@ -28,7 +28,7 @@ _KEPT = 64
 
 
 class TemplateError(ValueError):
-    """Raised if a template does not render a chat; the message says what it did instead."""
+    """Raised if a template does not render a chat; the message gives the reason."""
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:

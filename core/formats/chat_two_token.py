@@ -7,11 +7,11 @@ config.json, abbreviated, is that of any Llama:
 so the repository is known by its name, or stepsight.json says so: `{"format": "chat-two-token"}`. Tensors:
 `model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of + and - are kept.
 
-The first user turn is the problem, a space and the first step, each later one a step, all without the white
-space around them. The authors ask the model about the last turn alone, once for each step, while the assistant
-has answered + to all before it: so one pass over the chat with + everywhere, read where each answer is about to
-come, gives the same. The texts between the turns are those of the folder's own chat template. Its date, where
-it has one, is the one that the template of Llama 3.1 names, on any day.
+The first user turn is the problem, a space and the first step, each later one a step, all without the white space
+around them. The authors ask the model about the last turn alone, once for each step, while the assistant has
+answered + to all before it: so one pass over the chat with + everywhere, read where each answer is about to come,
+gives the same. The texts between the turns come from the folder's own chat template. If it gives a date, that is
+always the default of Llama 3.1's template.
 
 `{"softmax": "vocabulary"}` in stepsight.json takes the softmax over the whole vocabulary, as PRMBench does;
 `{"tokens": {"right": …, "wrong": …}}` names other answers.
@@ -31,12 +31,12 @@ from stepsight.core.prompts.template import Separator, Strip
 NAME = "chat-two-token"
 
 _ANSWERS = {"right": "+", "wrong": "-"}
-# Texts that no chat template has.
+# Texts that occur in no chat template.
 _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config does not tell it from that of an ordinary language model."""
+    """Never: its config is that of an ordinary language model."""
     return False
 
 

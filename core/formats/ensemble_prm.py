@@ -6,14 +6,13 @@ config.json, abbreviated:
      "rr_token": "<extra_0>", "max_position_embeddings": 4096, "vocab_size": 152064, …}
 
 Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`; `score.model.nn1`, `score.model.nn2` and
-`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs),
-with a ReLU after the first two. They are computed in float32, whatever the type of the backbone.
-`score.reg_model` is of training and is not used.
+`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs), with
+a ReLU after the first two. They are computed in float32, whatever the type of the backbone. `score.reg_model`
+serves training and is not used.
 
 The input is the chat template with a system line, and `rr_token` after each step, which loses the white space
-around it; there the mean over the heads of the sigmoid is the probability that the step is valid. How far the
-heads lie apart, the authors' uncertainty, is not kept: a judgment has three probabilities for a step and no
-place for more.
+around it; there the mean over the heads of the sigmoid is the probability that the step is valid. The standard
+deviation over the heads, the authors' measure of uncertainty, is the `spread` of the scores.
 """
 
 from collections.abc import Mapping
@@ -35,7 +34,7 @@ NAME = "ensemble-prm"
 
 _CLASS = "Qwen2ForEnsemblePRM"
 _LAYERS = ("nn1", "nn2", "nn_out")
-# Where the config has no rr_token, and where it has null.
+# The separator if the config has no rr_token, and if that is null.
 _TOKEN, _TEXT = "<extra_0>", " \n\n"
 _PROMPT = (
     "<|im_start|>system\nYou are a helpful and harmless assistant. You should think step-by-step and put your "
@@ -65,7 +64,7 @@ class EnsembleHead(Ensemble):
 
     def forward(self, hidden: Tensor) -> Tensor:
         values = self.values(hidden)
-        # The logarithms of the means; what both lack, that of the number of heads, no softmax sees.
+        # The logarithms of the sums over heads: softmax removes the logarithm of their number.
         right = functional.logsigmoid(values).logsumexp(0)
         wrong = functional.logsigmoid(-values).logsumexp(0)
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)

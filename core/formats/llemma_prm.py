@@ -37,7 +37,7 @@ _LINE_BREAK = "<0x0A>"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config does not tell it from that of an ordinary language model."""
+    """Never: its config is that of an ordinary language model."""
     return False
 
 

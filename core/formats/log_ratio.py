@@ -15,10 +15,10 @@ two line breaks between. From the solution's first token on, the logarithm of a 
 under the reference, is added up; the sigmoid of the sum at a step's end, times the coefficient, is the
 probability that the solution is valid so far.
 
-Where a step ends is the authors' count: they turn the chat up to the step, its end token and two line breaks
-into tokens, and take the last but one of as many log-probabilities, which begin with the second token. That
-lies two tokens behind the step, in the words "Step 2" that begin the next; of the last step it is the token
-that ends the turn. Copied, since their figures were made so.
+The position at which a step is read is the authors': they turn the chat up to the step, its end token and two line
+breaks into tokens, and take the last but one of as many log-probabilities, which begin with the second token. That
+lies two tokens behind the step, in the words "Step 2" that begin the next; of the last step it is the token that
+ends the turn. This is copied, since their figures depend on it.
 
 The authors' code and card disagree: the reference is the model that the evaluator was trained from, as on the
 card, and the coefficient the code's own default; their script for ProcessBench has Qwen2.5-7B-Instruct, 0.005
@@ -103,7 +103,7 @@ class LogRatio(nn.Module):
         self.model, self.reference = model, reference
         self.opening, self._after = opening
         config: Any = copy.deepcopy(model.config)
-        # What knows the model's own layers must not take this for them.
+        # Code that knows the model's own layers must not expect them here.
         config.model_type = f"pair of {config.model_type}"
         self.config: PretrainedConfig = config
 
@@ -136,7 +136,7 @@ ENCODER = LogRatioEncoder
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config does not tell it from that of an ordinary language model."""
+    """Never: its config is that of an ordinary language model."""
     return False
 
 

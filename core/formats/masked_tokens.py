@@ -68,7 +68,7 @@ ENCODER = MaskedTokensEncoder
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config does not tell it from that of an ordinary language model."""
+    """Never: its config is that of an ordinary language model."""
     return False
 
 

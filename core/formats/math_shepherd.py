@@ -10,7 +10,8 @@ so the name of the folder or on the hub has to be Math-Shepherd's, or stepsight.
 
 The input is "PROBLEM Step 1: … ки\\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits
 of ▁+ (648) and ▁- (387) gives the probability that the step is valid; of the language-modelling head only these two
-rows are read. Tags are put as tokens at known places: where a step contains the tag's letters, nothing is read.
+rows are read. Tags are inserted as token ids at known positions, so a step that contains the tag's letters is not
+read there.
 """
 
 import re

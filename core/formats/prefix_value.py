@@ -1,14 +1,13 @@
 """Universal-PRM: a causal Qwen2 with one output at the end of an input, asked once for each step.
 
-config.json, abbreviated, is that of a Qwen2; the name of its class, whose code comes with the repository and is
-not run, was in no source that was read:
+config.json, abbreviated, is that of a Qwen2; no source that we found names its class, whose remote code is not run:
 
     {"architectures": ["…"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
 so a repository is known by its name, or stepsight.json says so: `{"format": "prefix-value"}`. Tensors:
-`model.embed_tokens.weight`, …, in pickle files. How the head is named was in no source that was read; it is
-taken from `score.weight`, as Transformers' sequence classifiers have it, or from `score.0` and `score.2` with a
-ReLU between, as Qwen's own reward models do, and a checkpoint with neither is refused.
+`model.embed_tokens.weight`, …, in pickle files. No source names the head's tensors either; they are taken from
+`score.weight`, as Transformers' sequence classifiers have it, or from `score.0` and `score.2` with a ReLU between,
+as Qwen's own reward models do, and a checkpoint with neither is refused.
 
 The input for step i is the chat template with a system line, where the user gives the problem and says that
 there is no reference answer, then the steps up to i with two line breaks after each, and the token that ends a

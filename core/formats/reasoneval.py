@@ -32,7 +32,7 @@ from stepsight.core.prompts.template import Read
 
 NAME = "reasoneval"
 
-# The key of the number of classes, with that of the bias: of 7B and of 34B.
+# The config's keys of the number of classes and of the bias, for 7B and for 34B.
 _SEVEN, _THIRTY_FOUR = "score_dimension", "score_dim"
 _BIAS = {_SEVEN: "use_bias", _THIRTY_FOUR: "bias"}
 

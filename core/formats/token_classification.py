@@ -144,7 +144,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
     name, last = parts[-1] if parts else ("", None)
     if model.base_model is model or not isinstance(last, nn.Linear):
         raise _not_taken_apart(checkpoint)
-    # From the file: where Accelerate keeps weights out of memory, the layer has none.
+    # From the file, since Accelerate may keep the layer's weights out of memory.
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
     device = last.weight.device if last.weight.device.type != "meta" else main_device(model)

@@ -1,11 +1,11 @@
-"""Language models that answer each step with one of two tokens, read at a tag: Math-psa, VersaPRM, ER-PRM, and what
-OpenRLHF's trainer of process reward models left.
+"""Language models that answer each step with one of two tokens, read at a tag: Math-psa, VersaPRM, ER-PRM, and
+models of OpenRLHF's trainer of process reward models.
 
 config.json is that of any language model, abbreviated:
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
 
-so stepsight.json says what the model is. What it says for Math-psa:
+so stepsight.json describes the model, as here for Math-psa:
 
     {"format": "two-token", "tokens": {"right": " +", "wrong": " -"},
      "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " \\n\\n\\n\\n\\n",
@@ -14,10 +14,10 @@ so stepsight.json says what the model is. What it says for Math-psa:
 A public repository known by its name needs none. Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of
 which two rows are kept; many are LoRA adapters of such a model.
 
-`separator` is the tag's text; at its last token the softmax over the logits of the two tokens gives the
-probability that the step is valid. `tokens` are texts, of which the last token counts, or ids. `{"softmax":
-"vocabulary"}` takes the softmax over the whole vocabulary, one of OpenRLHF's two ways. Where an input begins
-with a token is read off the tokenizer, as in the authors' code, which lets it do so.
+`separator` is the tag's text; at its last token the softmax over the logits of the two tokens gives the probability
+that the step is valid. `tokens` are texts, of which the last token counts, or ids. `{"softmax": "vocabulary"}`
+takes the softmax over the whole vocabulary, one of OpenRLHF's two ways. The tokenizer decides whether a special
+token begins the input, as in the authors' code.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ NAME = "two-token"
 
 
 def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config does not tell it from that of an ordinary language model."""
+    """Never: its config is that of an ordinary language model."""
     return False
 
 

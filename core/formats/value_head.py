@@ -11,17 +11,17 @@ Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`
 state. PQM's have `pretrained_model.` before all but the head's, and neither config nor tokenizer: those are its
 base's, with the token [PRM] added.
 
-Skywork's input is the token that begins an input, the problem and a line break, all as one text, then each line
-of the solution with a line break after it, turned into tokens by themselves; the sigmoid of the value at a line
-break is the probability that what stands there is valid. The authors give a score for every line. A step of
-several lines is read at its last, the value of the state after it; search-and-learn takes the last as well, of
-a solution. `{"template": {"lines": "spaces", "strip": "steps"}}` writes a step on one line, as
-compute-optimal-tts does.
+Skywork's input is the token that begins an input, the problem and a line break, all as one text, then each line of
+the solution with a line break after it, turned into tokens by themselves; the sigmoid of the value at a line break
+is the probability that what stands there is valid. The authors give a score for every line. A step of several lines
+is read at its last, whose value is that of the state after it; search-and-learn too takes the last value of a
+solution. `{"template": {"lines": "spaces", "strip": "steps"}}` writes a step on one line, as compute-optimal-tts
+does.
 
-PQM's value is trained by ranking and has no bounds. Its sigmoid is shown, which ranks as the value does, and
-which the authors weigh votes with; that 0.5 divides right from wrong follows from their loss, where a state
-before any step has the value 0, but they name no threshold: `stepsight calibrate` chooses one. The prompt is
-that of their evaluation; they train with `[INST] {problem} [/INST]\\n`.
+PQM's value is trained by ranking and has no bounds. Its sigmoid is shown, which gives the same ranking and with
+which the authors weight votes. A threshold of 0.5 follows from their loss, in which a state before any step has the
+value 0, but they name none: `stepsight calibrate` chooses one. The prompt is that of their evaluation; they train
+with `[INST] {problem} [/INST]\\n`.
 """
 
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ from stepsight.core.hubs.hub_cache import Kind, is_hash, storage_folder
 from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
 from stepsight.core.net.http import read_bounded, reason
 
-# For how long the hub may say nothing.
+# The longest silence of the hub, in seconds.
 _SECONDS = 10
 
 
@@ -110,8 +110,8 @@ def hub_downloader() -> Downloader:
 
 
 def content_of(file: RemoteFile) -> RemoteContent:
-    # Each time from the hub, since the address that it leads to holds for a while only. That one is another host's,
-    # to which the client takes no token.
+    # The hub redirects to a temporary address on another host, so every transfer starts at the hub; the client does
+    # not send the token to the other host.
     return RemoteContent(_url(file), f"{file.repo}/{file.name}", file.digest, file.size, _authorization())
 
 
@@ -147,7 +147,7 @@ def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
         raise UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.") from None
     except RepositoryNotFoundError:
         raise UserError(
-            f"the model hub has no {kind} {repo!r:.100} that it gives to you.",
+            f"the model hub has no {kind} {repo!r:.100} to which you have access.",
             f"Check the name; for a private {kind}, start StepSight with a token of yours in HF_TOKEN.",
         ) from None
     except HFValidationError:
@@ -181,5 +181,5 @@ def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
 def _digest(text: object) -> str:
     """The hub's hash of a file or commit, checked, since it becomes part of a path here."""
     if not is_hash(str(text)):
-        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is no hash.")
+        raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is not a hash.")
     return str(text)

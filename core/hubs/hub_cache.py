@@ -26,7 +26,7 @@ from stepsight.core.scores import Outputs
 from stepsight.core.validation import Model, choice, invalid, validate
 
 _RECORD = "stepsight.json"
-# Of models that are no evaluators by themselves, by what revision they were asked for.
+# The record of models that are not evaluators by themselves, by the requested revision.
 _PARTS = "stepsight-parts.json"
 _WEIGHTS = (".safetensors", ".bin")
 NEWEST = "main"
@@ -34,7 +34,7 @@ NEWEST = "main"
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST_NAME = 500
-# Kept free on the disk for what else is written.
+# Bytes kept free on the disk for other files.
 _RESERVE = 200_000_000
 
 Kind = Literal["model", "dataset"]
@@ -189,13 +189,13 @@ def _check_repo(repo: str) -> str:
     try:
         storage_folder(repo)
     except ValueError:
-        raise invalid("no name of a model.") from None
+        raise invalid("not the name of a model.") from None
     return repo
 
 
 def _check_file(name: str) -> str:
     if len(name) > _LONGEST_NAME or not name.isprintable() or ".." in name.split("/") or name.startswith("/"):
-        raise invalid("no file of a model.")
+        raise invalid("not a file of a model.")
     return name
 
 

@@ -33,7 +33,7 @@ _OTHERS = re.compile(
     r"[\w.-]+\.json|[\w.-]+\.jinja|tokenizer\.model|spiece\.model|vocab\.txt|merges\.txt|README\.md"
 )
 _FOLDER = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
-# What a card or an adapter's config takes at most, and how many repositories an evaluator is read from.
+# The largest card or adapter's config in bytes, and the most repositories besides an evaluator's own.
 _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 
@@ -152,7 +152,7 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
     if folder is None or not any(name.startswith(f"{folder}/") for name in listed):
         return ""
     if not isinstance(folder, str) or not _FOLDER.fullmatch(folder):
-        raise UserError(f"{repo}: {CARD} names the subfolder {folder!r:.60}, which is no plain name.")
+        raise UserError(f"{repo}: {CARD} names the subfolder {folder!r:.60}, which is not a plain name.")
     return f"{folder}/"
 
 
@@ -194,7 +194,7 @@ def _needs(
 def _id(repo: str, value: object, what: str) -> str:
     if not isinstance(value, str) or not is_hub_id(value):
         raise UserError(
-            f"{repo}: {value!r:.100}, which {what}, is no model of the hub.",
+            f"{repo}: {value!r:.100}, which {what}, is not a model on the hub.",
             "Copy both to this machine, and name the one in the stepsight.json of the other.",
         )
     return value
@@ -207,7 +207,7 @@ def _read(file: RemoteFile) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise UserError(f"{file.repo}: {file.name} is no JSON object.", "Its authors have to mend that.")
+        raise UserError(f"{file.repo}: {file.name} is not a JSON object.", "Its authors have to mend that.")
     return value
 
 

@@ -13,7 +13,7 @@ Card = Mapping[str, Any]
 """The values of a stepsight.json."""
 
 _LINE_BREAKS: Card = {"template": {"separator": "\n\n"}}
-# As the commands that trained and measured them are written, a shell hands over a backslash and an n, twice.
+# The commands that trained and evaluated these pass a literal backslash and n, twice.
 _BACKSLASHES: Card = {"template": {"separator": r"\n\n"}}
 
 _VERSA_PRM: Card = {

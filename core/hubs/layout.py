@@ -7,7 +7,7 @@ INDEX = "model.safetensors.index.json"
 TOKENIZER = "tokenizer.json"
 CARD = "stepsight.json"
 CARD_VERSION = 1
-"""The version of the keys of stepsight.json; a file that names none is of the first."""
+"""The version of the keys of stepsight.json, also of a file that names none."""
 SLOW_TOKENIZERS = ("tokenizer.model", "spiece.model", "vocab.txt", "vocab.json")
 """Files from which a tokenizer.json can be made."""
 ADAPTER = "adapter_config.json"

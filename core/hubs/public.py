@@ -34,11 +34,11 @@ class BenchmarkPart(StrEnum):
 
     @property
     def dataset(self) -> str:
-        """The dataset that it becomes."""
+        """The name of its dataset here."""
         return f"processbench-{self}"
 
 
-# Of the trace that times are given for.
+# The number of steps of the trace in estimates of time.
 _STEPS = 10
 _TITLES = {
     BenchmarkPart.GSM8K: "GSM8K",

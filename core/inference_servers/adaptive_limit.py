@@ -7,8 +7,8 @@ from types import TracebackType
 
 
 class ConcurrencyLimit:
-    """Limits simultaneous requests to `most`, in the order in which they are made, with none before the server
-    wants the next.
+    """Limits simultaneous requests to `most`, in the order in which they are made, and delays them for as long as
+    the server asks.
 
     A refusal halves the limit, and each answer raises it by a fraction, so that as many answers as there are
     simultaneous requests raise it by one: additive increase, multiplicative decrease, as against network
@@ -62,7 +62,7 @@ class ConcurrencyLimit:
         try:
             await turn
         except asyncio.CancelledError:
-            # One that is passed over later holds no place.
+            # If it was cancelled before its turn, it holds no place.
             if not turn.cancelled():
                 self._leave()
             raise

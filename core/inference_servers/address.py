@@ -23,7 +23,7 @@ _EXAMPLE = {
     VLLM: "vllm:http://localhost:8000/v1#Qwen/Qwen2.5-Math-PRM-7B",
     CRITIC: "critic:http://localhost:8000/v1#Qwen/Qwen3-8B",
 }
-# A comma that no option follows belongs to the name, or to the value, before it.
+# Any other comma belongs to the name or the value before it.
 _OPTION = re.compile(r",(?=[a-z_]+=)")
 
 
@@ -86,23 +86,23 @@ def parse_address(spec: str) -> ServerAddress:
 
 
 def checked_url(url: str, hint: str, key_variable: str) -> str:
-    """The address of a server without a slash at its end. Raises `UserError`, with `hint`, if it is none, and if it
-    holds a password, which is not repeated: a key comes from the environment's `key_variable`."""
+    """The address of a server without a trailing slash. Raises `UserError`, with `hint`, if it is invalid or holds
+    a password, which is not repeated; keys belong into the environment's `key_variable`."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
         secret = parts.username is not None or parts.password is not None
     except ValueError:
-        raise UserError("the address of the server is no URL.", hint) from None
+        raise UserError("the address of the server is not a URL.", hint) from None
     if secret or "@" in parts.netloc:
         raise UserError(
             "the address of the server holds a name or a password.",
             f"Leave them out: what is in an address is shown and stored. Keys are read from {key_variable}.",
         )
     if parts.scheme not in ("http", "https"):
-        raise UserError(f"{url!r:.100} is no address of a server: http:// or https:// was expected.", hint)
+        raise UserError(f"{url!r:.100} is not the address of a server: http:// or https:// was expected.", hint)
     if not host or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise UserError(f"{url!r:.100} is no address of a server: it names no host.", hint)
+        raise UserError(f"{url!r:.100} is not the address of a server: it names no host.", hint)
     if parts.query:
         raise UserError("the address of the server has a question mark in it.", hint)
     name = f"[{host}]" if ":" in host else host

@@ -49,15 +49,15 @@ SECONDS = 300.0
 LARGEST = 1 << 24
 """The largest answer in bytes."""
 
-# Items begun for each request at once: those after one that is repeated go on meanwhile.
+# Items in progress per simultaneous request, so that later ones proceed while one is repeated.
 _WINDOW = 4
-# Attempts: of a server that fails at every third request, one in half a million fails that often in a row. What it
-# costs of them where it broke off or is gone, and where it said nothing, which took minutes.
+# Attempts: with a server that fails one request in three, one in half a million fails this often in a row. A broken
+# or refused connection costs more than one attempt, and a silence, which took minutes, even more.
 _ATTEMPTS, _GONE, _SILENT = 12, 2, 6
-# Seconds: the first pause before a repetition, the longest, and for how long a busy server is waited for.
+# Seconds: the first and the longest pause before a repetition, and the longest wait for a busy server.
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
 _QUOTED = 200
-# Seconds between two looks whether somebody wants the work to end.
+# Seconds between two calls of `check`.
 _LOOKS = 0.1
 
 Item = TypeVar("Item")

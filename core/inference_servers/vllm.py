@@ -1,4 +1,4 @@
-"""What a vLLM server says of token ids: the classes of each token, or how likely a token comes next.
+"""Requests to a vLLM server about token ids: the classes of each token, or the probability of the next one.
 
 The routes, as vLLM 0.32 has them, abbreviated:
 
@@ -11,8 +11,8 @@ The routes, as vLLM 0.32 has them, abbreviated:
                              "logprob_token_ids": [387, 648], "return_tokens_as_token_ids": true}
                             {"choices": [{"logprobs": {"top_logprobs": [{"token_id:387": -1.3, …}]}, …}], …}
 
-With `"encoding_format": "base64"` the classes come as float32 in little endian. There is a row for each token, or
-where the server pools by steps, for each token that ends one.
+With `"encoding_format": "base64"` the classes come as float32 in little endian. There is a row for each token or,
+if the server pools by steps, for each token that ends a step.
 """
 
 import base64
@@ -98,7 +98,9 @@ async def classify_tokens(
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
         raise _foreign(server, "/pooling") from None
     if not np.isfinite(rows).all():
-        raise ServerError(f"{server.url}: the server answers with numbers that are none.", "Its weights overflow.")
+        raise ServerError(
+            f"{server.url}: the server answers with numbers that are not finite.", "Its weights overflow."
+        )
     return rows
 
 
@@ -150,4 +152,4 @@ def _list(value: Any) -> list[Any]:
 
 
 def _foreign(server: Server, path: str) -> ServerError:
-    return ServerError(f"{server.url}: what the server answers to {path} is not what vLLM answers.", _HINT)
+    return ServerError(f"{server.url}: the server's answer to {path} is not in vLLM's form.", _HINT)

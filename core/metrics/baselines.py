@@ -19,7 +19,7 @@ from stepsight.core.trace import Step, Trace
 
 PREFIX = "baseline:"
 
-# Where validity is one half: a step of so many characters, or so many steps before it.
+# A validity of one half: for a step with this many characters, or this many steps before it.
 _LENGTH = 500
 _POSITION = 10
 
@@ -32,7 +32,7 @@ class Baseline:
 
     `validity(trace, last)` gives `s_val` of each step, shape (n,). `last`, shape (n,), is True for a step that is
     the last one in view: online that is every step; only a baseline with `by_mode` uses it. `reads` names in words
-    what the rule goes by. With `of_substeps`, each sub-step counts as a step.
+    the property that the rule reads. With `of_substeps`, each sub-step counts as a step.
     """
 
     name: str

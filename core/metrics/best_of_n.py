@@ -143,7 +143,7 @@ def best_of(correct: Bools, logs: Floats64, size: int) -> float:
     """
     order = np.argsort(logs, kind="stable")
     first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
-    # Each of equals is the best as often as the others.
+    # Each of several equal candidates is the best equally often.
     shares = np.add.reduceat(correct[order].astype(np.float64), first) / np.diff([*first, len(logs)])
     return float(_best_weights(len(logs), min(size, len(logs))) @ shares[place])
 

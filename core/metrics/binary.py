@@ -47,7 +47,7 @@ def auc(items: Items) -> Value:
     positives = int(items.gold.sum())
     place = _places(items.scores)
     counts = np.bincount(place)
-    # Of equal scores each has the mean of their ranks.
+    # Equal scores share the mean of their ranks.
     rank = np.cumsum(counts) - (counts - 1) / 2
     won = rank[place[items.gold]].sum() - positives * (positives + 1) / 2
     return Value(float(won / (positives * (len(items) - positives))))
@@ -226,5 +226,5 @@ def brier(items: Items) -> Value:
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():
         return Value.none(NO_SCORES)
-    # Rounding can lift the sum of two probabilities above 1, in what others publish too.
+    # Rounding can lift the sum of two probabilities above 1, in published scores too.
     return Value(float(np.mean((np.clip(items.scores, 0.0, 1.0) - items.gold) ** 2)))

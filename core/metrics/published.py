@@ -16,9 +16,9 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.paths import asset
 
 _NAMES = "names.json"
-# What the paper prints outside of its tables, which `training.paper` reads.
+# Numbers that the paper prints outside its tables, and `training.paper` reads.
 _OTHERS = (_NAMES, "paper.json")
-# As `core.models.placement.typed_name` adds it.
+# The suffix that `core.models.placement.typed_name` adds.
 _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 

@@ -83,7 +83,7 @@ def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> _Rule:
     if outputs.in_words:
         return _Rule(0.5)
     if errors == Errors.REDUNDANT and outputs == Outputs.THREE_WAY:
-        # What reaches the threshold is redundant, so that a tie has the error.
+        # A score at the threshold is redundant, so that a tie counts as an error.
         return _Rule(-thresholds.redundancy, strict=True)
     return _Rule(thresholds.validity)
 

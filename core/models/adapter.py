@@ -6,13 +6,13 @@ adapter_config.json, abbreviated:
      "revision": null, "r": 8, "lora_alpha": 32, "use_rslora": false, "target_modules": ["q_proj", "v_proj"],
      "modules_to_save": null, "rank_pattern": {}, "alpha_pattern": {}, "fan_in_fan_out": false, …}
 
-Tensors of adapter_model.safetensors: `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`, shape
-(r, inputs), and `….lora_B.weight`, shape (outputs, r); `base_model.model.score.weight` for a module that was
-trained whole. The merged weight is `W + lora_alpha / r · B A`, with the square root of r where `use_rslora`
-says so, computed in float32, whatever the type of W.
+Tensors of adapter_model.safetensors: `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`, shape (r,
+inputs), and `….lora_B.weight`, shape (outputs, r); `base_model.model.score.weight` for a module that was trained
+whole. The merged weight is `W + lora_alpha / r · B A`, or with the square root of r if `use_rslora` is true,
+computed in float32, whatever the type of W.
 
-PEFT gets a config built here, which lists modules by their exact names: in a stranger's config it would take such
-names for regular expressions, and it would read a pickle.
+PEFT gets a config built here, which lists modules by their exact names. From a stranger's config, it would take
+names for regular expressions and load pickles.
 """
 
 import re
@@ -43,7 +43,7 @@ _NAME_BASE = 'Name the base that it was trained on in stepsight.json, such as {"
 _SIDES = ("lora_A.default.weight", "lora_B.default.weight")
 _OF_EMBEDDING = ("lora_embedding_A.default", "lora_embedding_B.default")
 _UNMERGED = "unmerged-"
-# These begin from a base that they changed.
+# Initialisations that change the base.
 _OTHER_BASES = ("pissa", "olora", "loftq", "corda")
 
 
@@ -70,7 +70,7 @@ class Adapter:
             name = key.removeprefix(_PREFIX)
             pair = _PAIR.fullmatch(name)
             if "lora_magnitude" in name or name.endswith("lora_B.bias"):
-                raise UserError(f"{folder}: {key} is no part of a plain LoRA.", _MERGE)
+                raise UserError(f"{folder}: {key} is not part of a plain LoRA.", _MERGE)
             if pair is None:
                 whole[_WHOLE.sub("", name)] = tensor
             else:

@@ -62,7 +62,7 @@ from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 BASE_HASH = "base_sha256"
 """The key of stepsight.json with the hash of the weights that an adapter was trained on."""
 _STAMP = "assembled.json"
-# Raised where what is written changes.
+# Incremented when the content of assembled folders changes.
 _VERSION = 2
 _DESCRIBING = (
     TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json",
@@ -377,7 +377,7 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
             files |= dict.fromkeys(file.keys(), name)
     if parts.adapter is not None:
         assert parts.base is not None
-        # Where a tensor is in two files, the one that is later by name counts, for Transformers as for us.
+        # If a tensor is in two files, the later one by name counts, for Transformers as for us.
         writer = ShardWriter(folder, "merged")
         base = tensor_files(parts.base)
         parts.adapter.check(base)

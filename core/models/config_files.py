@@ -19,7 +19,7 @@ from stepsight.core.validation import validate
 CONFIG = "config.json"
 _LONGEST_NAME = 200
 
-# Half of what a size may be to fit the numbers of tensors, and ten times the layers of any network there is.
+# The product of two sizes fits into 64 bits; no known network has a tenth as many layers.
 Size = Annotated[int, Field(ge=1, lt=2**31)] | None
 Layers = Annotated[int, Field(ge=1, le=2000)] | None
 Number = Annotated[float, Field(strict=False, gt=0, le=1e12)] | None
@@ -27,7 +27,7 @@ Scale = Annotated[float, Field(strict=False, gt=0, le=1e6)]
 
 
 _STRICT = ConfigDict(strict=True, extra="ignore")
-# PEFT takes a module's name in an adapter's config for a regular expression, which may take for ever to match.
+# PEFT takes a module's name in an adapter's config for a regular expression, which can take forever to match.
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 

@@ -54,7 +54,7 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor | None, bool]:
         """A mask for the attention of a batch, and True if the plain causal mask is enough."""
         if self.config.is_causal:
-            # What pads an input stands behind it, where nothing looks.
+            # Padding follows the input, and a causal mask never looks at it.
             return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
         if attention_mask is None or bool(attention_mask.all()):
             return None, False
@@ -91,7 +91,7 @@ class Weights(nn.Module):
 
     def __init__(self, *shape: int, bias: bool = False) -> None:
         super().__init__()
-        # PyTorch's own layers draw numbers even where there is no memory for them.
+        # PyTorch's own layers draw random numbers even on the meta device.
         self.weight = nn.Parameter(torch.empty(shape, device="meta"), requires_grad=False)
         rows = nn.Parameter(torch.empty(shape[0], device="meta"), requires_grad=False) if bias else None
         self.bias = rows

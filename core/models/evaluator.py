@@ -85,7 +85,7 @@ class ModelEvaluator(Evaluator):
     def encode(self, trace: Trace) -> Encoded:
         """Token ids of the whole trace.
 
-        Raises `UserError` naming the trace, its token count and the limit where it is longer than the context.
+        Raises `UserError` naming the trace, its token count and the limit if it is longer than the context.
         """
         encoded = self.encoder.encode(trace)
         if len(encoded) > self.context:
@@ -133,7 +133,7 @@ def save_evaluator(
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-    # float16 is how a small file is made of it, and not what it was trained and measured in.
+    # float16 only makes the file smaller; the evaluator was trained and measured in float32.
     more = {"dtype": "float32"} if dtype == torch.float16 else None
     write_description(folder, model, encoder, provenance, thresholds, dtype_name(dtype), more)
 
@@ -151,10 +151,10 @@ def write_description(
     with the keys of `more`."""
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
-    # Where the backbone lay concerns nobody else.
+    # A path on this machine.
     config.pop("_name_or_path", None)
     config["architectures"] = [type(model.model).__name__.replace("Model", "ForTokenClassification")]
-    # Others that serve it, such as vLLM, make a head of as many classes.
+    # Servers such as vLLM take the number of classes from here.
     config["id2label"] = {str(int(label)): label.text for label in Label}
     config["label2id"] = {label.text: int(label) for label in Label}
     _write_json(folder / "config.json", config)

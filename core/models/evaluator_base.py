@@ -50,7 +50,7 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """The number of weights, 0 where there are none here."""
+        """The number of weights, 0 if there are none here."""
 
     @property
     @abstractmethod

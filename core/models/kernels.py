@@ -1,4 +1,4 @@
-"""Kernels for a processor: matrix products, each followed by one more operation where asked.
+"""Kernels for a processor: matrix products, each optionally followed by one more operation.
 
 They go through oneDNN if PyTorch has it. It runs the following operation in the same pass, and on AMD processors it
 is faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). These operations are
@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Rows of a product, for which packed weights are laid out.
+# The number of rows for which packed weights are laid out.
 _ROWS = 512
-# What else a processor has to say beside oneDNN, which computes in bfloat16 by way of float32 as well.
+# oneDNN's query, and the instructions of which the processor must have one: oneDNN also emulates bfloat16 in
+# float32.
 _NATIVE = {
     "bfloat16": ("_is_mkldnn_bf16_supported", ("avx512_bf16", "amx_bf16", "avx10_2", "bf16")),
     "float16": ("_is_mkldnn_fp16_supported", ("avx512_fp16", "amx_fp16", "avx10_2", "fp16")),

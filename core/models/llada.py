@@ -18,7 +18,7 @@ NAME = "llada"
 
 _NEEDED = ("d_model", "n_layers", "n_heads", "mlp_hidden_size", "max_sequence_length")
 
-# What LLaDA's `config.json` says of its layers. Another value, null aside, makes them other than Llama's.
+# Values of LLaDA's `config.json` with which its layers are Llama's; with others, null aside, they are not.
 _AS_LLAMA = {
     "include_bias": False,
     "include_qkv_bias": False,

@@ -12,7 +12,7 @@ from stepsight.core.models.placement import stored_dtype
 from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-# Beside the weights: what is computed between the layers, and what a loader holds twice for a moment.
+# On top of the weights: activations, and copies that a loader holds for a moment.
 _SHARE, _BESIDE = 1.15, 300_000_000
 _GROUP = Path("/sys/fs/cgroup")
 # The options of mallopt, as glibc numbers them.

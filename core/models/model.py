@@ -20,8 +20,8 @@ IGNORED = -100
 """The label value of a step end that is not supervised."""
 
 Layers = int | Literal["last", "mixture"]
-"""What a head reads: the states after the backbone's last layer, as the paper has it; those after the layer of that
-number, counted from 1, which then is the last; or a learnt mixture of all layers' states."""
+"""The states that a head reads: those after the last layer, as in the paper; those after the layer with this
+number, counted from 1, which is then the last; or a learnt mixture of all layers' states."""
 LAST: Literal["last"] = "last"
 MIXTURE: Literal["mixture"] = "mixture"
 
@@ -65,15 +65,16 @@ class StepModel(nn.Module):
     """
 
     accepts_loss_kwargs = True
-    """Tells the trainer that `forward` takes the number of what the whole optimiser step's loss is the mean of."""
+    """Tells the trainer that `forward` takes `num_items_in_batch`, over which an optimiser step's loss is
+    averaged."""
     per_example = False
     """True if the loss is a mean over examples' means, not over all ends alike."""
 
     def __init__(
         self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: LayerMixture | None = None
     ) -> None:
-        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one. They
-        are those of the last layer where there is no `mixture`."""
+        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one.
+        Without a `mixture` these are the last layer's."""
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
@@ -88,7 +89,7 @@ class StepModel(nn.Module):
     @classmethod
     def from_config(cls, config: "PretrainedConfig", *, mixed: bool = False) -> "StepModel":
         """A model with random weights, drawn from torch's global generator."""
-        # It takes seconds, and to score is possible without.
+        # It takes seconds to import, and scoring works without it.
         from transformers import AutoModel
 
         backbone = AutoModel.from_config(config, attn_implementation="sdpa")  # type: ignore[no-untyped-call]
@@ -137,7 +138,7 @@ class StepModel(nn.Module):
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
             return last
-        # The first are what goes into the first layer.
+        # The first ones are the input of the first layer.
         states = self.model(**inputs, output_hidden_states=True).hidden_states[1:]
         mixed: Tensor = self.mixture(states)
         return mixed

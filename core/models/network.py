@@ -25,15 +25,15 @@ from stepsight.core.models import llada
 from stepsight.core.models.kernels import packed, product, product_plus, product_swish, product_times
 
 Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
-"""Attention of a layer, by its number, from queries, shape (rows, heads, width), to keys and values, shape (tokens,
-heads, width). Last come how many tokens there are, and those of which it is wanted, None for all: those that the
-queries stand for, but for the first layer's, which stand for all."""
+"""Attention of the layer with this number, from queries, shape (rows, heads, width), to keys and values, shape
+(tokens, heads, width). The last arguments are the number of tokens, and the tokens whose result is wanted, None for
+all. The queries are those of the wanted tokens, but in the first layer those of all tokens."""
 
-# Tokens that are computed at a time between two attentions, where there are more than the second. Inputs of 2,000
-# tokens then take 120 MB, with 100 between two passes, instead of 300 and 200, and get the same bits.
+# The number of tokens computed at a time between two attentions if there are more than `_WHOLE`. Inputs of 2,000
+# tokens then take 120 MB, and 100 MB stay between two passes, instead of 300 and 200 MB, with the same bits.
 _BLOCK, _WHOLE = 512, 1024
 _KINDS = ("llama", "mistral", "qwen2")
-# What changes nothing of what is computed here at these values, and is left to Transformers at others.
+# Keys that change nothing with these values; with others the network is left to Transformers.
 _PLAIN: dict[str, tuple[object, ...]] = {
     "hidden_act": ("silu",),
     "attention_bias": (False,),
@@ -211,7 +211,7 @@ class Layer:
     def _normed(self, states: Tensor, weight: Tensor | None) -> Tensor:
         if weight is not None:
             return functional.rms_norm(states, states.shape[-1:], weight, self.config.rms_norm_eps)
-        # PyTorch's own goes through the states four times.
+        # PyTorch's own norm goes through the states four times.
         squares: Tensor = torch.linalg.vector_norm(states, dim=-1, keepdim=True).square_()
         return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
 

@@ -1,4 +1,4 @@
-"""Weights in PyTorch's pickle files, read without running what is in them, and written as safetensors.
+"""Weights in PyTorch's pickle files, read without running any code in them, and written as safetensors.
 
 `torch.load` with `weights_only` allows only what tensors need, and stops at anything else.
 """
@@ -19,7 +19,7 @@ from stepsight.core.models.config_files import read_shards
 
 PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
-# What is written at once: a single file of a large model holds more than memory does.
+# Bytes written at once, since the file of a large model may be larger than the memory.
 _SHARD = 2_000_000_000
 
 

@@ -22,7 +22,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
 
 STORED = "stored"
-"""Stands for the type that an evaluator's weights are stored in, where the device computes it well."""
+"""Stands for the type in which an evaluator's weights are stored, if the device computes it well."""
 
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's ways of spreading layers."""
@@ -34,10 +34,11 @@ _NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float1
 
 @dataclass(frozen=True)
 class Placement:
-    """`device` is cpu, cuda, cuda:N, or auto: a GPU where there is one. `dtype` is one of `DTYPES`, or `STORED`.
+    """`device` is cpu, cuda, cuda:N, or auto, which is a GPU if there is one. `dtype` is one of `DTYPES`, or
+    `STORED`.
 
-    `device_map` is Accelerate's and wins over `device`: one of `SPREADS`, which share the layers out over the GPUs
-    there are, and over memory and disk where those do not hold them; a device; or a device for each module.
+    `device_map` is Accelerate's and wins over `device`: one of `SPREADS`, which distribute the layers over the GPUs
+    and, if these are too small, over memory and disk; a device; or a device for each module.
     """
 
     device: str = "cpu"
@@ -110,6 +111,6 @@ def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
             if name != "__metadata__":
                 counts[_NAMES.get(tensor["dtype"], str(tensor["dtype"]))] += prod(tensor["shape"])
     except (OSError, struct.error, ValueError, KeyError, TypeError, AttributeError):
-        # Whoever loads it says what is wrong.
+        # Loading it reports the fault.
         return ()
     return tuple(counts.items())

@@ -24,7 +24,7 @@ from stepsight.core.models.config_files import read_config_file
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.placement import SPREADS, Placement
 
-# Weights of a head that a network gets and its files do not have.
+# The most weights of a network that may be missing from its files, such as a new head's.
 _NEW = 100_000_000
 
 
@@ -48,7 +48,7 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
     """Regular expressions that turn stored names of tensors into Transformers', None if they are the same."""
     names = tensor_files(folder)
     if any(name.startswith("model.transformer.blocks.") for name in names):
-        # Also where the config is that of an adapter of ours, which is a Llama's.
+        # Even if the config is a Llama's, as with an adapter of ours.
         return llada.NAMES
     if any(name.startswith("pretrained_model.") for name in names):
         # TRL's wrapper of a model with a value head, saved as it is.
@@ -172,7 +172,7 @@ def _check_size(network: PreTrainedModel, there: int) -> None:
 def _refused(folder: Path, error: Exception) -> UserError:
     message = " ".join(str(error).split())
     return UserError(
-        f"{folder}/config.json: Transformers makes no network of it ({type(error).__name__}: {message:.400}).",
+        f"{folder}/config.json: Transformers cannot build its network ({type(error).__name__}: {message:.400}).",
         "Copy it again, or choose another model.",
     )
 

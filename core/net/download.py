@@ -1,4 +1,4 @@
-"""Downloads that resume where they broke off, and are checked by a hash before they take their place."""
+"""Downloads that resume after an interruption, and are checked by a hash before they appear under their name."""
 
 import os
 import time
@@ -14,8 +14,8 @@ from stepsight.core.net.http import BROKEN, FailedAttemptError, Retries, failed_
 from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes that are here and those that there are, None if the server does not say; whatever it raises
-ends the download. It is called while nothing comes, too."""
+"""Called with the number of bytes here and their total, None if unknown, also while nothing arrives; an exception
+it raises ends the download."""
 
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 5, 1.0, 8.0, 60.0
 _TICK = 0.1
@@ -24,8 +24,8 @@ _PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE = 206, 416
 
 @dataclass(frozen=True)
 class RemoteContent:
-    """What `url` serves: `name` stands for it in messages, `digest` is what `digest_of` has to find, and `size` its
-    bytes, None if they are not known."""
+    """A file at a `url`: `name` stands for it in messages, `digest` is its expected `digest_of`, and `size` is in
+    bytes, None if unknown."""
 
     url: str
     name: str
@@ -35,26 +35,26 @@ class RemoteContent:
 
 
 def partial_of(path: Path) -> Path:
-    """The file that holds what has come so far of one that belongs at `path`."""
+    """The path of the incomplete file while `path` is being downloaded."""
     return path.with_name(f"{path.name}.stepsight.incomplete")
 
 
 class Downloader:
-    """Downloads files one after the other. `explain` makes the error of an answer that is a refusal."""
+    """Downloads files one after the other; `explain` makes the error for a server's refusal."""
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float
     ) -> None:
-        """A server may be silent for `seconds`."""
+        """A server may be silent for at most `seconds`."""
         self._client, self._explain, self._seconds = client, explain, seconds
         self._has_answered = False
 
     def download(self, content: RemoteContent, path: Path, progress: Progress) -> None:
-        """Bring `content` to `path`, whose folder exists.
+        """Download `content` to `path`, whose folder exists.
 
-        Raises `UserError` if the connection breaks again and again, after which what has come stays for the next
-        call, and if the content is another one, of which nothing stays; `httpx2.ConnectError` at once if no server
-        answered any download of this object; what `explain` makes of a refusal; and `OSError`.
+        Raises `UserError` if the connection breaks repeatedly, in which case the next call continues, or if the
+        digest differs, in which case nothing is kept; `httpx2.ConnectError` at once if no server has answered this
+        object before; the error from `explain` if the server refuses; and `OSError`.
         """
         partial = partial_of(path)
         if content.size is not None and size_of(partial) > content.size:
@@ -93,7 +93,7 @@ class Downloader:
                     time.sleep(_TICK)
 
     def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
-        """Receive what is missing. Raises one of `BROKEN`, and `FailedAttemptError`."""
+        """Receive the missing bytes. Raises one of `BROKEN`, and `FailedAttemptError`."""
         there = size_of(partial)
         headers = {"accept-encoding": "identity", **content.headers}
         if there:
@@ -103,7 +103,7 @@ class Downloader:
         ) as response:
             self._has_answered = True
             if there and response.status_code == _RANGE_NOT_SATISFIABLE:
-                # What is here is as long as the file, or longer.
+                # The bytes here are as many as the file has, or more.
                 partial.unlink()
                 raise FailedAttemptError(_broken(content, 0), 0.0, costs=0)
             if response.is_error:
@@ -119,7 +119,7 @@ class Downloader:
                     out.write(chunk)
                     there += len(chunk)
                     if size is not None and there > size:
-                        # Nobody needs the rest of what is another file.
+                        # It is another file, so the rest is not needed.
                         return
                     progress(there, size)
         if content.size is not None and there < content.size:
@@ -138,5 +138,5 @@ def _broken(content: RemoteContent, there: int) -> UserError:
     size = "" if content.size is None else f" of {format_bytes(content.size)}"
     return UserError(
         f"{content.name}: the connection broke at {format_bytes(there)}{size}.",
-        "What has come is kept; try again to go on from there.",
+        "The bytes received so far are kept; try again to continue.",
     )

@@ -1,6 +1,6 @@
-"""HTTP as every part of StepSight speaks it: connections, what is worth repeating and when, and bounded bodies.
+"""HTTP for all parts of StepSight: connections, the rules of repetition, and bounded bodies.
 
-What a server answers is a stranger's: its size is counted as decompressed, and its texts are cut before they are
+Answers are untrusted: their size is limited after decompression, and their texts are shortened before they are
 shown.
 """
 
@@ -19,10 +19,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 
 BROKEN = (httpx2.TransportError, httpx2.DecodingError)
-"""Raised where a connection fails, or what comes over it is damaged."""
+"""Raised if a connection fails or delivers damaged data."""
 
 _CONNECTING = 10.0
-# Statuses of a server that is busy, and of one in trouble: RFC 9110, 429 of RFC 6585, 529 as Anthropic's has it.
+# Statuses of a busy server, and of one in trouble: RFC 9110, RFC 6585 for 429, and Anthropic's 529.
 _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
 # A server on this machine is asked directly, whatever proxy the environment names.
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
@@ -33,8 +33,8 @@ _LONGEST_ERROR = 1 << 16
 class FailedAttemptError(Exception):
     """A request that may succeed when it is repeated; `error` is raised if it is not.
 
-    `after` are the seconds that the server asks to wait, None if it does not say. `costs` is how many of the
-    attempts it counts for: none where the server is merely busy.
+    `after` is the wait in seconds that the server asks for, None if it names none. `costs` is the number of
+    attempts it counts as, 0 if the server is merely busy.
     """
 
     def __init__(self, error: Exception, after: float | None = None, *, costs: int = 1) -> None:
@@ -44,10 +44,10 @@ class FailedAttemptError(Exception):
 
 @dataclass
 class Retries:
-    """How often a request is repeated without any progress, and how long to wait in between.
+    """The rule for repeating a request while it makes no progress.
 
     It may fail `attempts` times. Pauses last from `first` to `longest` seconds, each twice as long as the one
-    before, or as long as the server asks; a busy server is waited for at most `patience` seconds in all.
+    before, or as long as the server asks; waits for a busy server last at most `patience` seconds in all.
     """
 
     attempts: int
@@ -63,7 +63,7 @@ class Retries:
         self._failures, self._pauses, self._waited = 0, 0, 0.0
 
     def pause(self, failure: FailedAttemptError) -> float:
-        """The seconds to wait before the next attempt. Raises the failure's error if there is to be none."""
+        """The seconds to wait before the next attempt. Raises the failure's error if no attempt is left."""
         # At random, since clients that were turned away together should not come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
@@ -79,8 +79,8 @@ class Retries:
 
 
 def bearer(key: str, hint: str) -> dict[str, str]:
-    """The header that a key goes in, none if the key is empty. Raises `UserError`, which does not repeat it, if it
-    cannot be a key."""
+    """The header with a key, no header for an empty one. Raises `UserError`, which does not repeat the key, if it
+    has characters that no key can have."""
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise UserError("the API key contains invalid characters.", hint)
@@ -88,8 +88,8 @@ def bearer(key: str, hint: str) -> dict[str, str]:
 
 
 def client_options(seconds: float) -> dict[str, Any]:
-    """Arguments of a client whose servers may be silent for at most so many seconds. Proxies are those of the
-    environment, except for this machine itself."""
+    """Arguments of a client that lets a server be silent for this many seconds. It uses the environment's proxies,
+    except for this machine itself."""
     return {
         "timeout": httpx2.Timeout(seconds, connect=_CONNECTING, pool=None),
         "headers": {"user-agent": "stepsight", "accept-encoding": "identity"},
@@ -98,7 +98,7 @@ def client_options(seconds: float) -> dict[str, Any]:
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """What to raise for an answer that is an error: `error`, as a `FailedAttemptError` if a repetition may help."""
+    """The exception for an error response: `error`, as a `FailedAttemptError` if a repetition may help."""
     status = response.status_code
     if status in _BUSY:
         after = _retry_after(response.headers.get("retry-after"))
@@ -107,12 +107,13 @@ def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
 
 
 def reason(error: Exception) -> str:
-    """Why a connection failed, on one line."""
+    """The reason for a connection's failure, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def error_text(body: bytes) -> str:
-    """The message in an error's body, in one of the shapes that servers give them; else the body's beginning."""
+    """The message in the body of an error response, if it has one of the usual shapes; else the body's
+    beginning."""
     body = body[:_LONGEST_ERROR]
     with suppress(ValueError):
         if message := _message(parse_json(body)):
@@ -131,7 +132,7 @@ def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
 
 
 async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | None:
-    """As `read_bounded`, of a response to an asynchronous client."""
+    """As `read_bounded`, for an asynchronous client."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -141,7 +142,7 @@ async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | No
 
 
 def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
-    """The lines of a body as they come, without their ends. Raises one of `BROKEN`, also if a line has more than
+    """The lines of a body as they arrive, without their ends. Raises one of `BROKEN`, also if a line has more than
     `longest` bytes or the last one does not end."""
     parts: list[bytes] = []
     size = 0
@@ -166,7 +167,7 @@ def _message(value: object) -> str:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """The seconds that a Retry-After header names, as a number or a date; None if it cannot be read."""
+    """The seconds in a Retry-After header, a number or a date; None if it cannot be read."""
     try:
         seconds = float(text or "")
     except ValueError:

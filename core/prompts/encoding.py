@@ -18,7 +18,7 @@ from stepsight.core.prompts.template import Lines, Read, Separator
 from stepsight.core.prompts.template import PromptTemplate as PromptTemplate
 from stepsight.core.trace import Trace
 
-# Pieces that are kept, and characters of one: 10 MB at most, of short steps 1 MB.
+# The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
 _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
@@ -45,7 +45,7 @@ class Pieces:
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
         """The token ids of each text."""
         wanted = list(zip(texts, continues, strict=True))
-        # Read once: another thread may begin it anew.
+        # Read once, since another thread may replace it.
         kept = self._kept
         pieces = {piece: kept[piece] for piece in wanted if piece in kept}
         for bare in (False, True):
@@ -256,7 +256,7 @@ class Encoder:
         ids: list[int] = self.tokenizer.encode(separator, add_special_tokens=False).ids
         if not ids:
             raise UserError(
-                f"the tokenizer makes no token of the separator {separator!r}.",
+                f"the tokenizer gives no token for the separator {separator!r}.",
                 'Name another one in the template of stepsight.json, or leave it out: {"separator": "", '
                 '"read": "last"} reads each step at its own last token.',
             )

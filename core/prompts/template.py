@@ -76,7 +76,7 @@ class PromptTemplate(Record):
     def _check(self) -> "PromptTemplate":
         for key, place in (("prompt", "{problem}"), ("step", "{step}")):
             if getattr(self, key).count(place) != 1:
-                raise invalid(f"{key} does not hold {place} once.")
+                raise invalid(f"{key} must contain {place} exactly once.")
         if not self.separator and self.read == Read.SEPARATOR:
             raise invalid("steps are read at an empty separator.", "Name one, or set read to last.")
         return self

@@ -1,4 +1,4 @@
-"""A scorer on another machine: what `Scorer` does, done by a StepSight server. Needs no PyTorch."""
+"""A client of a StepSight server, with the methods of `Scorer`. Needs no PyTorch."""
 
 import json
 import os
@@ -35,19 +35,19 @@ from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"
-"""The environment variable that holds the key if none is given."""
+"""The environment variable with the key to use if none is given."""
 
 API = "/api/v1"
 """The path of the HTTP API on a server."""
 
-# Of one request: traces, and bytes of their JSON, of which a server takes 1 MB.
+# The most traces of one request, and bytes of their JSON; a server accepts 1 MB.
 _TRACES, _BYTES = 64, 500_000
-# Characters that a server takes of what an error names a trace by.
+# The longest id of a trace that a server accepts.
 _LONGEST_ID = 200
-# Bytes of a line: the triangle of 1,000 steps has 20 MB.
+# The longest line in bytes: the triangle of 1,000 steps takes 20 MB.
 _LONGEST_LINE = 64_000_000
 _LARGEST_FAILURE = 1_000_000
-# How often one request may fail, and the seconds before another try, doubled with each.
+# The attempts of a request, and the first and longest pause between two in seconds; it doubles each time.
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.5, 30.0
 
 Line = dict[str, Any]
@@ -55,11 +55,11 @@ Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
-    """Scores traces on a StepSight server, with the methods and the returns of `Scorer`; probabilities are rounded
-    to six digits. Connections are kept for the next call. Safe to use from several threads.
+    """Scores traces on a StepSight server, with the methods and results of `Scorer`; probabilities are rounded to
+    six digits. Connections are kept for the next call. Safe to use from several threads.
 
-    Where the server says to come again later, that is waited for, `patience` seconds at most without any progress.
-    Raises `UserError` if no server answers, or it refuses.
+    A busy server is asked again later, for at most `patience` seconds without any progress. Raises `UserError` if
+    the server does not answer or refuses.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Client(AbstractScorer):
         timeout: float = 180.0,
     ) -> None:
         """`address` is the server's, such as http://127.0.0.1:7860; `evaluator` one of its names, None for its
-        first. `key` is what `stepsight user key` printed, where people log in; left out, it comes from the
-        environment's STEPSIGHT_KEY. A server that says nothing for `timeout` seconds is not there."""
+        first. `key`, for a server with accounts, is printed by `stepsight user key`; None takes it from the
+        environment's STEPSIGHT_KEY. A server that is silent for `timeout` seconds counts as unreachable."""
         self.address = checked_url(address, "Give one such as http://127.0.0.1:7860.", KEY_VARIABLE)
         key = os.environ.get(KEY_VARIABLE, "") if key is None else key
         self._headers = {"content-type": "application/json"}
@@ -162,20 +162,20 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """What `read` makes of an answer. Raises `UserError` if no StepSight server gives such an answer."""
+        """The result of `read` on an answer. Raises `UserError` if no StepSight server gives such an answer."""
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
             raise UserError(
-                f"{self.address} answered what no StepSight server of this version does.",
+                f"{self.address} gave an answer that no StepSight server of this version gives.",
                 "Check the address, and which version runs there.",
             ) from None
 
     def _lines(
         self, path: str, body: Callable[[Sequence[int]], object], count: int
     ) -> Generator[tuple[int, Line | UserError]]:
-        """The line for each of `count` places, as they come, with those asked for again that the server put off or
-        that a broken connection took; `body` makes the request for the places that are left."""
+        """Yield the line for each of `count` places as it arrives. Places that the server postpones, or a broken
+        connection loses, are requested again; `body` makes the request for the remaining places."""
         left, retries = list(range(count)), self._retries()
         while left:
             failed = self._failed("the answer ends too early")
@@ -202,7 +202,7 @@ class Client(AbstractScorer):
                 time.sleep(retries.pause(failed))
 
     def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
-        """An answer with status 200, which is to be closed. Raises `UserError` if there is none in the end."""
+        """An answer with status 200, which the caller closes. Raises `UserError` if all attempts fail."""
         content = None if body is None else json.dumps(body).encode()
         while True:
             try:
@@ -233,7 +233,7 @@ class Client(AbstractScorer):
 
 
 def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
-    """Traces with their JSON, as many at a time as one request holds."""
+    """Traces with their JSON, in lists that fit into one request."""
     chunk: list[tuple[Trace, Line]] = []
     size = 0
     for trace in traces:
@@ -257,7 +257,7 @@ def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
 
 
 def _body(response: httpx2.Response, most: int) -> bytes:
-    """The body of an answer; nothing if it breaks off or has more than `most` bytes."""
+    """The body of an answer; empty if it breaks off or has more than `most` bytes."""
     try:
         return read_bounded(response, most) or b""
     except BROKEN:
@@ -265,7 +265,7 @@ def _body(response: httpx2.Response, most: int) -> bytes:
 
 
 def _refusal(response: httpx2.Response, address: str) -> UserError:
-    """The error of a server that refuses, in its own words."""
+    """The error for a refusal, in the server's own words."""
     try:
         values = parse_json(_body(response, _LARGEST_FAILURE))
     except ValueError:
@@ -287,10 +287,9 @@ def _seconds(text: Any) -> float | None:
 
 
 def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
-    """The place that a line is of, and the line; the error where it is one, or the seconds after which to ask
-    again.
+    """The place of a line, with the line, the error it reports, or the seconds after which to ask again.
 
-    Raises `ValueError`, `KeyError` or `TypeError` if it is none.
+    Raises `ValueError`, `KeyError` or `TypeError` if it is malformed.
     """
     line = parse_json(text)
     place = line["index"]

@@ -27,9 +27,9 @@ from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder
 from stepsight.core.scoring.forward import Input, Numbered, chunks, padded_rows
 
 ROWS = 16
-"""As that of the other pass, for weights as they lie: there a row costs more than a kernel."""
+"""As in `forward`, but for weights that are not packed, with which a row costs more than a new kernel."""
 _MAX_WORKERS = 8
-# Weights of a model of which there may be a copy: of a large one there is to be one alone.
+# The most weights of a model that is copied; memory may not hold a larger one twice.
 _LARGEST = 100_000_000
 
 

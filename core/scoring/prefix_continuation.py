@@ -22,7 +22,7 @@ from stepsight.core.scoring.packed import ROWS
 
 # New tokens of one pass: the mask has a row for each, and a column for each token before them.
 _NEW = 512
-# Tokens of room that a buffer gets behind what it needs.
+# The spare room of a new buffer, in tokens.
 _ROOM = 256
 
 _SHARED, _PADDING = -1, -2

@@ -8,7 +8,7 @@ Span = tuple[int, int]
 
 _OPENERS = re.compile(r"(?<!\\)\\\[|\$\$|(?<!\\)\\\(|\[asy\]|```|\\begin\{([A-Za-z]+\*?)\}")
 _CLOSERS = {"\\[": "\\]", "$$": "$$", "\\(": "\\)", "[asy]": "[/asy]", "```": "```"}
-# A sign of money is none of maths: what is between two of them neither begins nor ends with white space.
+# The text between two dollar signs is maths if it neither begins nor ends with white space; else they mean money.
 _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?![\d$])|`[^`\n]+`")
 
 

@@ -1,4 +1,4 @@
-"""The text that a model writes around a solution and nobody judges: its thinking, and openings such as "Sure!"."""
+"""The text around a model's solution that is not judged: its thinking, and openings such as "Sure!"."""
 
 import re
 
@@ -7,7 +7,7 @@ _THINKING = (
     ("<thinking>", "</thinking>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
 )
-# Of an opening every word is one of these, and one of `_OPENERS` is among them: it says nothing of the problem.
+# Every word of an opening is one of these, and at least one is in `_OPENERS`: it says nothing about the problem.
 _OPENERS = frozenset(
     re.split(
         r"\s+",
@@ -53,7 +53,7 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
 def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
     aside: list[str] = []
     lower = text.lower()
-    # Where lower-casing changes the length, places in the one are none in the other.
+    # If lower-casing changes the length, positions in one text are not valid in the other.
     lower = lower if len(lower) == len(text) else text
     for opener, closer in _THINKING:
         kept, position = [], 0

@@ -6,7 +6,7 @@ from stepsight.core.text.formulas import formulas
 
 _END = re.compile(r"[.!?](?:[\"'”’)\]*_]{0,4})\s+(?=\S)")
 _FORMULA_END = re.compile(r"[.!?]\s*(?:\\\]|\\\)|\$\$?)\s+(?=\S)")
-# What a sentence begins with: a capital, a digit, maths, an opening sign, or a variable with its relation.
+# The beginning of a sentence: a capital, a digit, maths, an opening sign, or a variable with its relation.
 _START = re.compile(r"[\"'“‘(\[*_]{0,4}(?:[^\W\da-z_]|\d|\$|\\[\[(]|\\begin|√|[a-z]\s*[=<>≤≥]|[a-z]\([a-z]\))")
 _ABBREVIATION = re.compile(
     r"""(?:^|[\s(])(?:
@@ -61,6 +61,6 @@ def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     if match[0][0] == "." and _NUMBERED.search(before):
         return not text.startswith(("(", "$", *"0123456789"), match.end())
     if match[0][0] == "." and _INITIAL.search(before) and not _OPENING_WORD.match(text, match.end()):
-        # Of a name, unless what follows is maths or a number.
+        # An initial is part of a name, unless maths or a number follows.
         return not text[match.end()].isalpha()
     return not (match.start() - start < 12 and _ENUMERATOR.fullmatch(text[start : match.end()].strip()))

@@ -60,7 +60,7 @@ _LONGEST_ANSWER = 12
 _MOST_ANSWERS = 3
 
 _GOES_ON = re.compile(r"[ \t]*(?:\\\[|\$\$|\\begin|```|\[asy\]|\||[-*+•][ \t])")
-# "So" and the like begin a step as often as they go on in one.
+# "So" and the like begin a step as often as they continue one.
 _SMALL_WORD = re.compile(r"[ \t]*(?!(?:so|then|thus|hence|therefore)\b)[a-z]{2,}[\s,]")
 _NARROWEST_WRAP = 50
 
@@ -208,7 +208,7 @@ def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], 
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         item = [*heading, _unmarked(lines[start], markers), *lines[start + 1 : stop]]
         if stop < len(lines):
-            # What a step begins with is no heading of the next.
+            # The beginning of a step is not a heading of the next.
             own, item = item[: len(heading) + 1], item[len(heading) + 1 :]
             heading, item = _without_heading(item)
             item = [*own, *item]

@@ -152,8 +152,11 @@ def test_a_stale_judgment_counts_its_sub_steps_as_steps() -> None:
     ("change", "message"),
     [
         ({"mode": "online"}, "online is null in a judgment of mode online"),
-        ({"mode": "hindsight"}, "hindsight is no triangle of 3 rows"),
-        ({"mode": "hindsight", "hindsight": [[None], [None, None], [None]]}, "hindsight is no triangle of 3 rows"),
+        ({"mode": "hindsight"}, "hindsight is not a triangle of 3 rows"),
+        (
+            {"mode": "hindsight", "hindsight": [[None], [None, None], [None]]},
+            "hindsight is not a triangle of 3 rows",
+        ),
         ({"neg": 0.3}, "neg, neu and pos do not add up to 1"),
         ({"substep": 2}, "scores of 3 sub-steps, which are not the 3 of trace 't-1'"),
     ],

@@ -74,7 +74,7 @@ def test_without_rows_there_is_nothing_to_object_to():
 
 @pytest.mark.parametrize("text", ["source", "=MATH", "!=MATH", ""])
 def test_what_is_no_condition_is_refused(text):
-    with pytest.raises(UserError, match=r"is no condition\. Write FIELD=VALUE"):
+    with pytest.raises(UserError, match=r"is not a condition\. Write FIELD=VALUE"):
         parse_conditions([text])
 
 

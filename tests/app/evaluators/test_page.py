@@ -100,7 +100,7 @@ def test_a_model_that_is_in_no_catalogue_can_be_fetched_too(client, sqlite_store
 @pytest.mark.parametrize(
     ("repo", "revision", "message"),
     [
-        ("lab/none", "main", "the model hub has no model 'lab/none' that it gives to you."),
+        ("lab/none", "main", "the model hub has no model 'lab/none' to which you have access."),
         (SMALL, "v9", f"{SMALL} has no revision 'v9'."),
         ("no id", "main", "'no id' is not the id of a model."),
         ("", "main", "'' is not the id of a model."),

@@ -87,7 +87,7 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
     [
         (("reading: conclusion", "reading: aloud"), "mine.yaml: reading"),
         (("version: 1", "version: one"), "mine.yaml: version"),
-        (('step: "{text}"', 'step: "{text}"\nstrips: "("'), "is no pattern"),
+        (('step: "{text}"', 'step: "{text}"\nstrips: "("'), "is not a valid pattern"),
     ],
 )
 def test_a_preset_that_says_something_else_is_refused(

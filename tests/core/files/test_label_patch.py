@@ -85,8 +85,8 @@ def entry(**changes: Any) -> str:
     "text, message",
     [
         ("{", "not JSON"),
-        ("[]", "this is no label patch"),
-        ('{"format": "other"}', "this is no label patch"),
+        ("[]", "this is not a label patch"),
+        ('{"format": "other"}', "this is not a label patch"),
         (changed(version=2), "version 2 found, expected 1"),
         (changed(dataset=None), "dataset is None, expected text"),
         (changed(entries={}), "entries is {}, expected a list"),

@@ -156,7 +156,9 @@ def test_bert_reads_steps_at_a_token_that_stepsight_json_names(tmp_path):
 
 def test_bert_drops_line_breaks_and_says_so(tmp_path):
     write_token_classifier(tmp_path / "bert", "bert")
-    with pytest.raises(UserError, match=r"the tokenizer makes no token of the separator '\\n'.*\"read\": \"last\""):
+    with pytest.raises(
+        UserError, match=r"the tokenizer gives no token for the separator '\\n'.*\"read\": \"last\""
+    ):
         load_evaluator(tmp_path / "bert")
     card = {"template": {"separator": "", "read": "last"}}
     model = write_token_classifier(tmp_path / "last", "bert", card=card)

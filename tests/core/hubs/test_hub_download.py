@@ -116,7 +116,7 @@ def test_what_came_before_an_end_is_not_asked_for_again_and_is_no_evaluator(hub)
 
 def test_one_that_breaks_again_and_again_says_how_far_it_came(hub):
     hub.cut, hub.times = {WEIGHTS: 0}, 100
-    with pytest.raises(UserError, match=r"connection broke at 0 kB of .* try again to go on from there"):
+    with pytest.raises(UserError, match=r"connection broke at 0 kB of .* try again to continue"):
         fetch(look_up(MODEL))
     assert find_fetched(MODEL) is None
     hub.times = 0
@@ -166,7 +166,7 @@ def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypa
 @pytest.mark.parametrize(
     ("repo", "revision", "message"),
     [
-        ("lab/other", "main", r"the model hub has no model 'lab/other' that it gives to you"),
+        ("lab/other", "main", r"the model hub has no model 'lab/other' to which you have access"),
         (MODEL, "v9", r"lab/tiny-prm has no revision 'v9'"),
         ("lab/a--b", "main", r"'lab/a--b' is not the id of a model"),
     ],
@@ -269,5 +269,5 @@ def test_a_chat_template_in_a_file_of_its_own_is_fetched(hub):
 
 def test_a_name_from_the_hub_is_no_path(hub):
     hub.commit = "../../outside"
-    with pytest.raises(UserError, match=r"names a file by '\.\./\.\./outside', which is no hash"):
+    with pytest.raises(UserError, match=r"names a file by '\.\./\.\./outside', which is not a hash"):
         look_up(MODEL)

@@ -32,12 +32,12 @@ def test_an_address(text, expected):
 @each(
     "text, message",
     [
-        ("vllm:h:8000#m", "'h:8000' is no address of a server: http:// or https:// was expected."),
+        ("vllm:h:8000#m", "'h:8000' is not the address of a server: http:// or https:// was expected."),
         ("vllm:ftp://h/v1#m", "http:// or https:// was expected"),
         ("vllm:http://#m", "names no host"),
         ("vllm:http://h h/v1#m", "names no host"),
-        ("vllm:http://h:99999/v1#m", "is no URL"),
-        ("vllm:http://[::1/v1#m", "is no URL"),
+        ("vllm:http://h:99999/v1#m", "is not a URL"),
+        ("vllm:http://[::1/v1#m", "is not a URL"),
         ("vllm:http://h/v1?x=1#m", "question mark"),
         ("vllm:http://h/v1", "the name of the model is missing"),
         ("vllm:http://h/v1#", "the name of the model is missing"),

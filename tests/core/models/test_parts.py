@@ -141,7 +141,7 @@ def test_what_an_adapter_needs_is_named_where_it_cannot_be_had(hub, tmp_path):
     with pytest.raises(UserError, match=f"{PSA} needs {QWEN}: the model hub has no model"):
         look_up(PSA)
     hub.folders["someone/prm"] = hub.folders[PSA] / "checkpoint-2127"
-    with pytest.raises(UserError, match=r"someone/prm: '/models/base', which .* as its base, is no model"):
+    with pytest.raises(UserError, match=r"someone/prm: '/models/base', which .* as its base, is not a model"):
         look_up("someone/prm")
     assert not storage_folder(PSA).exists()
 
@@ -226,14 +226,14 @@ def test_a_subfolder_is_a_plain_name(hub, tmp_path, name):
     publish_adapter(hub, tmp_path)
     folder = hub.folders["lab/other"] = hub.folders.pop(PSA)
     (folder / "stepsight.json").write_text(json.dumps({"subfolder": name}))
-    with pytest.raises(UserError, match=r"no weights on the model hub that can be read|is no plain name"):
+    with pytest.raises(UserError, match=r"no weights on the model hub that can be read|is not a plain name"):
         look_up("lab/other")
 
 
 def test_a_card_that_is_no_object_is_refused(hub, tmp_path):
     publish_adapter(hub, tmp_path)
     (hub.folders[PSA] / "stepsight.json").write_text("[]")
-    with pytest.raises(UserError, match=r"openreasoner/Math-psa: stepsight\.json is no JSON object"):
+    with pytest.raises(UserError, match=r"openreasoner/Math-psa: stepsight\.json is not a JSON object"):
         look_up(PSA)
 
 

@@ -90,5 +90,5 @@ def test_a_template_s_own_text_may_spell_tokens_and_a_trace_may_not():
 
 
 def test_a_separator_that_leaves_no_token_is_refused():
-    with pytest.raises(UserError, match=r"makes no token of the separator ' '.*\"separator\": \"\""):
+    with pytest.raises(UserError, match=r"gives no token for the separator ' '.*\"separator\": \"\""):
         Encoder(wordpiece(), PromptTemplate(separator=" ", separator_is=Separator.TEXT))

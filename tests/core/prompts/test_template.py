@@ -26,8 +26,8 @@ def test_what_is_not_the_default_is_written_and_comes_back():
     "values, message",
     [
         ({"sep": "x"}, "the template: unknown key sep. Did you mean step"),
-        ({"prompt": "Q"}, r"prompt does not hold \{problem\} once"),
-        ({"step": "{step}{step}"}, r"step does not hold \{step\} once"),
+        ({"prompt": "Q"}, r"prompt must contain \{problem\} exactly once"),
+        ({"step": "{step}{step}"}, r"step must contain \{step\} exactly once"),
         ({"prompt": 3}, "prompt is 3, expected text"),
         ({"opening": "yes"}, "opening is 'yes', expected true or false"),
         ({"joined": 1}, "joined is 1, expected true or false"),

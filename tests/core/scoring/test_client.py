@@ -143,7 +143,7 @@ def test_patience_ends(told):
     ],
 )
 def test_what_is_no_answer_of_ours_is_told(told, answer):
-    with pytest.raises(UserError, match="answered what no StepSight server of this version does"):
+    with pytest.raises(UserError, match="gave an answer that no StepSight server of this version gives"):
         answering(told, answer).score_next("q", [], ["b"])
 
 
@@ -156,7 +156,7 @@ def test_a_judgment_of_other_steps_or_mode_is_told(told, change):
         "index": 0, "evaluator": "e", "fingerprint": "f", "outputs": "validity", "mode": "offline",
         "thresholds": {"validity": 0.5, "redundancy": None}, "offline": {"steps": steps, "solution": {}}, **change,
     }  # fmt: skip
-    with pytest.raises(UserError, match="answered what no StepSight"):
+    with pytest.raises(UserError, match="gave an answer that no StepSight"):
         answering(told, (200, [line])).score_one(TRACE, "offline")
 
 
@@ -188,7 +188,7 @@ def test_where_nothing_answers_it_is_told(told, monkeypatch):
     "address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://me:pw@a"]
 )
 def test_an_address_that_is_none_is_told(address):
-    with pytest.raises(UserError, match=r"is no address of a server|is no URL|holds a name or a password"):
+    with pytest.raises(UserError, match=r"is not the address of a server|is not a URL|holds a name or a password"):
         Client(address)
 
 

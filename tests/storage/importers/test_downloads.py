@@ -117,7 +117,9 @@ def test_a_transfer_that_is_cut_off_again_and_again_goes_on_in_the_next_call(
     server: PublicServer, cache: Path
 ) -> None:
     server.cut["/rows.json"] = [100_000, 0, 0, 0, 0, 0]
-    with pytest.raises(UserError, match=r"the connection broke at 100 kB\. What has come is kept; try again"):
+    with pytest.raises(
+        UserError, match=r"the connection broke at 100 kB\. The bytes received so far are kept; try again"
+    ):
         fetch(published(server))
     assert kept(cache) == ["rows.json.stepsight.incomplete"]
     assert fetch(published(server)).read_bytes() == CONTENT

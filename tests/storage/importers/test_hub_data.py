@@ -53,7 +53,7 @@ def test_what_the_hub_does_not_have_is_told(hub: Hub, monkeypatch: pytest.Monkey
         fetch_data(REPO, "", "dev")
     with pytest.raises(UserError, match=r"some/steps has no revision 'v2'\. Name a commit, a branch or a tag"):
         fetch_data(REPO, "v2")
-    with pytest.raises(UserError, match=r"the model hub has no dataset 'some/thing' that it gives to you"):
+    with pytest.raises(UserError, match=r"the model hub has no dataset 'some/thing' to which you have access"):
         fetch_data("some/thing")
     monkeypatch.setattr(hub_cache, "_RESERVE", 1 << 60)
     with pytest.raises(UserError, match=r"some/steps takes .* on the disk, .* are free in "):

@@ -397,7 +397,7 @@ def test_an_adapter_that_is_cut_off_or_of_another_shape_is_named(trained, tmp_pa
 @pytest.mark.parametrize(
     ("folder", "message"),
     [
-        ("base", "base is no adapter, so there is nothing to merge"),
+        ("base", "base is not an adapter, so there is nothing to merge"),
         ("nowhere", "there is no evaluator 'nowhere'"),
     ],
 )

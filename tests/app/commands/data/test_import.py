@@ -173,7 +173,7 @@ def test_only_traces_that_meet_conditions_come_in(command, db, data):
     [
         ("finish_reasn=solution", "no row has the field 'finish_reasn'. Did you mean finish_reason?"),
         ("finish_reason=solved", "no row meets finish_reason=solved. finish_reason is "),
-        ("finish_reason", "'finish_reason' is no condition. Write FIELD=VALUE"),
+        ("finish_reason", "'finish_reason' is not a condition. Write FIELD=VALUE"),
     ],
 )
 def test_a_condition_that_no_trace_meets_stores_nothing(command, db, data, condition, message):

@@ -93,7 +93,7 @@ def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_befor
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["fetch", "lab/none"], "the model hub has no model 'lab/none' that it gives to you"),
+        (["fetch", "lab/none"], "the model hub has no model 'lab/none' to which you have access"),
         (["fetch", REPO, "--revision", "v9"], "lab/tiny-prm has no revision 'v9'"),
         (["verify", REPO], "lab/tiny-prm is not here. Fetch it first: stepsight evaluators fetch lab/tiny-prm"),
     ],

@@ -67,7 +67,7 @@ def test_refusals(command: Command, db: str, tmp_path: Path) -> None:
     for argv in (["patch", "show", path], ["evaluate", "--dataset", "sums", "--patch", path, "--db", db]):
         code, out, err = command(*argv)
         assert (code, out) == (2, "")
-        assert "this is no label patch" in err
+        assert "this is not a label patch" in err
 
 
 def test_evaluate_shows_every_figure_with_and_without(command: Command, db: str, patch: Path) -> None:

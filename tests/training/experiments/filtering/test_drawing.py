@@ -56,7 +56,7 @@ def test_rows_that_cannot_be_read_are_not_drawn():
     [
         (Draw(("source=AIME",)), r"no row meets source=AIME\. source is GSM8K, MATH\."),
         (Draw(("sauce=MATH",)), r"no row has the field 'sauce'\. Did you mean source\?"),
-        (Draw(("source",)), "'source' is no condition"),
+        (Draw(("source",)), "'source' is not a condition"),
         (Draw((), 91), "a sample of 91 rows is asked for, 90 of 90 are there to draw from"),
         (Draw(("source=GSM8K",), 31), "a sample of 31 rows is asked for, 30 of 90 are there"),
     ],
