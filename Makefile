@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What looks at the dependencies is none of them.
+# Tools that inspect the dependencies stay out of them.
 TOOLS := $(VENV)/tools
-# Python keeps what it compiles: else every process that a test starts compiles it anew.
+# Python keeps compiled modules; otherwise every process that a test starts compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -18,7 +18,7 @@ PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workstea
 app: $(VENV)/.app
 	$(BIN)/stepsight app
 
-# Those that are slow by nature are left to test-slow.
+# Without the tests that are slow by nature, which test-slow runs.
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
 	$(PYTEST) -m "not slow"
@@ -55,7 +55,7 @@ screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser
 	$(BIN)/python -m tests.screenshots
 
-# Every file that the index has of each package, for every platform.
+# For all files of each package, on every platform.
 hashes: $(VENV)/.tools
 	mkdir -p build
 	{ echo '# What a server needs, with the SHA-256 of every file that PyPI has of it, for pip install --require-hashes.'; \

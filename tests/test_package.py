@@ -52,7 +52,9 @@ def test_commands_run_with_a_new_store(elsewhere: Path) -> None:
     (elsewhere / "one.jsonl").write_text('{"id": "1", "problem": "2 + 3?", "steps": ["2 + 3 = 5."]}\n')
     stored = run(elsewhere, "-m", "stepsight", "import", "jsonl", "one.jsonl", "--dataset", "one", "--db", "a.db")
     assert (stored.returncode, stored.stderr) == (0, "")
-    scored = run(elsewhere, "-m", "stepsight", "score", "one", "--evaluator", "mini-bidir", "--db", "a.db")
+    scored = run(
+        elsewhere, "-m", "stepsight", "score", "--dataset", "one", "--evaluator", "mini-bidir", "--db", "a.db"
+    )
     assert (scored.returncode, "1 traces judged by mini-bidir" in scored.stderr) == (0, True)
     assert "1" in run(elsewhere, "-m", "stepsight", "datasets", "--db", "a.db").stdout
 

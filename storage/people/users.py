@@ -50,10 +50,12 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
     with store.write() as session:
         existing = _row(session, name)
         if existing is not None:
-            state = "" if existing.ended is None else " and was ended"
+            state = "" if existing.ended is None else " and deactivated"
             raise UserError(
                 f"There is a user {name!r} already, {existing.role}{state}.",
-                "Choose another name." if existing.ended is None else "A new password lets them in again.",
+                "Choose another name."
+                if existing.ended is None
+                else "Set a new password to reactivate the account.",
             )
         row = UserRow(name=name, role=role.value, password=hashed)
         session.add(row)

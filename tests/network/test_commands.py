@@ -83,7 +83,7 @@ def commands(folder: Path) -> list[list[object]]:
         import jsonl traces.jsonl --dataset made
         datasets
         import-scores sums scores.jsonl --evaluator published
-        score made --evaluator mini-causal
+        score --dataset made --evaluator mini-causal
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl
         evaluate --dataset made --evaluator equations --mode offline
         calibrate --dataset made --evaluator mini-causal

@@ -314,7 +314,7 @@ def evaluate(
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """True if each trace is in the group, all of them where it is ""."""
+    """True for each trace in the group, or for all traces if it is "", shape (n,)."""
     groups = np.array(gold.groups, np.str_)
     if not group:
         return np.ones(len(groups), np.bool_)

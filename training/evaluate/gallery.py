@@ -103,7 +103,7 @@ class _Judged:
         return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
 
     def focus_is(self, online: bool | None = None, offline: bool | None = None) -> Count:
-        """True if the step in focus has the given validity in each of the given modes."""
+        """1 of 1 if the step in focus has the given validity in each of the given modes, else 0 of 1."""
         assert self.focus is not None
         verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
         return int(all(valid == wanted for valid, wanted in verdicts if wanted is not None)), 1

@@ -89,8 +89,8 @@ def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
 
 
 def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
-    """True if the evaluator reads endings: among the steps of correct traces except the last, the share called
-    wrong if the trace ends there, if the rest is there, and the difference.
+    """Figures that show if the evaluator reads endings: of the steps of correct traces, except the last, the share
+    called wrong if the trace ends there, the share if the rest follows, and the difference.
 
     Each trace counts as if it were cut once, after a step drawn uniformly.
     """

@@ -142,6 +142,11 @@ class TrainConfig(Optimisation):
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
 
+    @property
+    def needs_labels(self) -> bool:
+        """True if only labelled traces are learnt from."""
+        return self.objective == "steps"
+
     @model_validator(mode="after")
     def _check(self) -> "TrainConfig":
         if (self.backbone is None) == (self.init is None):
@@ -154,9 +159,9 @@ class TrainConfig(Optimisation):
         for key, changed in scratch:
             if self.init is not None and changed:
                 raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
-        if self.lora is not None and self.objective != "steps":
+        if self.lora is not None and not self.needs_labels:
             raise invalid("lora goes with objective steps.", "Remove one.")
-        if self.loss != "pooled" and self.objective != "steps":
+        if self.loss != "pooled" and not self.needs_labels:
             raise invalid("loss goes with objective steps.", "Remove one.")
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
             # The wrappers that compute again hide the adapters from what writes the checkpoints' shards.

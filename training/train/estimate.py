@@ -255,8 +255,8 @@ class Estimate:
     def refuse(self, needed: float) -> NoReturn:
         """Raise the error that a run of so many bytes on each device does not fit."""
         raise UserError(
-            f"the run needs {needed / GIB:.1f} GiB on each of {self.devices} devices, and may fill "
-            f"{self.gpu.usable / GIB:.1f} of {self.gpu.memory:g} GiB.",
+            f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
+            f"{self.gpu.memory:g} GiB.",
             "Set activation_checkpointing or bf16, raise accumulation, lower max_length, share it out among more"
             " devices with fsdp, or train adapters with lora.",
         )
@@ -289,8 +289,8 @@ def estimate_run(
 ) -> Estimate:
     """The estimate of a configuration in the folder `root`, on the devices that it is written for, or others.
 
-    `gpu` is as `Gpu.read` takes it. Raises `UserError` if it is none, or neither the recipe nor its files show how
-    much is learnt from.
+    `gpu` is a text for `Gpu.read`. Raises `UserError` if it is invalid, or if neither the recipe nor its files show
+    the amount of data.
     """
     expected = config.plan or Expected()
     device, count = choose_gpu(gpu, config.plan), devices or expected.devices
@@ -324,7 +324,7 @@ def work_of(config: TrainConfig, root: Path) -> Work:
     if expected.traces and expected.tokens:
         return Work(expected.traces, float(expected.tokens), counted=False)
     traces = characters = 0
-    for trace in Mixture(config.data, root, config.truncation, config.seed):
+    for trace in Mixture(config.data, root, config.truncation, config.seed, config.needs_labels):
         traces += 1
         characters += len(trace.problem) + sum(map(len, trace.substeps))
     if not traces:

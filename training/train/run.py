@@ -67,8 +67,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
 def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(config, checkpoints.folder)
-    labelled = config.objective == "steps"
-    mixture = Mixture(config.data, root, config.truncation, config.seed, labelled)
+    mixture = Mixture(config.data, root, config.truncation, config.seed, config.needs_labels)
     encoder, model, origin, start = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
@@ -77,7 +76,7 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     base = None
     if config.lora and config.init and start and arguments.should_save:
         base = AdapterBase.of(config.init, start, folder.path)
-    if labelled:
+    if config.needs_labels:
         trainer = StepTrainer(config, model, examples, arguments, checkpoints)
     else:
         mask = mask_token(encoder.tokenizer)
@@ -120,7 +119,7 @@ def _examples(
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
     cut = config.too_long == "truncate"
     examples, left_out = build_examples(
-        traces, encoder, config.truncation, config.seed, longest, config.objective == "steps", cut=cut
+        traces, encoder, config.truncation, config.seed, longest, config.needs_labels, cut=cut
     )
     within = f"within {longest:,} tokens"
     if not examples:

@@ -4,7 +4,7 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
-stepsight evaluate --dataset prm800k --evaluator mini-bidir --cut 0
+stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda --engine ray --workers 8
 """
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
     )
     parser.add_argument(
-        "--cut",
+        "--random-cut",
         type=int,
         metavar="SEED",
         help="each trace cut after a step drawn at random (what was said of it then stands in hindsight judgments)",
@@ -84,15 +84,15 @@ def run(args: argparse.Namespace) -> None:
     """Score what is missing where an evaluator can run, then print the table."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
-    if args.cut is not None and args.patch:
-        raise UserError("--cut and --patch do not go together.", "Give one of them.")
-    if args.cut is not None and args.cut < 0:
-        raise UserError(f"--cut is {args.cut}, expected 0 or more.")
+    if args.random_cut is not None and args.patch:
+        raise UserError("--random-cut and --patch do not go together.", "Give one of them.")
+    if args.random_cut is not None and args.random_cut < 0:
+        raise UserError(f"--random-cut is {args.random_cut}, expected 0 or more.")
     given = as_asked(args, [*(args.evaluator or []), *(args.compare or [])])
     names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
     # What was said offline of a beginning stands in the triangle of hindsight.
-    judged = modes if args.cut is None else list(MODES)
+    judged = modes if args.random_cut is None else list(MODES)
     patch = read_patch(args.patch) if args.patch else None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> None:
         if not ours.is_main:
             return
         measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
-        evaluation = measure(cut=args.cut)
+        evaluation = measure(cut=args.random_cut)
         patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
     evaluations = [evaluation, patched.after] if patched else [evaluation]
     pair = _table_names(compared_names, names, evaluators)

@@ -1,8 +1,8 @@
 """Scores of a file or of a dataset.
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
-stepsight score mr-math-invalid --evaluator mini-bidir --mode hindsight
-torchrun --nproc-per-node 4 -m stepsight score mr-math-invalid --evaluator FOLDER --device cuda --dtype bfloat16
+stepsight score --dataset mr-math-invalid --evaluator mini-bidir --mode hindsight
+torchrun --nproc-per-node 4 -m stepsight score --dataset mr-math-invalid --evaluator FOLDER --device cuda
 stepsight score --input FILE.jsonl --evaluator FOLDER --device cuda --engine ray --workers 8 --output OUT.jsonl
 """
 
@@ -29,7 +29,9 @@ from stepsight.training.runs.ray_scoring import RayScorer, open_scorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", nargs="?", help="score this dataset of the store and keep the judgments there")
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="score this dataset of the store, and keep the judgments there"
+    )
     parser.add_argument(
         "--input", metavar="FILE", help="traces as JSON Lines (id, problem, steps); - is standard input"
     )
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Score what the arguments name."""
     if (args.dataset is None) == (args.input is None):
-        raise UserError("give either a dataset of the store or --input.", "See stepsight score --help.")
+        raise UserError("give either --dataset or --input.", "See stepsight score --help.")
     if args.dataset is not None and (
         args.output != "-" or args.validity is not None or args.redundancy is not None
     ):

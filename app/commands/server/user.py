@@ -25,12 +25,12 @@ from stepsight.storage.people.users import (
 
 _ROLES = [role.value for role in Role]
 _ACTIONS = {
-    "add": "add one, and ask for the password",
-    "list": "list them",
-    "role": "give one another role",
-    "password": "give one another password, which ends the logins; it lets in again who was ended",
-    "key": "print a new key, with which programs ask in the person's name; another password ends it",
-    "end": "shut one out, at once; what the person did stays",
+    "add": "add a person, and ask for the password",
+    "list": "list everybody",
+    "role": "change a person's role",
+    "password": "set a new password, which ends the person's logins and reactivates a deactivated account",
+    "key": "print a new key for programs that act for the person; it ends when the password changes",
+    "deactivate": "end a person's access at once; what the person did stays",
 }
 
 
@@ -80,15 +80,15 @@ def _change(args: argparse.Namespace, store: Store) -> None:
 
 
 def _new_key(store: Store, name: str) -> str:
-    """The token of a login that no browser has. Raises `UserError` if the person cannot log in."""
+    """The token of a new login for programs. Raises `UserError` if the person is deactivated."""
     user = find_user(store, name)
     if not user.active:
-        raise UserError(f"{user.name} is shut out.", "Another password lets somebody in again.")
+        raise UserError(f"{user.name} is deactivated.", "Set a new password to reactivate the account.")
     return open_login(store, user)
 
 
 def _read_password(args: argparse.Namespace) -> str:
-    """Asked for twice on the terminal, or the first line of standard input.
+    """The password typed twice at the terminal, or the first line of standard input.
 
     Raises `UserError` if there is no terminal, or the two differ.
     """
@@ -111,4 +111,4 @@ def _print_users(users: list[User]) -> None:
 
 
 def _state(user: User) -> str:
-    return user.role if user.active else f"{user.role}, ended"
+    return user.role if user.active else f"{user.role}, deactivated"

@@ -111,7 +111,7 @@ def judged(db, name):
         return [[str(found.mode) for found in read_judgments(store, trace)] for trace in traces]
 
 
-# --- score FILE ---
+# --- score --input ---
 
 
 @pytest.mark.parametrize("mode", [None, "offline", "online", "hindsight"])
@@ -320,8 +320,8 @@ def test_an_output_that_cannot_be_written_is_named(fails, tiny, file, tmp_path, 
 
 
 def test_either_a_dataset_or_a_file(fails, db, file):
-    fails("give either a dataset of the store or --input", "score", "--db", db)
-    fails("give either a dataset of the store or --input", "score", "sums", "--input", file, "--db", db)
+    fails("give either --dataset or --input", "score", "--db", db)
+    fails("give either --dataset or --input", "score", "--dataset", "sums", "--input", file, "--db", db)
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.5", "half", "nan"])
@@ -516,7 +516,7 @@ def test_a_database_that_cannot_be_opened_is_named(fails, tiny, file, tmp_path, 
     before = file.read_bytes()
     fails(message, "import", "jsonl", file, "--db", db)
     fails(message, "datasets", "--db", db)
-    fails(message, "score", "sums", "--evaluator", tiny, "--db", db)
+    fails(message, "score", "--dataset", "sums", "--evaluator", tiny, "--db", db)
     assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
     assert file.read_bytes() == before
 
@@ -527,7 +527,7 @@ def test_the_store_of_the_environment_is_used(run, db, file, monkeypatch):
     assert [dataset.name for dataset in datasets(db)] == ["jsonl"]
 
 
-# --- score DATASET ---
+# --- score --dataset ---
 
 
 @pytest.fixture
@@ -566,18 +566,21 @@ def test_scores_of_the_command_are_imported_as_they_were_scored(run, score, stor
 
 
 def test_a_dataset_is_scored_once(score, stored):
-    first = score("sums", "--mode", "hindsight", "--db", stored)
+    first = score("--dataset", "sums", "--mode", "hindsight", "--db", stored)
     assert (first.code, first.out) == (0, "")
     assert first.err == "sums: 3 traces judged by tiny (hindsight), 0 were judged before.\n"
     assert judged(stored, "sums") == [["hindsight"]] * 3
-    again = score("sums", "--mode", "hindsight", "--db", stored)
+    again = score("--dataset", "sums", "--mode", "hindsight", "--db", stored)
     assert again.err == "sums: 0 traces judged by tiny (hindsight), 3 were judged before.\n"
     # Hindsight holds the offline result.
-    assert score("sums", "--db", stored).err == "sums: 0 traces judged by tiny (offline), 3 were judged before.\n"
+    assert (
+        score("--dataset", "sums", "--db", stored).err
+        == "sums: 0 traces judged by tiny (offline), 3 were judged before.\n"
+    )
 
 
 def test_what_is_stored_is_what_a_file_gets(score, stored, file):
-    score("sums", "--mode", "hindsight", "--db", stored)
+    score("--dataset", "sums", "--mode", "hindsight", "--db", stored)
     rows = score("--input", file, "--mode", "hindsight").rows
     with open_store(stored) as store:
         for row, trace in zip(rows, iterate_traces(store, find_dataset(store, "sums").id), strict=True):
@@ -590,7 +593,7 @@ def test_what_is_stored_is_what_a_file_gets(score, stored, file):
 
 def test_modes_are_judged_one_by_one(score, stored):
     for mode in ("online", "offline"):
-        assert score("sums", "--mode", mode, "--db", stored).code == 0
+        assert score("--dataset", "sums", "--mode", mode, "--db", stored).code == 0
     assert judged(stored, "sums") == [["offline", "online"]] * 3
 
 
@@ -599,9 +602,9 @@ def test_an_interrupted_run_keeps_what_it_had_and_goes_on(run, score, fails, tin
     rows = [plain_row(i) for i in range(70)]
     rows[66] = TOO_LONG
     run("import", "jsonl", write_lines(tmp_path / "many.jsonl", rows), "--dataset", "many", "--db", db)
-    fails(LIMIT, "score", "many", "--evaluator", tiny, "--db", db)
+    fails(LIMIT, "score", "--dataset", "many", "--evaluator", tiny, "--db", db)
     assert [len(found) for found in judged(db, "many")] == [1] * 64 + [0] * 6
-    outcome = score("many", "--skip-too-long", "--db", db)
+    outcome = score("--dataset", "many", "--skip-too-long", "--db", db)
     assert outcome.code == 0
     assert outcome.err.splitlines()[1:] == [
         "many: 5 traces judged by tiny (offline), 64 were judged before.",
@@ -612,7 +615,7 @@ def test_an_interrupted_run_keeps_what_it_had_and_goes_on(run, score, fails, tin
 
 def test_an_unknown_dataset_is_refused_with_those_there_are(fails, tiny, stored):
     message = r"There is no dataset 'nowhere'\. The store holds sums"
-    fails(message, "score", "nowhere", "--evaluator", tiny, "--db", stored)
+    fails(message, "score", "--dataset", "nowhere", "--evaluator", tiny, "--db", stored)
 
 
 # --- train, synth ---
@@ -720,5 +723,5 @@ def test_a_command_line_that_makes_no_sense_is_explained(run, argv):
 
 
 def test_options_of_a_file_are_refused_for_a_dataset(capsys):
-    assert main(["score", "gallery", "--validity", "0.4"]) == 2
+    assert main(["score", "--dataset", "gallery", "--validity", "0.4"]) == 2
     assert "--output, --validity and --redundancy go with --input" in capsys.readouterr().err

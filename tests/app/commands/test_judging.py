@@ -33,7 +33,7 @@ def test_commands_jobs_and_pages_take_weights_in_the_same_type(command, sqlite_s
     add(sqlite_store)
     dataset = find_dataset(sqlite_store, "sums")
     dtype = "bfloat16" if able else "float32"
-    code, _, err = command("score", "sums", "--evaluator", folder, "--db", sqlite_store.name)
+    code, _, err = command("score", "--dataset", "sums", "--evaluator", folder, "--db", sqlite_store.name)
     assert (code, err) == (
         0,
         f"sums: 4 traces judged by {typed_name('it', dtype)} (offline), 0 were judged before.\n",

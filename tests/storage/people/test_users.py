@@ -34,7 +34,7 @@ def test_a_name_is_given_once(store):
     with pytest.raises(UserError, match="There is a user 'ada' already, annotator"):
         add_user(store, "ada", Role.ADMIN, PASSWORD)
     end_user(store, "ada")
-    with pytest.raises(UserError, match="annotator and was ended"):
+    with pytest.raises(UserError, match="annotator and deactivated"):
         add_user(store, "ada", Role.ADMIN, PASSWORD)
     assert list_users(store) == [User(first.id, "ada", Role.ANNOTATOR, active=False)]
 

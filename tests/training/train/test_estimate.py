@@ -128,15 +128,13 @@ def test_a_run_that_does_not_fit_says_what_would_help():
     with pytest.raises(UserError) as raised:
         small.check()
     needed = f"{small.needed / GIB:.1f}"
-    assert raised.value.message == (
-        f"the run needs {needed} GiB on each of 1 devices, and may fill 0.0 of 0.05 GiB."
-    )
+    assert raised.value.message == (f"the run needs {needed} GiB on each device, and may fill 0.0 of its 0.05 GiB.")
     assert raised.value.hint.startswith("Set activation_checkpointing or bf16, raise accumulation")
 
 
 def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
     estimate_run(LLADA, CONFIGS, "80,989,335").check()
-    with pytest.raises(UserError, match=r"on each of 1 devices, and may fill 73\.6 of 80 GiB"):
+    with pytest.raises(UserError, match=r"on each device, and may fill 73\.6 of its 80 GiB"):
         estimate_run(LLADA, CONFIGS, "80,989,335", 1).check()
 
 
@@ -154,7 +152,7 @@ def test_a_7b_backbone_with_adapters_on_one_small_gpu():
     assert found.memory["optimiser"] == 8 * (adapters + 3 * 3584)
     assert f"and {adapters:,} in adapters; {adapters + 3 * 3584:,} are trained" in str(found)
     # Trained whole it needs several, or adapters.
-    with pytest.raises(UserError, match=r"may fill 22\.1 of 24 GiB.*or train adapters with lora"):
+    with pytest.raises(UserError, match=r"may fill 22\.1 of its 24 GiB.*or train adapters with lora"):
         estimate_run(replace(recipe, lora=None), CONFIGS).check()
 
 
@@ -183,6 +181,12 @@ def test_without_the_recipes_word_the_traces_are_counted():
     assert (told.traces, told.tokens, told.counted) == (5, 7.0, False)
     with pytest.raises(UserError, match="no trace is left to learn from"):
         work_of(replace(config, data=Data((Source("synthetic", size=2, seed=3, weight=1e-9),))), Path())
+
+
+def test_pretraining_counts_traces_without_labels(tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"id": "a", "problem": "Two?", "steps": ["1 + 1 = 2."]}\n')
+    texts = Data((Source("jsonl", path="texts.jsonl"),))
+    assert work_of(replace(CONFIG, data=texts, objective="masked-tokens", plan=None), tmp_path).traces == 1
 
 
 def test_it_is_told_in_lines():

@@ -107,7 +107,7 @@ def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
         return "I would say that it is wrong." if confused and is_wrong else gold(body)
 
     with chat_server(answer) as chat:
-        code, _, err = command("score", "sums", "--evaluator", name(chat), "--db", db)
+        code, _, err = command("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db)
         assert code == 0
         assert "sums: 2 traces judged by" in err
         told = "1 trace has no judgment, and will be asked about again: 1: no JSON (first 'wrong')."
@@ -116,12 +116,12 @@ def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
         assert [len(read_judgments(sqlite_store, one)) for one in stored] == [1, 0, 1]
         confused = False
         chat.asked.clear()
-        code, _, err = command("score", "sums", "--evaluator", name(chat), "--db", db)
+        code, _, err = command("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db)
         assert "sums: 1 traces judged by" in err
         assert len(chat.asked) == 1
         chat.asked.clear()
         chat.tried.clear()
-        assert command("score", "sums", "--evaluator", name(chat), "--db", db)[0] == 0
+        assert command("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db)[0] == 0
         # Nothing is missing, so the server is not even tried.
         assert chat.asked == chat.tried == []
     (judgment,) = read_judgments(sqlite_store, stored[1])
@@ -132,7 +132,7 @@ def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
 def test_hindsight_says_what_it_takes_before_it_asks(
     command: Command, chat: ChatServer, db: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset = ("score", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight")
+    dataset = ("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight")
     monkeypatch.setattr("sys.stdin", io.StringIO())
     for line in (dataset, ("score", "--input", file, "--evaluator", name(chat), "--mode", "hindsight")):
         code, out, err = command(*line)
@@ -158,7 +158,9 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("stepsight.app.commands.evaluation.completion.progress", lambda items, total, unit: items)
-    code, _, err = command("score", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight")
+    code, _, err = command(
+        "score", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight"
+    )
     assert (code, len(chat.asked)) == (0 if calls else 2, calls)
     assert "Go on? [y/N]" in err
     assert ("nothing was asked" in err) == (calls == 0)
@@ -186,14 +188,14 @@ def test_what_came_before_a_failure_is_kept(command: Command, db: str) -> None:
         return Refusal(501) if fails and "2 + 2" in body["messages"][-1]["content"] else gold(body)
 
     with chat_server(answer) as chat:
-        code, _, err = command("score", "sums", "--evaluator", f"{name(chat)},requests=1", "--db", db)
+        code, _, err = command("score", "--dataset", "sums", "--evaluator", f"{name(chat)},requests=1", "--db", db)
         assert code == 2
         assert "answers 501 to chat/completions: it failed" in err
         with open_store(db) as store:
             dataset = find_dataset(store, "sums")
             assert count_missing(store, dataset.id, 1, Mode.OFFLINE) == 2
         fails = False
-        code, _, err = command("score", "sums", "--evaluator", name(chat), "--db", db)
+        code, _, err = command("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db)
         assert (code, "2 traces judged by" in err) == (0, True)
 
 

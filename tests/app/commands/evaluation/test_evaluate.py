@@ -345,7 +345,7 @@ def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store: Store)
     [
         (["--input", "traces.jsonl"], "--input goes with one process, and several were launched."),
         (
-            ["sums", "--device-map", "auto"],
+            ["--dataset", "sums", "--device-map", "auto"],
             "--device-map gives the GPUs to one process, and several were launched.",
         ),
     ],

@@ -91,7 +91,7 @@ def test_judgments_are_those_of_one_process_and_a_run_goes_on(command, tmp_path,
     db, alone = store.name, str(tmp_path / "alone.db")
     with open_store(alone) as other:
         add(other, TRACES)
-    score = ["score", "sums", "--evaluator", tiny]
+    score = ["score", "--dataset", "sums", "--evaluator", tiny]
     assert command(*score, "--db", alone)[0] == 0
     with open_store(alone) as other:
         whole = judged(other)
@@ -133,7 +133,7 @@ MANY = (os.cpu_count() or 1) + 1
 def test_refusals(command, tmp_path, tiny, file, sqlite_store, subcommand, options, message):
     add(sqlite_store, TRACES[:3])
     heads = {
-        "score": ["score", "sums", "--db", sqlite_store.name],
+        "score": ["score", "--dataset", "sums", "--db", sqlite_store.name],
         "evaluate": ["evaluate", "--dataset", "sums", "--db", sqlite_store.name],
         "file": ["score", "--input", file, "--skip-too-long", "--output", tmp_path / "out.jsonl"],
     }
@@ -161,7 +161,7 @@ def test_several_processes_do_not_each_start_workers(command, sqlite_store, tiny
     add(sqlite_store, TRACES[:3])
     for name, value in (("WORLD_SIZE", "2"), ("RANK", "0"), ("LOCAL_RANK", "0")):
         monkeypatch.setenv(name, value)
-    code, _, err = command("score", "sums", "--engine", "ray", "--db", sqlite_store.name)
+    code, _, err = command("score", "--dataset", "sums", "--engine", "ray", "--db", sqlite_store.name)
     assert code == 2
     assert "--engine ray goes with one process, and several were launched." in err
 

@@ -92,7 +92,9 @@ def test_a_dataset_goes_on_where_the_server_died(command, served, traces, store)
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
         served.day = Day(spares=TRIES, dies_after=15)
-        code, _, err = command("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
+        code, _, err = command(
+            "score", "--dataset", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name
+        )
     assert code == 2
     assert "the server broke off" in err
     assert "start again to go on" in err
@@ -101,7 +103,9 @@ def test_a_dataset_goes_on_where_the_server_died(command, served, traces, store)
     assert 11 <= len(before) <= 15
     served.day = Day(fails_every=3)
     with served.running() as url:
-        code, _, err = command("score", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name)
+        code, _, err = command(
+            "score", "--dataset", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name
+        )
     assert code == 0, err
     assert f"{len(before)} were judged before" in err
     after = judged_in(store)
@@ -134,7 +138,7 @@ def test_a_server_that_is_not_there(command, served, traces, store):
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
         pass
-    code, out, err = command("score", "sums", "--evaluator", served.address(url), "--db", store.name)
+    code, out, err = command("score", "--dataset", "sums", "--evaluator", served.address(url), "--db", store.name)
     assert (code, out) == (2, "")
     assert "there is no server" in err
     assert "Start it, or check the address" in err
@@ -147,7 +151,7 @@ def test_a_trace_that_is_too_long_for_the_server_is_left_out(command, served, tr
     traces.write_text("".join(json.dumps(row) + "\n" for row in rows))
     import_file(store, "plain", traces, "sums")
     with served.running() as url:
-        argv = ["score", "sums", "--evaluator", served.address(url), "--db", store.name]
+        argv = ["score", "--dataset", "sums", "--evaluator", served.address(url), "--db", store.name]
         code, _, err = command(*argv)
         assert code == 2
         assert "raise vLLM's --max-model-len" in err

@@ -39,8 +39,8 @@ def test_users_are_listed(typed, sqlite_store):
     assert typed("list")[1] == "There is no user. Add one: stepsight user add NAME --role admin\n"
     user(sqlite_store, "ada", Role.ADJUDICATOR)
     user(sqlite_store, "Grace Hopper")
-    typed("end", "ada")
-    assert typed("list")[1] == "Grace Hopper  annotator\nada           adjudicator, ended\n"
+    typed("deactivate", "ada")
+    assert typed("list")[1] == "Grace Hopper  annotator\nada           adjudicator, deactivated\n"
 
 
 def test_a_key_lets_a_program_in_until_the_password_changes(typed, sqlite_store):
@@ -50,21 +50,21 @@ def test_a_key_lets_a_program_in_until_the_password_changes(typed, sqlite_store)
     assert user_of(sqlite_store, out.strip()).name == "ada"
     typed("password", "ada", "--password-stdin", text="another password")
     assert user_of(sqlite_store, out.strip()) is None
-    typed("end", "ada")
+    typed("deactivate", "ada")
     code, out, err = typed("key", "ada")
     assert (code, out) == (2, "")
-    assert "ada is shut out. Another password lets somebody in again." in err
+    assert "ada is deactivated. Set a new password to reactivate the account." in err
     assert "nobody" in typed("key", "nobody")[2]
 
 
-def test_role_password_and_end(typed, sqlite_store):
+def test_a_role_a_password_and_a_deactivation(typed, sqlite_store):
     user(sqlite_store)
     assert typed("role", "ada", "adjudicator")[1] == "ada: adjudicator\n"
     token = open_login(sqlite_store, find_user(sqlite_store, "ada"))
     assert typed("password", "ada", "--password-stdin", text="another password")[1] == "ada: adjudicator\n"
     assert user_of(sqlite_store, token) is None
-    told = typed("end", "ada")[1]
-    assert told == "ada: adjudicator, ended\nNobody can log in any more, or has to.\n"
+    told = typed("deactivate", "ada")[1]
+    assert told == "ada: adjudicator, deactivated\nNobody can log in any more, or has to.\n"
     told = typed("password", "ada", "--password-stdin", text=PASSWORD)[1]
     assert told == "ada: adjudicator\nFrom now on everybody has to log in.\n"
 
@@ -81,7 +81,7 @@ def test_role_password_and_end(typed, sqlite_store):
         (["add", "local", "--role", "admin", "--password-stdin"], PASSWORD, "'local' is who acts"),
         (["role", "nobody", "admin"], "", "There is no user 'nobody'"),
         (["password", "nobody"], "", "There is no user 'nobody'"),
-        (["end", "nobody"], "", "There is no user 'nobody'"),
+        (["deactivate", "nobody"], "", "There is no user 'nobody'"),
         ([], "", "ACTION"),
     ],
 )

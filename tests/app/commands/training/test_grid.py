@@ -52,7 +52,7 @@ def test_the_plan_of_the_papers_evaluator(capsys):
     assert main(["train", recipe, "--plan", "--gpu", "80,989,335", "--devices", "1"]) == 2
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == "fits          no"
-    assert "on each of 1 devices, and may fill 73.6 of 80 GiB. Set activation_checkpointing" in err
+    assert "on each device, and may fill 73.6 of its 80 GiB. Set activation_checkpointing" in err
 
 
 def test_the_report_of_the_papers_rows(tmp_path, capsys):
