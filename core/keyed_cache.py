@@ -82,7 +82,10 @@ class KeyedCache:
         """The value of a key, of any version; None if there is none."""
         with self._lock:
             entry = self._entries.get(key)
-            return _made(entry) if entry is not None and entry.has_value else None
+            if entry is None or not entry.has_value:
+                return None
+            self._entries.move_to_end(key)
+            return _made(entry)
 
     def claim(
         self, key: Hashable, version: Hashable = None, kind: type[Computation[Any]] = Computation

@@ -1,4 +1,4 @@
-"""Everything that leaves this machine: HTTP requests and downloads; libraries' telemetry is switched off.
+"""HTTP requests with retries and bounded answers, and downloads that resume.
 
-Begin with `http`; a file that has to arrive whole comes by `download`. Needs no PyTorch.
+Begin with `http`; a `Downloader` brings whole files. Needs no PyTorch.
 """

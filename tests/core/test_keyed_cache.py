@@ -36,8 +36,9 @@ def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
     for key in ("a", "c", "d"):
         memory.get(key, 0, load, len)
     assert load.loads == 4
+    assert memory.find("a") is not None
     memory.get("b", 0, load, len)
-    assert load.loads == 5
+    assert (load.loads, memory.find("c")) == (5, None)
 
 
 def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
