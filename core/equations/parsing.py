@@ -215,17 +215,9 @@ class Reader:
             if token is None:
                 return node
             if token.is_sign("^"):
-                following = self._peek(1)
-                if following is not None and following.kind is TokenKind.UNIT:  # degrees: ^\circ
+                if self._skip_degrees():
                     self.units.add("°")
-                    self.at += 2
                     continue
-                if following is not None and following.is_sign("{"):
-                    degrees = self._peek(2)
-                    if degrees is not None and degrees.kind is TokenKind.UNIT:
-                        self.units.add("°")
-                        self.at += 4
-                        continue
                 self.at += 1
                 base, node = node, self._node(Kind.POWER, node, self._exponent(depth))
                 if self._is_sign("^") or (base.name in ("f", "g", "h", "F", "G") and self._is_sign("(")):
@@ -253,10 +245,8 @@ class Reader:
                 return node
 
     def _may_end_sentence(self) -> bool:
-        following = self._peek(1)
-        if self.tokens[self.at].in_formula:
-            return False
-        return following is None or following.kind in (TokenKind.WORD, TokenKind.BREAK)
+        following, in_formula = self._peek(1), self.tokens[self.at].in_formula
+        return not in_formula and (following is None or following.kind in (TokenKind.WORD, TokenKind.BREAK))
 
     def _exponent(self, depth: int) -> Node:
         token = self._peek()
@@ -430,17 +420,15 @@ class Reader:
             exponent = self._exponent(depth)
             if exponent.kind is not Kind.NUMBER:
                 raise UndecidedError
-        is_degrees = False
-        mark = self.at
-        argument = self._argument(depth) if name != "log" or parts or exponent else self._common_log(depth)
+        if name == "log" and not parts and exponent is None:
+            # Without its base, a logarithm may be the natural or the common one.
+            raise UndecidedError
+        is_degrees, mark = False, self.at
+        argument = self._argument(depth)
         token = self._peek()
         if token is not None and token.is_sign("^") and not self.tokens[mark].is_sign("("):
-            following = self._peek(1)
-            if following is not None and following.kind is TokenKind.UNIT:
-                is_degrees, self.at = True, self.at + 2
-            elif following is not None and following.is_sign("{") and self._holds_degrees(2):
-                is_degrees, self.at = True, self.at + 4
-            else:
+            is_degrees = self._skip_degrees()
+            if not is_degrees:
                 raise UndecidedError
         elif token is not None and token.kind is TokenKind.UNIT and token.text == "°":
             is_degrees, self.at = True, self.at + 1
@@ -455,13 +443,14 @@ class Reader:
         node = Node(Kind.FUNCTION, (argument, *parts), name)
         return node if exponent is None else self._node(Kind.POWER, node, exponent)
 
-    def _holds_degrees(self, ahead: int) -> bool:
-        token = self._peek(ahead)
-        return token is not None and token.kind is TokenKind.UNIT
-
-    def _common_log(self, depth: int) -> Node:
-        # Without its base, a logarithm may be the natural or the common one.
-        raise UndecidedError
+    def _skip_degrees(self) -> bool:
+        """Skip a raised sign of degrees, alone or in braces; True if there was one."""
+        token, width = self._peek(1), 2
+        if token is not None and token.is_sign("{"):
+            token, width = self._peek(2), 4
+        is_degrees = token is not None and token.kind is TokenKind.UNIT
+        self.at += width if is_degrees else 0
+        return is_degrees
 
     def _skip_units(self) -> None:
         """Skip the words of a unit if an operation or a relation follows them."""

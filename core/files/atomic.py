@@ -40,8 +40,9 @@ def atomic_file(
             partial.unlink()
 
 
-def write_text(path: Path, text: str, hint: str = "Choose another --output.") -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8, with the folders above it. Raises `UserError` as `atomic_file` does."""
+    hint = "Choose another --output."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
