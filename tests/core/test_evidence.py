@@ -48,7 +48,7 @@ def test_a_step_that_nothing_follows_or_changes_has_no_jump():
         largest_jump(H, 4)
 
 
-def test_of_equal_jumps_the_first_is_named():
+def test_the_first_of_equal_jumps_is_named():
     equal = Hindsight((row(1.0), row(0.75, 1.0), row(0.5, 1.0, 1.0)))
     assert largest_jump(equal, 0) == Jump(0, 1, 1.0, 0.75)
 
@@ -138,7 +138,7 @@ def test_a_removal_that_restores_the_earlier_verdict_comes_first():
     assert (other.left_out, other.restores) == (3, False)
 
 
-def test_of_a_step_that_rose_the_lowest_comes_first():
+def test_the_lowest_removal_of_a_step_that_rose_comes_first():
     # The third rose from 0.4 to 0.75; without the fourth it would be 0.5, which is still valid.
     (only,) = removals(H, LEFT, 2, 0.5)
     assert (only.left_out, only.restores) == (3, False)
@@ -146,7 +146,7 @@ def test_of_a_step_that_rose_the_lowest_comes_first():
     assert removals(H, LEFT, 3, 0.5) == []
 
 
-def test_where_no_verdict_turned_nothing_is_restored():
+def test_a_removal_restores_nothing_without_a_flip():
     assert not any(removal.restores for removal in removals(H, LEFT, 0, 0.5))
 
 

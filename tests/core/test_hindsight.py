@@ -42,7 +42,7 @@ def test_a_constant_triangle_repeats_its_columns():
     assert not constant.retroactive.any()
 
 
-def test_what_is_no_triangle_is_refused():
+def test_rows_that_form_no_triangle_are_refused():
     with pytest.raises(ValueError, match="row 1"):
         Hindsight((row(0.1, 0.2),))
     with pytest.raises(ValueError, match="do not fill a triangle"):

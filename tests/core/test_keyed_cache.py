@@ -27,7 +27,7 @@ def test_an_entry_is_loaded_once_for_each_version() -> None:
     assert memory.nbytes == 10 + BESIDE
 
 
-def test_what_was_not_asked_for_longest_is_dropped_first() -> None:
+def test_the_least_recently_used_entry_is_dropped_first() -> None:
     memory, load = KeyedCache(3 * (10 + BESIDE)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)

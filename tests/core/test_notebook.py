@@ -56,7 +56,7 @@ def cells(html: str) -> list[list[str]]:
     ],
     ids=["trace", "triangle", "hindsight", "online", "nothing"],
 )
-def test_what_is_drawn_is_whole_and_needs_nothing_else(drawn: Trace | Hindsight | Judgment) -> None:
+def test_a_drawing_is_complete_and_self_contained(drawn: Trace | Hindsight | Judgment) -> None:
     html = drawn._repr_html_()
     tags = Tags()
     tags.feed(html)

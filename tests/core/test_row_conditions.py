@@ -73,7 +73,7 @@ def test_without_rows_there_is_nothing_to_object_to():
 
 
 @pytest.mark.parametrize("text", ["source", "=MATH", "!=MATH", ""])
-def test_what_is_no_condition_is_refused(text):
+def test_a_malformed_condition_is_refused(text):
     with pytest.raises(UserError, match=r"is not a condition\. Write FIELD=VALUE"):
         parse_conditions([text])
 

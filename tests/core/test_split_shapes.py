@@ -296,7 +296,7 @@ def test_a_solution_in_this_shape_is_split_into_its_steps(text, steps):
 
 
 @each("text, steps, set_aside", ASIDE.values())
-def test_what_is_no_part_of_a_solution_is_set_aside(text, steps, set_aside):
+def test_text_around_a_solution_is_set_aside(text, steps, set_aside):
     split = split_solution(text)
     assert (list(split.steps), split.set_aside) == (steps, set_aside)
     assert split_steps(text) == steps

@@ -57,7 +57,7 @@ def test_digest_tells_substeps_from_steps_and_depends_on_gold():
         ("q", ["a"], [0], "label 0 found, expected neg, neu, pos or null"),
     ],
 )
-def test_what_cannot_be_a_trace_is_refused(problem, steps, labels, message):
+def test_an_invalid_trace_is_refused(problem, steps, labels, message):
     with pytest.raises(UserError, match=message):
         Trace.of(problem, steps, labels)
 

@@ -66,7 +66,7 @@ def test_the_mask_is_the_only_difference_of_a_pair(folder, tmp_path):
     assert load_evaluator(twin).attention == "causal"
 
 
-def test_what_is_no_evaluator_is_refused(tmp_path):
+def test_a_folder_without_an_evaluator_is_refused(tmp_path):
     with pytest.raises(UserError, match="there is no evaluator"):
         load_evaluator(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"config\.json is missing"):
@@ -145,14 +145,14 @@ def test_a_value_that_makes_no_sense_is_named(folder, file, change, message):
         load_evaluator(folder)
 
 
-def test_what_can_be_loaded_is_a_folder_with_a_config(folder):
+def test_a_folder_with_a_config_can_be_loaded(folder):
     assert can_load(folder)
     assert can_load("mini-bidir")
     assert not can_load("nowhere")
     assert not can_load(folder.parent)
 
 
-def test_what_was_recognised_is_told_in_a_line(folder):
+def test_a_recognised_evaluator_is_described_in_a_line(folder):
     evaluator = load_evaluator(folder)
     assert evaluator.outputs == Outputs.THREE_WAY
     assert evaluator.described == (

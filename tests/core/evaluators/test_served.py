@@ -389,7 +389,7 @@ def test_bad_days_change_no_judgment(tmp_path, bad, monkeypatch):
         np.testing.assert_allclose(other.result.probs, mine.result.probs, atol=CLOSE)
 
 
-def test_what_was_judged_before_the_server_died_is_given(tmp_path, monkeypatch):
+def test_judgments_from_before_the_servers_death_are_given(tmp_path, monkeypatch):
     monkeypatch.setattr(requests, "_FIRST_PAUSE", 0.001)
     traces = [Trace.of("q", [f"{number} = 1."], id=str(number)) for number in range(50)]
     server = classifier(tmp_path / "model")

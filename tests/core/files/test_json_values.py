@@ -25,7 +25,7 @@ def test_a_value_is_read_from_text_and_from_bytes() -> None:
     assert parse_json('{"a": [1, "é"]}') == parse_json('{"a": [1, "é"]}'.encode()) == {"a": [1, "é"]}
 
 
-def test_what_is_wide_and_flat_is_read() -> None:
+def test_a_wide_and_flat_value_is_read() -> None:
     assert len(parse_json("[" + "[], " * 9_999 + "[]]")) == 10_000
 
 
@@ -47,7 +47,7 @@ def test_levels_are_counted() -> None:
         (b"9" * 5000, "Exceeds the limit"),
     ],
 )
-def test_what_is_no_json_says_why(text: bytes, message: str) -> None:
+def test_invalid_json_gives_the_reason(text: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_json(text)
 
@@ -79,7 +79,7 @@ def test_an_object_is_read_as_it_was_written(tmp_path):
         (None, "is missing"),
     ],
 )
-def test_what_is_no_object_is_an_error(tmp_path, content, message):
+def test_a_file_without_an_object_is_refused(tmp_path, content, message):
     if content is not None:
         (tmp_path / "x.json").write_text(content)
     with pytest.raises(UserError, match=message):

@@ -28,14 +28,14 @@ TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T1
 PATCH = Patch("sums", "f" * 64, "2026-11-21T14:30:00+00:00", (ONE, TWO), "fixes.json")
 
 
-def test_what_the_gold_says_of_a_step() -> None:
+def test_the_gold_of_a_step_is_one_of_five_values() -> None:
     steps = [Step(("x",), Label.NEG), Step(("x",), Label.NEU), Step(("x",), Label.POS), Step(("x",), valid=True)]
     assert [gold_of(step) for step in [*steps, Step(("x",))]] == list(GOLD_VALUES)
     # Wrong without a label is neg.
     assert gold_of(Step(("x",), valid=False)) == "neg"
 
 
-def test_what_it_means() -> None:
+def test_a_gold_value_gives_label_and_validity() -> None:
     assert {said: label_and_validity(said) for said in GOLD_VALUES} == {
         "neg": (Label.NEG, False),
         "neu": (Label.NEU, True),

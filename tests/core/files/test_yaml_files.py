@@ -41,7 +41,7 @@ def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
         ("a: 1\nb: {c: 2, c: 3}", r"it\.yaml: not YAML \(the key 'c' comes twice in .*line 2"),
     ],
 )
-def test_what_cannot_be_laid_over_another_is_refused(tmp_path, text, message):
+def test_a_file_that_cannot_extend_another_is_refused(tmp_path, text, message):
     write(tmp_path, it=text, round="extends: it.yaml", list="- a")
     with pytest.raises(UserError, match=message):
         read_yaml(tmp_path / "it.yaml")

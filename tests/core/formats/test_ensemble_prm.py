@@ -90,7 +90,7 @@ def test_the_heads_stay_in_float32_and_weights_may_be_pickled(tmp_path):
     assert 0 < np.abs(first - second).max() < 0.15
 
 
-def test_what_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
+def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
     folder = tmp_path / "ActPRM"
     write_actprm(folder)
     tensors = load_file(folder / "model.safetensors")
@@ -113,7 +113,7 @@ def test_what_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("heads", [8, 1])
-def test_how_far_the_heads_lie_apart_is_kept(tmp_path, heads):
+def test_the_spread_of_the_heads_is_kept(tmp_path, heads):
     backbone, head = write_actprm(tmp_path / "ActPRM", num_ensemble=heads)
     evaluator = load_evaluator(tmp_path / "ActPRM")
     for forward in (None, PaddedForward(evaluator.model), PackedForward(evaluator.model)):

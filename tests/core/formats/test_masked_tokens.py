@@ -153,7 +153,7 @@ def check_small(evaluator, model, folder, traces):
     np.testing.assert_allclose(judged[both], expected[both], atol=0.05)
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_a_missing_part_is_named(tmp_path):
     write(tmp_path)
     config = json.loads((tmp_path / NAME / "config.json").read_text())
     (tmp_path / NAME / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2Model"]}))

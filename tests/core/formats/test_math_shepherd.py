@@ -122,7 +122,7 @@ def test_it_is_known_by_its_name_or_by_stepsight_json(tmp_path):
     assert (evaluator.name, evaluator.format) == ("math-shepherd-mistral-7b-prm", "math-shepherd")
 
 
-def test_what_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
+def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
     folder = tmp_path / "math-shepherd"
     _, head = write_math_shepherd(folder, card={"format": "math-shepherd"})
     tensors = load_file(folder / "model.safetensors")

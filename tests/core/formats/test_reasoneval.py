@@ -140,7 +140,7 @@ def edit(folder, **changes):
     path.write_text(json.dumps({k: v for k, v in (json.loads(path.read_text()) | changes).items() if v != "gone"}))
 
 
-def test_what_is_missing_or_misshapen_is_named(checkpoint, size):
+def test_a_part_that_is_missing_or_misshapen_is_named(checkpoint, size):
     folder = checkpoint[0]
     tensors = load_file(folder / "model.safetensors")
     rest = {name: tensor for name, tensor in tensors.items() if name != "score_head.weight"}

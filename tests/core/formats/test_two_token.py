@@ -147,7 +147,7 @@ def test_pickled_shards_and_bfloat16(tmp_path):
         ({"template": {}}, "the template names no prompt and no separator"),
     ],
 )
-def test_what_is_not_described_is_asked_for(tmp_path, changes, message):
+def test_an_incomplete_description_is_refused(tmp_path, changes, message):
     card = {"format": "two-token", "tokens": {"right": "+", "wrong": "-"}} | {
         "template": {"prompt": "{problem}", "separator": "\n"}
     }

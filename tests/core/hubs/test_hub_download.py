@@ -88,7 +88,7 @@ def test_a_connection_that_breaks_is_gone_on_with_by_itself(hub):
     assert load_evaluator(fetched.folder).fingerprint == load_evaluator(hub.folders[MODEL]).fingerprint
 
 
-def test_what_came_before_an_end_is_not_asked_for_again_and_is_no_evaluator(hub):
+def test_an_ended_transfer_resumes_and_is_not_yet_an_evaluator(hub):
     class EndError(Exception):
         pass
 
@@ -171,7 +171,7 @@ def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypa
         ("lab/a--b", "main", r"'lab/a--b' is not the id of a model"),
     ],
 )
-def test_what_the_hub_does_not_have_is_named(hub, repo, revision, message):
+def test_a_model_that_the_hub_does_not_have_is_named(hub, repo, revision, message):
     with pytest.raises(UserError, match=message):
         look_up(repo, revision)
 

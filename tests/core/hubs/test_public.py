@@ -68,7 +68,7 @@ def test_a_second_model_counts_and_each_call_reads_the_trace_so_far():
         ("PRIME-RL/EurusPRM-Stage1", ["log-ratio"], ""),
     ],
 )
-def test_what_cannot_be_read_here_says_why(repo, formats, why):
+def test_an_unreadable_evaluator_gives_the_reason(repo, formats, why):
     said = unreadable(find_public(repo), formats)
     assert said.startswith(why)
     assert bool(said) == bool(why)

@@ -47,7 +47,7 @@ def test_an_address(text, expected):
         ("tgi:http://h/v1#m", "names no kind of server"),
     ],
 )
-def test_what_is_no_address(text, message):
+def test_an_invalid_address_is_refused(text, message):
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         parse_address(text)
     assert caught.value.hint

@@ -207,7 +207,7 @@ def test_another_protocol():
     [b'{"half": [1, 2', b"[" * 5000 + b"]" * 5000, b'{"a": "\xff"}', b'{"a": "\\ud800"}'],
     ids=["half", "deep", "encoding", "surrogate"],
 )
-def test_what_is_no_json(content):
+def test_an_answer_that_is_not_json_is_refused(content):
     with (
         serving(lambda *_: (200, {}, content)) as (url, _),
         Server(url, attempts=2) as server,
@@ -261,7 +261,7 @@ def test_a_server_that_says_nothing():
     assert len(asked) == 2
 
 
-def test_what_came_before_an_error_is_given_first():
+def test_answers_before_an_error_are_given_first():
     def refuses(number, body, handler):
         return (400, {}, {}) if body == 7 else echo(number, body, handler)
 
@@ -272,7 +272,7 @@ def test_what_came_before_an_error_is_given_first():
             next(answers)
 
 
-def test_what_came_before_a_mistake_in_the_items_is_given_first():
+def test_answers_before_a_mistake_in_the_items_are_given_first():
     def items():
         yield from range(5)
         raise UserError("line 6 is none.")
@@ -286,7 +286,7 @@ def test_what_came_before_a_mistake_in_the_items_is_given_first():
     assert got == list(range(5))
 
 
-def test_who_wants_to_end_does_not_wait_for_the_server():
+def test_an_ending_check_does_not_wait_for_the_server():
     gone = threading.Event()
 
     def silent(number, body, handler):
@@ -332,7 +332,7 @@ def test_leaving_cancels_what_is_under_way():
         assert gone.acquire(timeout=5)
 
 
-def test_of_several_requests_for_one_item_the_others_end_with_the_first_that_fails():
+def test_a_failing_request_ends_the_others_of_its_item():
     gone = threading.Event()
 
     def one_fails(number, body, handler):

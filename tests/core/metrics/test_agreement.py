@@ -84,7 +84,7 @@ def test_the_order_of_labels_counts_in_the_ordinal_alpha_only():
         (np.array([[2.0, 2, 0], [2, 2, NONE]]), ALL_SAME),
     ],
 )
-def test_where_there_is_no_alpha_it_says_why(ratings, reason):
+def test_an_undefined_alpha_gives_the_reason(ratings, reason):
     for level in Scale:
         found = alpha(ratings, level, np.zeros(ratings.shape[1], np.int64), np.ones((5, 1), np.uint8))
         assert np.isnan(found.alpha.number)

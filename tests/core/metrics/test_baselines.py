@@ -54,7 +54,7 @@ def test_substeps_are_read_by_themselves():
     assert validity("last-substep", split, Mode.ONLINE) == [0, 1, 0]
 
 
-def test_where_no_step_has_several_they_say_what_those_of_steps_say():
+def test_baselines_of_substeps_equal_those_of_steps_without_substeps():
     plain = Trace.of("q", ["abcd", "efg", "the answer is 3"])
     pairs = (("position", "substep-position"), ("length", "substep-length"), ("last-step", "last-substep"))
     for of_steps, of_substeps in pairs:

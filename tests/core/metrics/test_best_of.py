@@ -35,7 +35,7 @@ def test_best_of_two_of_three_by_hand():
     assert best_of(correct, logs, 8) == 0.0
 
 
-def test_of_equal_scores_each_counts_as_often():
+def test_equal_scores_count_equally_often():
     # {1,2}: half, {1,3} and {2,3}: the third, which is best and wrong.
     correct, logs = np.array([True, False, False]), np.log([0.5, 0.5, 0.9])
     assert best_of(correct, logs, 2) == pytest.approx(1 / 6)

@@ -59,7 +59,7 @@ def test_the_first_of_equals_is_chosen():
     assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.3, 0.3]), [0, 0]) == 0
 
 
-def test_who_gives_no_answer_has_no_vote():
+def test_a_candidate_without_an_answer_has_no_vote():
     none = NO_ANSWER
     # Three without an answer and the best of all against one answer.
     assert choose(RankingMethod.WEIGHTED_VOTE, np.log([0.9, 0.9, 0.1, 0.9]), [none, none, 0, none]) == 2

@@ -89,7 +89,7 @@ def test_first_errors_and_calibration() -> None:
     assert found == pytest.approx(expected | {"ece": 2.01 / 7, "brier": 0.8921 / 7}, abs=1e-6)
 
 
-def test_what_says_nothing_of_steps() -> None:
+def test_an_evaluator_without_steps_has_no_step_figures() -> None:
     assert others(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
     assert found["step_f1"].value.reason == found["step_auc"].value.reason == "the evaluator says nothing of steps"

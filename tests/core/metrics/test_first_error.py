@@ -92,7 +92,7 @@ def test_a_verdict_is_known_as_soon_as_its_first_blamed_step_is():
     }  # fmt: skip
 
 
-def test_what_does_not_count_is_told_beside_the_figure():
+def test_traces_that_do_not_count_are_told_beside_the_figure():
     found = first_errors(said_in_part())
     assert (found.no_gold, found.no_verdict) == (1, 2)
     told = (

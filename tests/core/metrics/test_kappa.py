@@ -31,7 +31,7 @@ def test_only_what_both_rated_counts():
     assert kappa(found).number == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
 
 
-def test_where_there_is_no_kappa_it_says_why():
+def test_an_undefined_kappa_gives_the_reason():
     weights = resamples(2, 20)
     for given in (None, weights):
         assert kappa(pair([0, NONE], [NONE, 1]), given).reason == NOTHING_SHARED

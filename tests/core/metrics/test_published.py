@@ -108,7 +108,7 @@ def test_the_mean_of_the_grid_is_the_mean_that_is_printed() -> None:
         assert means == pytest.approx(printed_row.values, abs=0.101)
 
 
-def test_what_is_published_on_a_benchmark() -> None:
+def test_published_figures_are_found_by_benchmark() -> None:
     rows = published("mr-math-invalid")
     assert [(row.evaluator, str(row.mode)) for row in rows] == [
         ("Math-Shepherd", "offline"),

@@ -75,7 +75,7 @@ def test_one_score_for_a_solution_says_nothing_of_steps():
     assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False, True], [False, True])
 
 
-def test_what_a_verdict_leaves_unread_counts_as_wrong():
+def test_steps_that_a_verdict_leaves_unread_count_as_wrong():
     builder = TableBuilder()
     # It blames the first step, the gold the third: the two between are unread.
     blamed = StepScores(np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32))

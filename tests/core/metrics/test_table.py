@@ -40,7 +40,7 @@ def test_a_step_of_which_nothing_was_said_is_no_number():
     assert np.isnan(found.redundancy).tolist() == [False, True, True]
 
 
-def test_what_was_said_of_the_whole_and_the_group_stay_with_the_trace():
+def test_the_solution_score_and_the_group_stay_with_the_trace():
     builder = TableBuilder()
     builder.add(trace("pos"), None, solution=0.03, group="POT")
     builder.add(trace("pos"), None)

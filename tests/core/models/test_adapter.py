@@ -182,7 +182,7 @@ def test_an_adapter_of_our_own_format_with_more_tokens_than_its_base(tmp_path):
     check_modes(evaluator, rows_of)
 
 
-def test_what_was_put_together_is_kept_until_a_part_of_it_changes(tmp_path, cache):
+def test_an_assembled_folder_is_kept_until_a_part_changes(tmp_path, cache):
     _, _, base = write(tmp_path)
     first = load_evaluator(tmp_path / "Math-psa").fingerprint
     (made,) = cache.glob("assembled/Math-psa-*/assembled.json")
@@ -213,7 +213,7 @@ def test_what_was_put_together_is_kept_until_a_part_of_it_changes(tmp_path, cach
         ({"alpha_pattern": {"q" * 201: 4}}, "is not the name of a module"),
     ],
 )
-def test_what_is_no_plain_lora_is_refused(tmp_path, changes, message):
+def test_an_adapter_other_than_plain_lora_is_refused(tmp_path, changes, message):
     write(tmp_path, **changes)
     with pytest.raises(UserError, match=message):
         load_evaluator(tmp_path / "Math-psa")

@@ -24,7 +24,7 @@ NO_TOKENS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_what_a_backbone_sees_is_tried_out(causal):
+def test_a_backbones_view_of_later_tokens_is_tried_out(causal):
     torch.manual_seed(0)
     backbone = LlamaModel(LlamaConfig(**TINY, **NO_TOKENS, is_causal=causal)).train()
     assert looks_ahead(backbone) != causal

@@ -117,7 +117,7 @@ def test_llada_is_a_decoder_that_looks_ahead(tmp_path):
         {"model_type": "mistral", "is_causal": False},
     ],
 )
-def test_what_it_does_not_know_is_left_to_transformers(change):
+def test_an_unknown_network_is_left_to_transformers(change):
     assert decoder_config(LLAMA3 | {"vocab_size": 100}) is not None
     assert decoder_config(LLAMA3 | {"vocab_size": 100} | change) is None
 

@@ -64,7 +64,7 @@ def test_the_stored_type_is_that_of_the_tensors(theirs, tmp_path):
     assert stored_dtype(tmp_path / "nowhere") == "float32"
 
 
-def test_of_pickles_the_config_is_believed_until_they_are_read(theirs, able):
+def test_the_config_gives_the_type_of_pickles_until_they_are_read(theirs, able):
     pickled(theirs)
     assert stored_dtype(theirs) == "bfloat16"
     assert (
@@ -109,6 +109,6 @@ def test_the_card_may_name_the_type(tmp_path, able):
         load_evaluator(folder)
 
 
-def test_what_is_resolved_keeps_its_device(theirs):
+def test_a_resolved_placement_keeps_its_device(theirs):
     place = Placement("cuda:1", STORED, {"": "cuda:1"})
     assert resolve_placement(place, theirs) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})

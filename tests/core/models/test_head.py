@@ -31,6 +31,6 @@ def test_two_classes_leave_nothing_for_redundant(bias, dtype):
     assert (probs[:, 1] == 0).all()
 
 
-def test_what_rows_say():
+def test_rows_of_a_head_give_its_outputs():
     assert outputs_of(THREE_WAY) == outputs_of((2, 0, 1)) == Outputs.THREE_WAY
     assert outputs_of(VALIDITY) == outputs_of((1, None, 0)) == Outputs.VALIDITY

@@ -111,7 +111,7 @@ def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change, message
         load_backbone(tmp_path)
 
 
-def test_what_a_config_leaves_open_is_llamas(tmp_path):
+def test_values_that_a_config_omits_are_llamas(tmp_path):
     write_llada(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     for key in ("bias_for_layer_norm", "clip_qkv", "block_type", "alibi"):

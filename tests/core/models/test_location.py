@@ -102,7 +102,7 @@ def test_a_model_without_weights_is_refused(hub, published):
     assert not can_load(MODEL)
 
 
-def test_what_cannot_fit_is_not_fetched(hub, monkeypatch):
+def test_a_model_larger_than_memory_is_not_fetched(hub, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(memory, "total_memory", lambda: 1_000_000)
         with pytest.raises(UserError, match=f"{MODEL} needs about 300.* of memory; this machine has 1.0 MB"):
@@ -154,7 +154,7 @@ def test_out_of_reach_says_what_was_tried_and_takes_what_the_client_has(hub, tmp
     assert cached("a/b") is None
 
 
-def test_what_is_no_id_is_refused(hub):
+def test_an_invalid_id_is_refused(hub):
     with pytest.raises(UserError, match=r"'a/b--c' is not the id of a model\. Give OWNER/NAME"):
         load_evaluator("a/b--c")
 

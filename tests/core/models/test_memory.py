@@ -51,7 +51,7 @@ def test_too_little_names_both_and_what_to_do(monkeypatch):
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep nothing")
-def test_what_is_free_is_given_back():
+def test_freed_memory_is_returned():
     def held():
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -150,7 +150,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such option")
-def test_what_is_kept_is_not_asked_of_the_system_again():
+def test_kept_memory_is_used_again():
     def faults(how):
         return int(subprocess.check_output([sys.executable, "-c", PRODUCTS, how], text=True))
 

@@ -132,7 +132,7 @@ def test_a_break_in_the_base_leaves_no_evaluator_and_the_next_goes_on_at_the_sam
     assert (fetched.pins, find_fetched(PSA)) == (remote.pins, fetched)
 
 
-def test_what_an_adapter_needs_is_named_where_it_cannot_be_had(hub, tmp_path):
+def test_an_adapters_base_that_cannot_be_fetched_is_named(hub, tmp_path):
     publish_adapter(hub, tmp_path)
     hub.gated = {QWEN}
     with pytest.raises(UserError, match=f"{PSA} needs {QWEN}: {QWEN} is gated"):

@@ -51,7 +51,7 @@ def test_code_in_a_file_is_refused_and_not_run(tmp_path, new):
         ({"a": 3}, "int found as 'a'"),
     ],
 )
-def test_what_is_not_tensors_by_name_is_refused(tmp_path, value, message):
+def test_a_pickle_without_tensors_by_name_is_refused(tmp_path, value, message):
     torch.save(value, tmp_path / "x.bin")
     with pytest.raises(UserError, match=message):
         read_pickle(tmp_path / "x.bin")

@@ -104,7 +104,7 @@ def test_scores_in_another_type_are_those_of_another_evaluator(tmp_path):
         assert typed_name("own", evaluator.dtype) == evaluator.name
 
 
-def test_how_far_scores_in_another_type_are():
+def test_scores_in_another_type_are_close():
     """float16 keeps 11 bits of a number and bfloat16 8, so that a rounding is off by 2 ** -11 of it at most, or by
     8 times as much, 2 ** -8. On their way to a probability, in a trained network, a few of them add up."""
     traces = read_gallery()[:3]

@@ -61,7 +61,7 @@ def read_by(**values):
     return " ".join(f"[{text}]" if place in encoded.reads else text for place, text in enumerate(texts))
 
 
-def test_where_steps_are_read():
+def test_steps_are_read_at_the_templates_positions():
     assert read_by() == "q <step> 1 2 [<step>] 3 [<step>]"
     assert read_by(opening=False) == "q 1 2 [<step>] 3 [<step>]"
     assert read_by(opening=False, between="+") == "q 1 2 [<step>] + 3 [<step>]"

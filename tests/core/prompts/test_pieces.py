@@ -18,7 +18,7 @@ def spaced():
 
 
 @pytest.mark.parametrize("make", [sentencepiece, lambda: sentencepiece(metaspace=True), spaced])
-def test_what_goes_on_is_what_it_is_in_one_text(make):
+def test_a_continuing_piece_has_the_tokens_of_one_text(make):
     tokenizer = make()
     pieces = Pieces(tokenizer)
     first = pieces.encode(["Q."], [False])[0]
@@ -28,7 +28,7 @@ def test_what_goes_on_is_what_it_is_in_one_text(make):
 
 
 @pytest.mark.parametrize("make", [sentencepiece, lambda: sentencepiece(metaspace=True), spaced])
-def test_what_begins_has_its_mark(make):
+def test_a_beginning_piece_has_its_mark(make):
     tokenizer = make()
     begins, goes_on = Pieces(tokenizer).encode(["x", "x"], [False, True])
     assert begins == tokenizer.encode("x", add_special_tokens=False).ids

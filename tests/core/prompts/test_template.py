@@ -5,7 +5,7 @@ from stepsight.core.prompts.template import PromptTemplate, Read, Separator
 from tests.cases import each
 
 
-def test_what_is_not_the_default_is_written_and_comes_back():
+def test_values_other_than_the_default_are_written_and_read_back():
     assert PromptTemplate().to_dict() == {"prompt": PromptTemplate.prompt, "separator": "<step>", "bos": None}
     template = PromptTemplate(
         prompt="{problem} ",

@@ -89,7 +89,7 @@ def test_the_key_of_the_environment_is_used(told, monkeypatch):
     assert told.asked[0][2]["evaluator"] == "mine"
 
 
-def test_what_was_put_off_or_lost_is_asked_for_again(told):
+def test_traces_put_off_or_lost_are_requested_again(told):
     later = {"index": 1, "error": "busy", "hint": "", "status": 429, "retry_after": 0}
     client = answering(
         told,
@@ -142,7 +142,7 @@ def test_patience_ends(told):
         (200, b"[" * 10_000 + b"\n"),
     ],
 )
-def test_what_is_no_answer_of_ours_is_told(told, answer):
+def test_a_foreign_answer_is_refused(told, answer):
     with pytest.raises(UserError, match="gave an answer that no StepSight server of this version gives"):
         answering(told, answer).score_next("q", [], ["b"])
 
@@ -176,7 +176,7 @@ def test_refusals_are_told_with_their_hint(told):
             answering(told, (status, body)).score_one(TRACE)
 
 
-def test_where_nothing_answers_it_is_told(told, monkeypatch):
+def test_an_unreachable_server_is_named(told, monkeypatch):
     client = Client("http://127.0.0.1:1")
     with pytest.raises(UserError, match=r"http://127.0.0.1:1 does not answer: .*refused"):
         client.score_one(TRACE)

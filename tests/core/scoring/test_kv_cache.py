@@ -28,7 +28,7 @@ def ids(*tokens):
     return np.array(tokens, np.int64)
 
 
-def test_how_many_tokens_inputs_begin_with():
+def test_shared_first_tokens_are_counted():
     assert shared([ids(1, 2, 3), ids(1, 2, 4, 5), ids(1, 2)]) == 2
     assert shared([ids(1, 2), ids(3, 2)]) == 0
     assert shared([ids(1, 2, 3)]) == 3

@@ -206,7 +206,7 @@ def test_an_evaluator_that_accelerate_placed_goes_on_too(tmp_path):
 
 
 @pytest.mark.parametrize("attention", [True, False])
-def test_what_cannot_be_scored_is_named(tmp_path, attention):
+def test_a_candidate_that_cannot_be_scored_is_named(tmp_path, attention):
     scorer = Scorer(load_evaluator(write_evaluator(tmp_path / "tiny", is_causal=attention)))
     with pytest.raises(UserError, match="there are no candidates for the next step"):
         scorer.score_next("q", ["a"], [])
