@@ -1,4 +1,4 @@
-"""The address of the Browse page: everything that the page shows follows from it."""
+"""The address of the Browse page, which determines everything that the page shows."""
 
 from typing import Annotated, ClassVar, Self
 
@@ -26,7 +26,7 @@ def _check_order(text: str) -> str:
 
 
 class ListQuery(NamedFilter):
-    """Which traces of a dataset are listed, and in which order: its name, after a minus where it descends."""
+    """The filter and the order of a list of traces. `sort` is the name of an order, with a minus for descending."""
 
     sort: Annotated[str, AfterValidator(_check_order)] = Field(
         default="position",
@@ -38,18 +38,18 @@ class ListQuery(NamedFilter):
         return _read_order(self.sort)
 
     def without_verdicts(self) -> Self:
-        """The same without the conditions and the order that are about an evaluator's verdicts."""
+        """A copy without conditions on an evaluator's verdicts, and without an order by them."""
         plain = super().without_verdicts()
         return plain.without("sort") if self.order.by in _BY_SCORES else plain
 
     def without_redundancy(self) -> Self:
-        """The same without the condition and the order that are about redundancy."""
+        """A copy without a condition on redundancy, and without an order by it."""
         plain = self.without("verdict") if self.verdict == "redundant" else self
         return plain.without("sort") if self.order.by == "redundancy" else plain
 
 
 class _Place(PageQuery):
-    """`trace` is a database id, `page` counts from 1; `field` is that of the metadata whose values are shown."""
+    """`trace` is a database id, `page` counts from 1, and `field` is the metadata field whose values are listed."""
 
     dataset: str = ""
     trace: Number | None = None
@@ -58,10 +58,10 @@ class _Place(PageQuery):
 
 
 class Address(ListQuery, _Place):
-    """What the query string asks for.
+    """The query string.
 
-    `evaluator` is whom the list is about, `against` another one whose verdict differs, `beside` those shown on the
-    page of a trace: all by the key that they are offered under.
+    `evaluator` is the evaluator of the list, `against` another one whose verdict differs, and `beside` are those on
+    the page of a trace, each by its key (see `EvaluatorChoice`).
     """
 
     PATH: ClassVar[str] = "/browse"
@@ -70,23 +70,23 @@ class Address(ListQuery, _Place):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The keys of the evaluators on the page of a trace; first "" stands for the default one."""
+        """The keys of the evaluators on the page of a trace; a first key "" stands for the default one."""
         return self.beside or (self.evaluator, self.against or self.other)
 
     def narrowed(self, **changes: object) -> Markup:
-        """The address of the first page of a list with other conditions."""
+        """The URL of the list's first page with other conditions."""
         return self.url(**({"page": 1, "trace": None} | changes))
 
     def loosened(self, name: str) -> "Address":
-        """The first page of the list without one condition."""
+        """The address of the list's first page without one condition."""
         return self.without(name, "page", "trace")
 
     def without_meta(self, *conditions: str) -> "Address":
-        """The first page of the list without some conditions on metadata."""
+        """The address of the list's first page without some conditions on metadata."""
         left = tuple(condition for condition in self.meta if condition not in conditions)
         return self.changed(meta=left, page=1, trace=None)
 
     @property
     def cleared(self) -> Markup:
-        """The address without any condition."""
+        """The URL of the list without any condition."""
         return self.without(*self.active).narrowed()

@@ -1,4 +1,5 @@
-"""The outcomes of two evaluators against each other, above a list of traces: every number leads to its traces."""
+"""A table of the outcomes of two evaluators against each other, above the list of traces that its numbers link
+to."""
 
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from stepsight.app.web.html import render
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.outcomes import OutcomePairs
 
-# By what the gold says: the outcomes there can be, each in words.
+# The possible outcomes in words, if gold has an error and if it has none.
 _OUTCOMES = {
     True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
     False: ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm")),
@@ -19,7 +20,7 @@ _TITLES = {True: ("error", "Gold has an error"), False: ("clean", "Gold has no e
 
 @dataclass(frozen=True)
 class Cell:
-    """How many traces a pair of outcomes has, and the address that lists them."""
+    """The number of traces with a pair of outcomes, and the URL that lists them."""
 
     count: int
     url: Markup
@@ -27,7 +28,7 @@ class Cell:
 
 
 def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
-    """The outcomes of the evaluators `first` and `second`; nothing where the address does not name a second one."""
+    """The outcomes of the evaluators `first` and `second`; empty if the address does not name a second one."""
     if pairs is None:
         return Markup()
     both = ((True, False), (False, True), (True, True), (False, False))

@@ -1,5 +1,5 @@
-"""A distribution of validities in Browse's sidebar, by gold: histograms, or a table of what is said in words. Each
-number leads to its traces."""
+"""The distribution of validity by gold in Browse's sidebar, as histograms or, for verdicts in words, as a table.
+Each number links to its traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from stepsight.core.arrays import Ints
 from stepsight.storage.browse.distribution import Distribution
 from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 
-# The colour of the label that stands for it.
+# The label whose colour each gold has.
 _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bin: its `height` in percent of the highest, and the address of the traces that have such a step, "" if
-    none has."""
+    """A bin with its `height` in percent of the highest, and the URL of the traces with a step in it, "" if there
+    is none."""
 
     count: int
     height: float
@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The bins of the steps of one gold; `median` is the range of the bin that half of them are in or below."""
+    """The bins for the steps of one gold; `median` is the range of the bin that contains the median."""
 
     gold: str
     colour: str
@@ -43,8 +43,8 @@ class Histogram:
 def distribution_html(
     distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
 ) -> Markup:
-    """A histogram for each gold that there is; nothing where there is none. `words` is what an evaluator without
-    numbers says, by the label that it stands for."""
+    """A histogram for each gold that occurs; empty if there are no steps. `words` are those of an evaluator without
+    numbers, by the label that they stand for."""
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [
@@ -64,7 +64,7 @@ def distribution_html(
 
 
 def _said(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """The gold, and the lowest and the highest bin, which hold what is wrong and what is right."""
+    """The gold, with the lowest and the highest bin, which count the verdicts of wrong and right."""
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
     return histogram.gold, [
@@ -73,8 +73,8 @@ def _said(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
 
 
 def bin_words(bin: str, words: Mapping[str, str] | None = None) -> str:
-    """The condition of a bin in words; `words` as for `distribution_html`, whose verdicts are in the lowest and the
-    highest bin."""
+    """The condition on a bin in words. With `words`, as for `distribution_html`, the lowest and the highest bin are
+    verdicts."""
     gold, _, least = bin.partition("-")
     place = round(float(least) * BINS)
     said = {0: words["neg"], BINS - 1: words["pos"]} if words is not None else {}

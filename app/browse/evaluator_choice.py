@@ -17,10 +17,10 @@ _SHOWN_OF_FINGERPRINT = 8
 
 @dataclass(frozen=True)
 class EvaluatorChoice:
-    """An evaluator by the `key` that addresses name it with.
+    """An evaluator with the `key` that names it in addresses.
 
-    `loaded` is its name among the evaluators that can score here, None if it cannot; `row` is the store's, None if
-    it has never judged anything; `judged` says whether it has judged a trace of the dataset.
+    `loaded` is its name if it can score here, else None; `row` is its row in the store, None if it has never judged
+    anything; `judged` is True if it has judged a trace of the dataset.
     """
 
     key: str
@@ -36,7 +36,7 @@ class EvaluatorChoice:
 
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
-    """Those loaded, in their order, then the others of the store by name."""
+    """The loaded evaluators in their order, then the store's others by name."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     loaded = {name: evaluators.about(name) for name in evaluators.all_names}
@@ -52,7 +52,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """The one of that key. Raises `NotFoundError` naming those that there are."""
+    """The evaluator with that key. Raises `NotFoundError`, which lists the keys."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise NotFoundError(
@@ -63,20 +63,20 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 
 
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
-    """Whom a page is about that names nobody: the first that has judged the dataset, best one that runs here, next
-    best one that says most."""
+    """The evaluator of a page whose address names none. One that has judged the dataset is preferred, then one that
+    runs here, then the most informative outputs."""
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
-    """The evaluators of these keys, without any the default one, `MOST_BESIDE` at most. Raises `NotFoundError` for
-    a key that is not offered."""
+    """At most `MOST_BESIDE` evaluators by their keys; a first key "" stands for the default one. Raises
+    `NotFoundError` for an unknown key."""
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
-    """What an evaluator of the store goes by: its name, and where another one has that name too, a longer key."""
-    # The same name twice is the same evaluator at two times, mostly.
+    """The name of a stored evaluator, and a longer key for the case that another one has that name too."""
+    # Two of one name are mostly one evaluator before and after a change.
     return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"

@@ -1,4 +1,5 @@
-"""What the conditions of Browse select, as a file: traces, judgments, and, for those who run campaigns, labels."""
+"""The traces that Browse's conditions select, as a file of traces, judgments or, for managers of campaigns,
+labels."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,14 +37,14 @@ CONTENTS = {
     "labels": "Labels that people agree on",
     "annotations": "Labels of each person",
 }
-"""What can be written, in the words of the page."""
+"""The contents of a file, as the page calls them."""
 
 OF_PEOPLE = ("labels", "annotations")
 
 
 class ExportAddress(Address):
-    """The address of the list with `content`, one of `CONTENTS`, the `format` of its table, and `by`: the key of
-    the only evaluator whose judgments are wanted, "" for all."""
+    """The list's address with `content`, one of `CONTENTS`, the `format` of its table, and `by`, the key of the
+    only evaluator whose judgments are included, "" for all."""
 
     content: Annotated[str, choice(tuple(CONTENTS))] = "judgments"
     format: Annotated[str, choice(TABLE_FORMATS)] = "csv"
@@ -64,13 +65,13 @@ def router(store: Store, evaluators: Evaluators) -> APIRouter:
 def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     address = ExportAddress.exact(read_query(request.url.query))
     dataset = find_dataset(store, address.dataset)
-    # A file of more than was asked for would not be noticed.
+    # An unknown condition is an error, because nobody would notice a file of too many traces.
     selection = Selection.exact(store, evaluators, dataset.id, address)
     if address.content in OF_PEOPLE:
         require(request, Right.MANAGE)
     ids = list_matching(store, dataset.id, selection.where, address.order)
     parts, format = _parts(selection, address, ids)
-    # Before the first byte of it leaves.
+    # Exposures are recorded before the first byte is sent.
     user = find_user_of(request)
     note_shown(store, user, ids)
     if user is not None and address.content in OF_PEOPLE:
@@ -105,7 +106,8 @@ def _evaluators(selection: Selection, key: str) -> list[int] | None:
 
 
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
-    """The labels of these traces in every campaign, a row per step, the newest campaign of those open first."""
+    """The labels of these traces in every campaign, with a row per step; open campaigns come first, newest
+    first."""
     only = frozenset(trace_ids)
     for campaign in list_campaigns(store):
         for trace in LabelledTraces(

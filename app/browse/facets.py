@@ -1,4 +1,4 @@
-"""The conditions of the Browse page: every value with its count, and those that are set as removable chips."""
+"""The conditions of the Browse page: every value with its count, and the active conditions as removable chips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from stepsight.storage.browse.metadata import MetaCondition
 
 Counts = Mapping[str, Mapping[str, int]]
 Words = Mapping[str, str] | None
-"""What the evaluator that the list speaks of says of a step, by label; None if it gives numbers."""
+"""The list's evaluator's words for a verdict on a step, by label; None if it gives numbers."""
 
 _TEMPLATE = "browse/facets.html"
 _OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
 EMPTY = "(empty)"
-"""An empty text in words."""
+"""The label of an empty value."""
 
 
 @dataclass(frozen=True)
 class ConditionOptions:
-    """A condition of the filter with the values that it can be given, each with its label; none where the dataset
-    decides on them. `about_evaluator` tells that it is about an evaluator's verdicts."""
+    """A condition of the filter with its possible values and their labels; no values if they depend on the dataset.
+    `about_evaluator` is True for conditions on an evaluator's verdicts."""
 
     name: str
     title: str
@@ -35,8 +35,8 @@ class ConditionOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a condition: `url` sets or lifts it, "" if no trace would be left; `count`, where it is known, how
-    many traces have it."""
+    """A value of a condition, with the `url` that sets or removes it, "" if no trace would be left, and the number
+    of traces that have it, None if unknown."""
 
     key: str
     label: str
@@ -47,7 +47,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class FacetSection:
-    """The choices that are offered for a condition."""
+    """The choices for one condition."""
 
     title: str
     about_evaluator: bool
@@ -111,7 +111,7 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 
 @dataclass(frozen=True)
 class SetCondition:
-    """A condition that is set: what totals are counted by, in words, and the address without it."""
+    """An active condition in words, with the `key` of its count in totals, and the URL without it."""
 
     key: str
     text: str
@@ -126,8 +126,8 @@ def facets_html(
     metadata: Markup | str = "",
     distribution: Markup | str = "",
 ) -> Markup:
-    """The sidebar: under each title the values, as links that set or lift a condition, and the sections on
-    `metadata` and on the `distribution` of scores."""
+    """The sidebar: the values of each condition, as links that set or remove them, then the sections on `metadata`
+    and on the `distribution` of scores."""
     sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
     shown = [section for section in sections if section.choices]
     whose = about.key if about.judged else ""
@@ -137,7 +137,7 @@ def facets_html(
 
 
 def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
-    """The conditions that are set, each of those on metadata by itself."""
+    """The active conditions, with a separate entry for each one on metadata."""
     found = []
     for name in address.active:
         if name == "meta":
@@ -151,15 +151,15 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
 
 
 def chips_html(address: Address, words: Words = None) -> Markup:
-    """The conditions that are set, each with a link that lifts it, and one that lifts all; "" if none is."""
+    """The active conditions, each with a link to remove it, and a link to remove all; empty if there is none."""
     if not address.active:
         return Markup()
     return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)
 
 
 def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
-    """What to say where no trace is left: which condition to lift. `totals` tells, for each that is set, how many
-    traces there would be without it."""
+    """Suggestions for an empty list: conditions to remove. `totals` are the numbers of traces without each of the
+    active conditions."""
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
@@ -177,7 +177,7 @@ def meta_words(condition: str) -> str:
 
 
 def condition_words(address: Address, name: str, words: Words = None) -> str:
-    """A condition that is set, in words."""
+    """An active condition in words."""
     value = getattr(address, name)
     if name == "meta":
         return " · ".join(map(meta_words, value))
@@ -218,7 +218,7 @@ def _values(
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
 ) -> tuple[tuple[str, str], ...]:
-    """The values of a condition that the dataset decides on, the commonest first, and what is chosen before it."""
+    """The values of a condition that depend on the dataset: the chosen one first, then the most common."""
     if condition.name == "against":
         return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)
     chosen = getattr(address, condition.name)

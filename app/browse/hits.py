@@ -1,4 +1,4 @@
-"""Where the text of a search stands in another one: marked in its HTML, and excerpts around the first place."""
+"""Search hits in a text: marked in its HTML, and an excerpt around the first one."""
 
 import re
 
@@ -13,10 +13,10 @@ _LONGEST_FORMULA = 200
 
 
 def marked_html(html: Markup, wanted: str) -> Markup:
-    """HTML from `text_html` or `markdown_html` with what is wanted in a `mark`, whatever its case and the spaces
-    around it.
+    """HTML from `text_html` or `markdown_html` with each hit of `wanted` in a `mark`, ignoring case and outer
+    spaces.
 
-    It is looked for in the text, formulas as they were written; a formula is marked whole.
+    Formulas are searched as written, and marked whole.
     """
     if not wanted.strip():
         return html
@@ -24,8 +24,8 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
-    """A text with its Markdown rendered and what is wanted marked. If that is among the signs of Markdown, it comes
-    as it was written, or a hit would be found and not be seen."""
+    """A text with its Markdown rendered and hits of `wanted` marked. If a hit includes Markdown's own signs, the
+    text is shown unrendered, or the hit would not be visible."""
     html = markdown_html(text)
     if not wanted.strip():
         return html
@@ -35,12 +35,12 @@ def marked_markdown(text: str, wanted: str) -> Markup:
 
 
 def has_hit(text: str, wanted: str) -> bool:
-    """True if what is wanted stands in a text."""
+    """True if a text contains `wanted`."""
     return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
 
 
 def excerpt(text: str, length: int, wanted: str = "") -> str:
-    """About `length` characters of a text: its beginning, or what is around the first place of what is wanted.
+    """About `length` characters of a text, from its beginning or around the first hit of `wanted`.
 
     It is cut at spaces, and not within a `$…$` formula.
     """
@@ -54,14 +54,16 @@ def excerpt(text: str, length: int, wanted: str = "") -> str:
 
 
 def _start(text: str, hit: int) -> int:
-    """Where an excerpt begins that shows a hit: some words before it, or at the formula that it is in."""
+    """The start of an excerpt that shows a hit: a few words before it, or the start of the formula that contains
+    it."""
     about = max(hit - _BEFORE, 0)
     start = text.rfind(" ", 0, about) + 1 or about
     return text.rindex("$", 0, start) if _is_open(text[:start]) else start
 
 
 def _whole(text: str, start: int, end: int, hit: int) -> int:
-    """`end`, moved before a formula that it would cut, or behind it where the hit is in it or nothing before it."""
+    """`end`, moved before a formula that it would cut or, if the formula has the hit or begins the excerpt, behind
+    it."""
     if not _is_open(text[start:end]):
         return end
     opened, closed = text.rindex("$", start, end), text.find("$", end)
@@ -71,7 +73,7 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
 
 
 def _is_open(text: str) -> bool:
-    """True if a formula begins in the text and does not end there."""
+    """True if the text ends within a formula."""
     return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
 
 

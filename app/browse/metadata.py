@@ -1,4 +1,5 @@
-"""Filters on metadata: the fields of a dataset as a section of Browse's sidebar, with the values of an open one."""
+"""Filters on metadata: a section of Browse's sidebar with the dataset's fields, and the values of the one that is
+open."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class _FieldEntry:
-    """A field: `url` opens or closes it."""
+    """A field, with the `url` that opens or closes it."""
 
     field: MetaField
     url: str
@@ -26,13 +27,13 @@ class _FieldEntry:
 
 
 def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCounts | None) -> Markup:
-    """The fields, each with how many traces have it, and below the one that is open its values, or what they may
-    contain, and bounds of its numbers; nothing where the dataset has no field."""
+    """The fields with their numbers of traces and, below the open one, its values, a text that they may contain,
+    and bounds for numbers; empty if the dataset has no fields."""
     if not fields:
         return Markup()
     conditions = list(map(MetaCondition.read, address.meta))
     entries = [_entry(address, field, conditions) for field in fields]
-    # The one that is open stays in view.
+    # The open field, and those with a condition, stay in view.
     first = [one for place, one in enumerate(entries) if place < _SHOWN or one.is_open or one.is_set]
     values: dict[str, object] = {"opened": opened}
     if opened is not None:

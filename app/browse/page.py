@@ -1,6 +1,6 @@
-"""The Browse page: a dataset's traces under conditions and in an order, and one opened at an address of its own.
+"""The Browse page: a dataset's traces, filtered and ordered, and the page of a single trace.
 
-Everything it shows follows from the address; the page's script changes the address and asks for it again.
+Everything it shows follows from the address; the page's script changes the address and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -36,17 +36,17 @@ from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
 
 _PER_PAGE = 25
-# Of the datasets, where there is none of a name.
+# The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
-# Seconds for which a trace's text waits for its scores; those that take longer come by themselves.
+# Seconds that a trace's page waits for its scores; the page's script requests them if they take longer.
 _PATIENCE = 0.4
 
 
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """The routes of the page, of its files and of views; with `read_only` nothing that writes to the store."""
+    """The routes of the page, of its files and of saved views; with `read_only`, none that writes to the store."""
 
     def content(query: Query, request: Request) -> PageContent:
         return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
@@ -68,8 +68,8 @@ def browse_page(
     *,
     read_only: bool = False,
 ) -> PageContent:
-    """The page that a query asks for; what makes no sense in it becomes a notice above what can be shown. `user` is
-    who sees it; with `checks` it says where evaluators do not clear the trivial baselines."""
+    """The page for a query; a mistake in it becomes a notice above the part that can be shown. `user` is the person
+    who sees it; with `checks` it names evaluators that do not clear the trivial baselines."""
     address, problems = Address.read(query)
     errors: list[UserError] = []
     try:
@@ -98,7 +98,7 @@ def browse_page(
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
-    """The trace that an address names; None, and one more of the `errors`, where there is no such trace."""
+    """The trace that an address names. If there is no such trace, None, and one more of the `errors`."""
     try:
         return None if address.trace is None else get_trace(store, address.trace)
     except NotFoundError as error:
@@ -107,7 +107,7 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 
 
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
-    """The dataset of that name, the first where none is named. Raises `NotFoundError`."""
+    """The dataset of that name, the first one for "". Raises `NotFoundError`."""
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
@@ -163,7 +163,7 @@ def _list_html(
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:
-    """The evaluator that the list is about, and the one that it is compared with."""
+    """The list's evaluator, and the one that it is compared with."""
     other = selection.address.other
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 
@@ -171,7 +171,7 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
 def _baseline_check(
     checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
-    """Which of the evaluators that are shown do not clear the trivial baselines on the dataset."""
+    """The line on evaluators shown that do not clear the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
     return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
@@ -183,7 +183,7 @@ def _metadata_html(selection: Selection) -> Markup:
 
 
 def _download(selection: Selection, manages: bool) -> dict[str, object]:
-    """What the form that downloads the list offers."""
+    """The values for the form that downloads the list."""
     query = selection.address.query(trace=None, page=1, beside=())
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
@@ -213,7 +213,7 @@ def _trace_html(
         trace=trace,
         address=address,
         place=place,
-        # Back to where the trace stands, however far one went from it.
+        # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
         conditions=[one.text for one in conditions_set(address, selection.words)],
         choices=selection.choices,

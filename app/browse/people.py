@@ -1,4 +1,4 @@
-"""What people say of a trace, for those who may see it: labels of campaigns, and disputes of its gold."""
+"""People's labels of a trace, and disputes of its gold, for those who may see them."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,11 @@ _ALIVE = (DisputeState.OPEN, DisputeState.ACCEPTED)
 
 
 class PeopleLabels:
-    """People's labels of a trace as `user` may see them, None: somebody who is not logged in.
+    """People's labels of a trace, as far as `user` may see them; None is a visitor who is not logged in.
 
-    What annotators agree on is for all who see the trace, save for who has begun to label it in a blind campaign;
-    while a campaign is open, not for somebody unknown. Each one's labels are shown once the campaign is closed, and
-    before that to who runs it. That a person sees them is noted before they are shown.
+    The consensus is visible to everybody who sees the trace, except to a person who has begun to label it in a
+    blind campaign and, while a campaign is open, to visitors. Individual labels are visible once the campaign is
+    closed, and to its manager before that. The person's exposure is recorded before the labels are shown.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
@@ -47,12 +47,12 @@ class PeopleLabels:
 
     @property
     def labels(self) -> tuple[str | None, ...]:
-        """What the annotators of the newest campaign agree on, one per step; () where there is nothing to show."""
+        """The consensus of the newest campaign, one label per step; empty if there is nothing to show."""
         return self._shown[0].consensus.labels if self._shown else ()
 
     @property
     def words(self) -> str:
-        """In a few words, for the line below the trace."""
+        """A short summary, for the line below the trace."""
         if self.hidden:
             return "hidden until you have submitted yours"
         if not self._shown:
@@ -62,7 +62,7 @@ class PeopleLabels:
         )
 
     def html(self) -> Markup:
-        """A table for each campaign: a row per step, what is agreed on, and each one's label."""
+        """A table for each campaign, with the consensus and each annotator's label of every step."""
         if not self._shown:
             return Markup()
         return macro(_TEMPLATE, "tables", [(one, self._annotations(one)) for one in self._shown], _REASONS)
@@ -73,8 +73,8 @@ class PeopleLabels:
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Links to the disputes of each step's gold and, for a `user` who labels, to open one; () where the trace has
-    no gold."""
+    """Links to the disputes of each step's gold and, for a `user` who may label, to file one; empty if the trace
+    has no gold."""
     if not trace.has_gold:
         return ()
     disputes = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]

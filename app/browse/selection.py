@@ -1,4 +1,5 @@
-"""Selection of an address: a dataset, the evaluators to choose from, and the traces that meet the conditions."""
+"""The selection of an address: a dataset, the evaluators to choose from, and the traces that meet the
+conditions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 @dataclass(frozen=True)
 class ListPlace:
-    """A trace in a list: those before and after it, and its `number`, from 1, of `total`; None if it is not
-    there."""
+    """A trace's neighbours in a list, and its `number`, from 1, of `total`; None if the list does not contain
+    it."""
 
     near: Neighbours
     number: int | None = None
@@ -31,13 +32,14 @@ class ListPlace:
 
     @property
     def words(self) -> str:
-        """`12 of 83`, or nothing."""
+        """A text such as `12 of 83`, or nothing."""
         return "" if self.number is None else f"{self.number:,} of {self.total:,}"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """`about` is the evaluator that the list speaks of; the address names what there is and nothing else."""
+    """The part of the store that an address selects. `about` is the list's evaluator; the address is without names
+    that do not exist."""
 
     store: Store
     address: Address
@@ -49,7 +51,7 @@ class Selection:
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
     ) -> tuple["Selection", list[UserError]]:
-        """What an address selects in its dataset, and an error for each evaluator in it that is not offered."""
+        """The selection of an address in its dataset, and an error for each evaluator in it that does not exist."""
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
         problems: list[UserError] = []
@@ -77,7 +79,7 @@ class Selection:
 
     @classmethod
     def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
-        """As `of`. Raises the first error: `NotFoundError` for an evaluator that is not offered."""
+        """As `of`, but raises the first error, which is `NotFoundError` for an unknown evaluator."""
         selection, problems = cls.of(store, evaluators, dataset_id, address)
         if problems:
             raise problems[0]
@@ -92,35 +94,33 @@ class Selection:
 
     @property
     def words(self) -> Mapping[str, str] | None:
-        """What the evaluator says of a step, by label; None if it gives numbers."""
+        """The evaluator's words for a verdict on a step, by label; None if it gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:
-        """The outcomes of the address's two evaluators against each other, None if it names one."""
+        """The outcomes of the address's two evaluators against each other; None if it names only one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
 
     @property
     def values(self) -> FieldCounts:
-        """The values of the field of the metadata that is open."""
+        """The values of the open metadata field."""
         return count_field(self.store, self.dataset_id, self.where, self.address.field)
 
     @property
     def distribution(self) -> Distribution | None:
-        """The validities of steps by gold, 0 or 1 of one that speaks in words; None if the evaluator gives none
-        here."""
+        """The validities of steps by gold, 0 or 1 for verdicts in words; None if the evaluator has none here."""
         if not self.about.judged or not self.about.outputs.has_steps:
             return None
         return read_distribution(self.store, self.dataset_id, self.where)
 
     def page(self, size: int) -> BrowsePage:
-        """The rows of the address's page, how many there are in all, and counts for every condition."""
+        """The rows of the address's page, their total, and the counts for every condition."""
         offset = (self.address.page - 1) * size
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
-        """Where a trace stands in the order and under the conditions of the address; a trace that does not meet
-        them has neighbours all the same."""
+        """A trace's place in the list; a trace outside the list still has neighbours."""
         ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
         if trace_id not in ids:
             return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))
@@ -129,8 +129,8 @@ class Selection:
         return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
-        """By trace id, the number and text of the first step that holds what is searched for, for those of the rows
-        whose problem does not."""
+        """The number and text of the first step with a search hit, by trace id, for the rows without one in the
+        problem."""
         wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
         if not ids:

@@ -20,7 +20,7 @@ CSV_PATH = "/browse/trace.csv"
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Both files of a trace, under the query of its page."""
+    """The routes of both files, with the query of the trace's page."""
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
         trace, judgments = _read(store, evaluators, request.query_params)
@@ -45,7 +45,7 @@ def _read(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[Sto
 
 
 def file_address(path: str, address: Address) -> str:
-    """The address of a file of the trace that an address shows, as an attribute's value."""
+    """The URL of a file of the trace that an address shows, for use in an attribute."""
     kept = ("trace", "evaluator", "against", "other", "beside")
     short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)

@@ -24,13 +24,16 @@ def judge_trace(
     trace: StoredTrace,
     patience: float | None = None,
 ) -> list[TraceJudgments]:
-    """The judgments by each of the chosen, in their order: the stored ones where they are fresh, else, where the
-    evaluator runs here, one made now. What is not made after `patience` seconds in all is waited for by whoever
-    asks again; None is no limit."""
+    """The judgments by each chosen evaluator, in order: stored ones if they are fresh, else one made now if the
+    evaluator runs here.
+
+    One that is not ready after `patience` seconds in all continues in the background, for a later request; None
+    means no limit.
+    """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
         stored[judgment.evaluator.id].append(judgment)
-    # All of them, before the first is waited for.
+    # All are started before the first one is waited for.
     begun = [_begin(evaluators, choice, trace, stored[choice.id or 0]) for choice in chosen]
     until = None if patience is None else time.monotonic() + patience
     return [
@@ -42,7 +45,7 @@ def judge_trace(
 def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
-    """The judgment to come; None if a stored one says it all, or the evaluator does not run here."""
+    """The future judgment; None if a stored hindsight judgment stands, or the evaluator does not run here."""
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
@@ -78,7 +81,7 @@ def _judgments(
 
 
 def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
-    """Those in force, by which the lists are filtered as well."""
+    """The thresholds in force, which the filters of lists use too."""
     if choice.id is None:
         return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
     return find_thresholds(store, choice.id)

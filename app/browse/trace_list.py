@@ -16,7 +16,7 @@ from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 
 _PREVIEW = 200
-# Of a problem that is searched: what two lines show, so that the hit is among it.
+# With a search, an excerpt of two lines, so that the hit is visible.
 _SEARCHED = 90
 _EXCERPT = 140
 
@@ -35,14 +35,15 @@ _ORDERS = (
     ("steps", "shortest first"),
     ("-position", "reverse file order"),
 )
-# Title, the order that a click on it asks for first, and a class. The second lot is about an evaluator.
+# The title, the order after a first click, and the CSS class. The second group is about an evaluator.
 _COLUMNS = (("Trace", "position", "what"), ("Steps", "-steps", "n"), ("Gold", "error", "gold"))
 _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), ("Change", "-change", "d"))
 
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The head of a column: `url` sorts `by` it, "" if nothing does; `direction` tells how it is sorted now."""
+    """The head of a column, with the `url` that sorts `by` it, "" if it cannot be sorted, and the current
+    `direction`."""
 
     title: str
     kind: str
@@ -54,10 +55,9 @@ class ColumnHead:
 def list_html(
     rows: Sequence[BrowseRow], address: Address, hits: Mapping[int, tuple[int, str]], outputs: Outputs | None
 ) -> Markup:
-    """The rows under heads that sort. `hits` gives, by trace id, the number and text of a step that holds what is
-    searched for, where the problem does not; `outputs`, what kind of outputs the evaluator has, None if it has
-    judged nothing."""
-    # An evaluator that was asked in one mode alone has no changes.
+    """The rows under sortable heads. `hits` are, by trace id, the number and text of a step with a search hit, for
+    rows without one in the problem; `outputs` are the evaluator's, None if it has judged nothing."""
+    # An evaluator with judgments of only one mode has no changes.
     changes = any(row.change is not None for row in rows)
     columns = _COLUMNS + (_EVALUATOR_COLUMNS[: None if changes else -1] if outputs else ())
     return render(
@@ -76,7 +76,7 @@ def list_html(
 
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
-    """The orders that there are, those by an evaluator's scores where it has such; `outputs` as in `list_html`."""
+    """The available orders, including those by scores if the evaluator has them; `outputs` as in `list_html`."""
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 

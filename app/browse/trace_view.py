@@ -20,10 +20,10 @@ def trace_html(
     people: Sequence[str | None] = (),
     disputes: Sequence[Markup] = (),
 ) -> Markup:
-    """Problem, the verdicts of each evaluator on the solution, and every step with its sub-steps; what a search
-    looks for is marked. `people` is what they agree on, and `disputes` links for below the gold, both by step."""
+    """The problem, each evaluator's verdicts on the solution, and every step with its sub-steps, with search hits
+    marked. `people` are the agreed labels, and `disputes` the links below the gold, both by step."""
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
-    # The first one that has scores in a mode.
+    # Only the first column with scores explains the modes.
     explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)
     return render(
         "browse/trace.html",

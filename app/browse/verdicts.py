@@ -1,4 +1,4 @@
-"""Verdicts of an evaluator on a whole solution, in words, and how they stand against the gold."""
+"""An evaluator's verdicts on a whole solution in words, compared with the gold."""
 
 import numpy as np
 from markupsafe import Markup
@@ -13,8 +13,7 @@ from stepsight.core.trace import Trace
 
 
 def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
-    """Pieces of HTML, one for each thing that the evaluator says of the solution; with `hints`, its modes are
-    explained."""
+    """The evaluator's statements on the solution, one piece of HTML each; with `hints`, its modes are explained."""
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.CHECKS:
@@ -29,21 +28,21 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """The first step, 0-based, that it calls wrong in a mode that it has; None if it calls none so."""
+    """The first step, 0-based, that an evaluator calls wrong in one of its modes; None if it calls none wrong."""
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
-    """The first step, 0-based, with a sub-step whose validity is below a threshold, but for those that are silent;
-    None if there is none."""
+    """The first step, 0-based, with a sub-step whose validity is below the threshold, except silent ones; None if
+    there is none."""
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None
 
 
 def outcome_words(wrong: int | None, trace: Trace) -> str:
-    """How the first step called wrong stands against the gold's first error, where the gold names one or says of
-    every step that it is valid."""
+    """The comparison of the first step called wrong with the gold's first error, as far as the gold tells whether
+    there is one."""
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
         return "" if wrong is None else f"first wrong step {wrong + 1}"
@@ -77,13 +76,13 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
         return Markup("its verdict could not be read")
     if not value:
         return Markup('<strong class="bad">finds an error</strong>, names no step')
-    # One that speaks of redundancy says nothing of errors.
+    # Gold with redundant steps does not tell about errors.
     redundancy = any(step.label == Label.NEU for step in trace.steps)
     return Markup("finds no error{}").format("" if redundancy else _beside_gold(None, trace))
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
-    """No later step changes what is checked, so that either mode will do."""
+    """Either mode will do, since later steps do not change a check."""
     mode = next(iter(answer.modes))
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:

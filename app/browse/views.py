@@ -1,4 +1,4 @@
-"""Views kept under names: the line above Browse's list, and the routes of its forms, which need no script."""
+"""Saved views: the line above Browse's list, and the routes of its forms, which need no script."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ Text = Annotated[str, Form()]
 
 
 def router(store: Store) -> APIRouter:
-    """The routes that keep, rename and delete a view."""
+    """The routes that save, rename and delete a view."""
     routes = APIRouter(include_in_schema=False)
     keeping = [Depends(RequiresRight(Right.KEEP))]
 
@@ -48,7 +48,7 @@ def router(store: Store) -> APIRouter:
 
 
 def views_html(store: Store, address: Address, user: User | None, keeps: bool) -> Markup:
-    """The views that a person sees, as links, and for one who `keeps` views the forms."""
+    """A person's views as links, with forms for a person who `keeps` views."""
     views = list_views(store, user)
     here = view_query(address)
     if not views and not keeps:
@@ -63,11 +63,11 @@ def views_html(store: Store, address: Address, user: User | None, keeps: bool) -
 
 
 def view_query(address: Address) -> str:
-    """What a view keeps of an address: what leads to the list, and not a page of it or a trace."""
+    """The part of an address that a view saves: the list, without a page or a trace."""
     return urlencode(address.query(page=1, trace=None, beside=()), doseq=True)
 
 
 def _to(query: str) -> Response:
-    """To the list with that query; what makes no sense in it, it tells itself."""
+    """A redirect to the list with that query, whose mistakes the page itself reports."""
     address, _ = Address.read(read_query(query))
     return RedirectResponse(str(address.narrowed().unescape()), 303)

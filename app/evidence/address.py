@@ -1,4 +1,4 @@
-"""The address of the Evidence page: everything that the page shows follows from it."""
+"""The address of the Evidence page, which determines everything that the page shows."""
 
 from typing import Annotated, ClassVar
 
@@ -8,24 +8,24 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.validation import choice
 
 STAYED = "stayed"
-"""The kind of the traces in which no verdict turned."""
+"""The kind of traces in which no verdict changed."""
 
 KINDS = (*(flip.value for flip in Flip), STAYED)
 VALUES = ("validity", *LABEL_NAMES)
-"""What the hindsight matrix can show."""
+"""The values that the hindsight matrix can show."""
 
 PROBLEM = "problem"
-"""Where a presentation begins."""
+"""The place at which a presentation begins."""
 
 
 class EvidenceAddress(PageQuery):
-    """The query of the Evidence page.
+    """The query of the Evidence page, for one trace or for the gallery of a `dataset`.
 
-    One trace: `trace`, a database id, or `s`, a token of the Score page; else the gallery of a `dataset`.
-    `evaluator` is the name that it is offered under. `kind` is one of `KINDS`, `page` counts from 1. Of one trace:
-    `step`, the name of the sub-step that is looked at, `after`, that of the last one that is revealed, `value`, one
-    of `VALUES`; `present`, how far it is presented: `PROBLEM`, a sub-step's name, or a
-    conclusion of `app.evidence.presentation`.
+    A trace is `trace`, a database id, or `s`, a permalink's token of the Score page. `evaluator` is the key of the
+    evaluator (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1. For one trace, `step` is
+    the name of the selected sub-step, `after` that of the last one revealed, and `value` is one of `VALUES`;
+    `present` is the place of its presentation: `PROBLEM`, a sub-step's name, or a conclusion of
+    `app.evidence.presentation`.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -43,5 +43,5 @@ class EvidenceAddress(PageQuery):
 
     @property
     def opens(self) -> bool:
-        """True if it opens one trace."""
+        """True if the address opens a trace."""
         return bool(self.s) or self.trace is not None

@@ -1,4 +1,4 @@
-"""Evidence of one trace: an evaluator's hindsight matrix of it, from the store or from the Score page."""
+"""The evidence of one trace: an evaluator's hindsight matrix, for a stored trace or one from the Score page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _CAUSAL = "causal"
 
 
 class JudgingError(LoadingError):
-    """The evaluator has not judged `trace` yet, or is being loaded to do so; the trace can be read meanwhile."""
+    """The evaluator has not judged `trace` yet, or is still being loaded. The trace can be shown meanwhile."""
 
     def __init__(self, evaluator: str, trace: Trace) -> None:
         super().__init__(f"{evaluator} is judging this solution.")
@@ -40,8 +40,8 @@ class JudgingError(LoadingError):
 class Evidence:
     """A hindsight judgment of one trace, by the evaluator that `about` describes.
 
-    `evaluator` is the name it is offered under, `choices` are those of all that could take its place; `scorer`
-    gives what it can score with here, None if it cannot.
+    `evaluator` is its key, and `choices` are the keys of all evaluators with evidence; `scorer` returns its scorer,
+    and is None if it cannot score here.
     """
 
     judgment: Judgment
@@ -66,12 +66,12 @@ class Evidence:
 
     @cached_property
     def judgments(self) -> TraceJudgments:
-        """What the evaluator says of the trace, as all pages show it; without its name, which stands above all."""
+        """The judgments for the list of steps; without the evaluator's name, which is above the list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     @cached_property
     def steps(self) -> list[JudgedStep]:
-        """The rows of its sub-steps."""
+        """A row for each sub-step."""
         return judged_steps(self.trace)
 
     @property
@@ -92,12 +92,12 @@ class Evidence:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that its matrix can show: of an evaluator that gives validity only, nothing else."""
+        """The values that the matrix can show, which is only validity for an evaluator without redundancy."""
         return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the sub-steps, such as `3`, or `3.2` where step 3 has several."""
+        """The names of the sub-steps, such as `3`, or `3.2` if step 3 has several."""
         return tuple(step.name for step in self.steps)
 
     @cached_property
@@ -107,11 +107,11 @@ class Evidence:
 
     @cached_property
     def focus(self) -> int:
-        """The sub-step to look at first: that of the largest revision."""
+        """The sub-step selected at first, which has the largest revision."""
         return max(self.revisions, key=lambda revision: abs(revision.change)).substep
 
     def place(self, name: str, otherwise: int) -> int:
-        """The sub-step of a name, `otherwise` where the name is empty. Raises `UserError` if there is none."""
+        """The sub-step with that name, `otherwise` for "". Raises `UserError` if there is none."""
         if not name:
             return otherwise
         if name not in self.names:
@@ -122,17 +122,16 @@ class Evidence:
         return self.names.index(name)
 
     def change_sentence(self, step: int) -> str:
-        """What later sub-steps did to one, in words."""
+        """The effect of later sub-steps on one, in words."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """How gold compares with the revision of the step that a sub-step belongs to; "" if the trace has no gold
-        at all."""
+        """The gold of a sub-step's step compared with its revision; "" if the trace has no gold."""
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
     def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """A sentence for each sub-step on the later ones that its verdict rests on."""
+        """For each sub-step, a sentence on the later ones that its verdict rests on."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
@@ -144,11 +143,11 @@ class Evidence:
 
 
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
-    """The evidence that an address asks for: of a trace of the store, or of one that was entered on the Score page.
+    """The evidence for an address, of a stored trace or of a solution from the Score page.
 
-    Raises `JudgingError` if it is not there after `patience` seconds: it is made for whoever asks again. Raises
-    `UserError` if there is no such trace or evaluator, where the evaluator cannot judge the trace, or where it has
-    judged it in another mode only.
+    Raises `JudgingError` if it is not ready after `patience` seconds; it continues in the background, for a later
+    request. Raises `UserError` if there is no such trace or evaluator, if the evaluator cannot judge the trace, or
+    if it has judged it only in another mode.
     """
     return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 
@@ -170,7 +169,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     assert address.trace is not None
     trace = get_trace(store, address.trace)
     offers = [one for one in list_choices(store, evaluators, trace.dataset_id) if one.outputs.has_scores]
-    # The first is one that is loaded here, and bidirectional if any is.
+    # The first one is loaded here if any is, and bidirectional if one of these is.
     offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     judgment = answer.by_mode.get(Mode.HINDSIGHT)
@@ -188,5 +187,5 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
-    """Loads it where that is not done yet: what is stored can be seen without."""
+    """A function that returns the scorer, loading it if necessary; stored evidence can be shown without it."""
     return lambda: evaluators.scorer(name)

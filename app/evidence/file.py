@@ -1,4 +1,4 @@
-"""The evidence of one trace as one HTML file that needs no network and no server, to send to someone."""
+"""The evidence of one trace as a single HTML file, which needs no network and no server."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.queries import StoredTrace
 
-# What a file may weigh; one that would weigh more shows formulas as their source.
+# The largest size of a file in bytes; a larger one shows formulas as their source instead.
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
 _SCRIPTS = ("shared/maths.js", "shared/hints.js", "evidence/evidence.js")
 _FACE = re.compile(r"@font-face\{[^}]*\}")
-# The fonts of KaTeX that most formulas need, and the commands that need another.
+# The KaTeX fonts that most formulas need, and the commands that need others.
 _COMMON = ("Main-Regular", "Math-Italic", "AMS-Regular", "Size1", "Size2", "Size3", "Size4")
 _ASKED = {
     "Main-Bold": r"\\(mathbf|textbf|bf\b|bold)",
@@ -39,10 +39,11 @@ _ASKED = {
 def evidence_file(
     evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, moment: datetime
 ) -> Markup:
-    """The page that the address opens, as it stands there at the `moment`.
+    """The page for an address, as of this `moment`.
 
-    Style, scripts, and the fonts of its formulas are in it; its policy lets no other script run and asks nobody for
-    anything. Below 1 MB up to about 135 sub-steps; the formulas of more than about 90 are shown as their source.
+    It contains its styles, its scripts and the fonts of its formulas; its policy allows no other script and no
+    request. It stays below 1 MB up to about 135 sub-steps; with more than about 90, formulas are shown as their
+    source.
     """
     body = evidence_html(evidence, address, left_out=left_out)
     maths = 'class="math"' in body
@@ -51,7 +52,7 @@ def evidence_file(
 
 
 def title(trace: Trace) -> str:
-    """The trace by its dataset and id, or that a person entered it."""
+    """The dataset and id of a stored trace, or the fact that a person entered it."""
     return f"{trace.dataset} · {trace.id}" if isinstance(trace, StoredTrace) else "A solution entered by hand"
 
 
@@ -65,11 +66,11 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
         evidence=evidence,
         body=body,
         moment=moment,
-        # What comes from `assets` is ours, and no script or style may be escaped.
+        # Scripts and styles from `assets` are trusted, and must not be escaped.
         fonts=Markup(_katex_style("\n".join((evidence.trace.problem, *evidence.trace.substeps))) if maths else ""),
         style=Markup("".join(map(read_web, _STYLES))),
         scripts=list(map(Markup, scripts)),
-        # It goes with every copy.
+        # Every copy must include the licence.
         licence=Markup(read_web("katex", "LICENSE") if maths else ""),
         policy=Markup(
             f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; font-src data:; img-src data:; "
@@ -79,7 +80,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
 
 
 def _katex_style(text: str) -> str:
-    """KaTeX's style sheet with the fonts that the formulas of a text need, and no other, in it."""
+    """KaTeX's style sheet, with only the fonts that the formulas of a text need embedded."""
     needed = (*_COMMON, *(font for font, asked in _ASKED.items() if re.search(asked, text)))
 
     def face(match: re.Match[str]) -> str:
@@ -98,7 +99,7 @@ def _hash(script: str) -> str:
 
 
 def file_name(trace: Trace) -> str:
-    """A name that every system can write: of a trace's id, its plain letters and digits."""
+    """A file name that is valid on every system, made of the plain letters and digits of a trace's id."""
     id = trace.id if isinstance(trace, StoredTrace) else ""
     plain = re.sub("[^A-Za-z0-9]+", "-", id)[:60].strip("-")
     return f"stepsight-evidence-{plain}.html" if plain else "stepsight-evidence.html"

@@ -1,4 +1,4 @@
-"""The gallery of evidence: the traces of a dataset in which later steps turned a verdict, largest change first."""
+"""The gallery of evidence: the traces of a dataset in which later steps changed a verdict, largest change first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ _LEADS = {
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The traces of a dataset by what later steps did to an evaluator's verdicts; `offers` are the evaluators to
-    choose from, `datasets` the datasets."""
+    """The traces of a dataset by the effect of later steps on an evaluator's verdicts; `offers` and `datasets` are
+    the evaluators and the datasets to choose from."""
 
     dataset: Dataset
     datasets: Sequence[Dataset]
@@ -59,7 +59,7 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """There is no evidence, since nothing was judged in hindsight mode; of one `dataset` where it is named."""
+    """There is no evidence, since nothing was judged in hindsight mode; `dataset` is "" if that is true of all."""
 
     def __init__(self, message: str, dataset: str = "") -> None:
         super().__init__(message, "Have an evaluator judge it, in hindsight mode.")
@@ -67,9 +67,10 @@ class NotJudgedError(UserError):
 
 
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
-    """The gallery of a dataset and an evaluator; where one is "", that of the shipped traces, or the first.
+    """The gallery of a dataset and an evaluator; "" stands for the shipped traces if they are judged, else the
+    first dataset, and for its first evaluator.
 
-    Raises `UserError` if there is no such dataset or evaluator, and `NotJudgedError` if nothing was judged in
+    Raises `NotFoundError` if there is no such dataset or evaluator, and `NotJudgedError` if nothing was judged in
     hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
@@ -89,12 +90,12 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
 
 
 def flip_of(kind: str) -> Flip | None:
-    """The flip of a kind, None for `STAYED`."""
+    """The flip for a kind, None for `STAYED`."""
     return None if kind == STAYED else Flip(kind)
 
 
 def page_of(number: int | None) -> int:
-    """The page that has the trace of a number, from 1; the first where it has none."""
+    """The page with the trace of this number, from 1; the first page for None."""
     return 1 if number is None else (number - 1) // _PER_PAGE + 1
 
 
@@ -106,9 +107,10 @@ def gallery_html(
     problems: Sequence[str] = (),
     baseline_check: Markup | str = "",
 ) -> Markup:
-    """One page of one kind, with links to the others; of the first kind that has a trace where none is named.
+    """A page of the traces of one kind, by default the first kind with traces, and links to the other kinds.
 
-    `user` is who sees it; `problems` are messages for above it, `baseline_check` is the line on the evaluator.
+    `user` is the person who sees it, `problems` are messages to be shown above it, and `baseline_check` is the line
+    on the evaluator.
     """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
@@ -145,7 +147,7 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
 
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
-    """The hindsight judgments of some traces, in their order; those that went since are left out."""
+    """The hindsight judgments of these traces, in order, without any that have been deleted meanwhile."""
     with store.read() as session:
         by_id = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
     there = [by_id[trace_id] for trace_id in ids if trace_id in by_id]
@@ -166,7 +168,7 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
 
 
 def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
-    """A trace as the template takes it: its name, problem, largest revision of the kind, and where it leads."""
+    """A trace for the template: its name, problem, largest revision of the kind, and URL."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
@@ -197,7 +199,7 @@ def _sentence(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
 
 
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
-    """The points of the reveal curve of a sub-step, and the level of the threshold, in pixels."""
+    """The points of a sub-step's reveal curve, and the height of the threshold, in pixels."""
     values = hindsight.reveal(revision.substep).validity
     width, height = 96, 30
     across, up = (width - 6) / max(1, len(values) - 1), height - 6

@@ -1,4 +1,4 @@
-"""Leave-one-out scores of traces: computed when they are asked for, and kept for a while."""
+"""Leave-one-out scores of traces, computed on demand and cached."""
 
 import threading
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.scoring.scorer import Scorer
 
-# Bytes of kept triangles in all.
+# The total size of cached triangles in bytes.
 _KEPT = 12_000_000
-# Those that wait while another is worked out, and about how long that takes.
+# The number of requests that may wait for another one, and roughly how many seconds one takes.
 _WAITING = 8
 _SECONDS = 5
-# What one question may cost: the passes are about as long as the trace, and there is one for each step.
+# The limit for one request: there is a pass for each step, each about as long as the trace.
 _MOST_TOKENS = 1_500_000
 
 
 class LeftOuts:
-    """Leave-one-out scores by evaluators that are loaded here, one trace at a time. Safe to use from several
+    """Leave-one-out scores by the evaluators loaded here, for one trace at a time. Safe to use from several
     threads."""
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence) -> LeaveOneOut:
-        """The scores of one trace. Raises `UserError` if the evaluator cannot score here or the trace asks too
-        much, `BusyError` if too many are waiting."""
+        """The scores of one trace. Raises `UserError` if the evaluator cannot score here or the trace is too long,
+        and `BusyError` if too many requests are waiting."""
         if evidence.scorer is None:
             raise UserError(
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",
@@ -61,5 +61,5 @@ def _leave_out(scorer: Scorer, evidence: Evidence) -> LeaveOneOut:
 
 
 def _size(left_out: LeaveOneOut) -> int:
-    """The bytes of its triangle."""
+    """The size of its triangle in bytes."""
     return 12 * len(left_out) * (len(left_out) + 1) // 2

@@ -1,6 +1,6 @@
-"""The Evidence page: how later steps changed the verdict on earlier ones, in one trace or in a gallery of them.
+"""The Evidence page: how later steps changed the verdicts on earlier ones, in one trace or in a gallery of traces.
 
-Everything it shows follows from the address; the page's script changes the address and asks for it again.
+Everything it shows follows from the address; the page's script changes the address and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, find_dataset
 
-# Seconds for which the page waits for a judgment before it shows the trace without.
+# Seconds for which the page waits for a judgment before it shows the trace without one.
 _PATIENCE = 0.3
 _NOWHERE = ListPlace(Neighbours(None, None))
 
 
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"
-# Seconds for which whoever asks waits for a judgment: the page that leads here showed it, but it may be dropped.
+# Seconds that a file waits for a judgment, which the page has shown but the cache may have dropped.
 _FILE_PATIENCE = 60.0
 
 
@@ -66,9 +66,9 @@ def evidence_page(
     *,
     may_judge: bool = False,
 ) -> PageContent:
-    """The page that a query string asks for; a mistake in it becomes a notice above what can be shown. `user` is
-    who sees it, and who `may_judge` is offered a job where there is nothing to show. With `checks` it says where
-    the evaluator does not clear the trivial baselines on the dataset that a trace is from."""
+    """The page for a query; a mistake in it becomes a notice above the part that can be shown. `user` is the person
+    who sees it; if they `may_judge` they are offered a job if there is nothing to show. With `checks` it tells if
+    the evaluator does not clear the trivial baselines on the trace's dataset."""
     address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
@@ -141,7 +141,7 @@ def _opened(
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
-    """Where it stands in the gallery that the address comes from."""
+    """The trace's place in the gallery that the address comes from."""
     if not address.kind or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:
@@ -156,7 +156,7 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
-    """Where the pager leads: class, label and address, "" if there is nothing."""
+    """The links of the pager as class, label and URL, which is "" if there is no such page."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
@@ -168,10 +168,8 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 
 
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
-    """`GET` of both, with the query of an Evidence page of one trace. They change nothing.
-
-    They raise `UserError`, which the application answers.
-    """
+    """The routes of leave-one-out scores and of the file, with the query of the page of one trace. Their
+    `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
 
@@ -186,7 +184,7 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
         left_out = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
         page = evidence_file(evidence, address, left_out, datetime.now(UTC))
         name = f'attachment; filename="{file_name(evidence.trace)}"'
-        # Not as HTML: it is not one of our pages, into which the server writes its own policy.
+        # Not as HTML, since the server writes its own policy into every HTML page.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
 
     return routes

@@ -1,4 +1,4 @@
-"""The evidence of one trace as a presentation: one thing after the other, and nothing before its time."""
+"""The evidence of one trace as a presentation that reveals one thing after the other."""
 
 import json
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 def presentation_html(
     evidence: Evidence, address: EvidenceAddress, ask: str = "", problems: Sequence[str] = ()
 ) -> Markup:
-    """The presentation of a trace, as far as the address goes.
+    """The presentation of a trace at the place that the address names.
 
-    What is not revealed is in templates, which no browser draws, reads out or searches; the page's script takes it
-    from there. It asks for what leaving steps out does at the address `ask`, if there is one.
+    Everything not yet revealed is in templates, which browsers neither draw nor read out nor search; the page's
+    script takes it from there. The script requests leave-one-out scores at the address `ask`, if there is one.
     """
     conclusions = _conclusions(evidence)
     places = (PROBLEM, *evidence.names, *conclusions)
@@ -43,12 +43,12 @@ def presentation_html(
 
 
 def _unknown(name: str, places: Sequence[str]) -> list[str]:
-    # Its hint may not tell how many steps there are.
+    # The message must not reveal the number of steps.
     return [f"The presentation has no place {name!r:.20}. It begins at {places[0]!r}."]
 
 
 def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
-    """What comes after the last step, by its name in the address, in the order of the talk."""
+    """The parts after the last step by their names in the address, in the order of the talk."""
     focus = evidence.focus
     sentence = constant_sentence(evidence.evaluator) if evidence.is_causal else evidence.change_sentence(focus)
     conclusions = {
@@ -60,7 +60,7 @@ def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
 
 
 def _gold(evidence: Evidence) -> str:
-    """Which step gold calls wrong first, and how it stands to the revision that the evidence is about."""
+    """The first step that gold calls wrong, compared with the revision shown as evidence."""
     trace, error = evidence.trace, evidence.trace.first_error
     revision = "" if evidence.is_causal else evidence.gold_sentence(evidence.focus)
     if not trace.has_gold or (revision and error == int(trace.owners[evidence.focus])):

@@ -1,18 +1,18 @@
-"""Sentences on what later steps did to the verdict on earlier ones. No text of a trace is in them."""
+"""Sentences on the effect of later steps on earlier verdicts. They contain no text of a trace."""
 
 from collections.abc import Sequence
 
 from stepsight.core.evidence import Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
 
-# What two decimals do not show is no change.
+# A change that two decimals do not show does not count.
 _VISIBLE = 0.005
-# Changes below this are told, but not made much of.
+# Smaller changes are mentioned without emphasis.
 _NOTABLE = 0.1
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
-    """The largest jump of a sub-step; and where it stands at the end, if that is elsewhere."""
+    """The largest jump of a sub-step, and its `final` validity if that is clearly different."""
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
     if abs(jump.change) < _NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
@@ -21,7 +21,7 @@ def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) 
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
-    """What later sub-steps did to one, `jump` being its largest; also where they did nothing."""
+    """The effect of later sub-steps on one, if there is any; `jump` is the largest."""
     final = float(hindsight.offline.validity[step])
     if len(names) == 1:
         return f"Step {names[step]} is the only one: its validity is {final:.2f}."
@@ -33,7 +33,7 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """How the gold of a whole step, `gold` for valid or not, compares with its verdict after later steps."""
+    """The gold of a step, True for valid, compared with its verdict after later steps."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."
@@ -48,8 +48,8 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, removals: Sequence[Removal], turned: bool
 ) -> str:
-    """Which later sub-step the verdict on one rests on: `removals` as `core.evidence.removals` orders them,
-    `turned` whether online and offline verdict differ. "" if nothing comes after it."""
+    """The later sub-step that a verdict rests on. `removals` are ordered as by `core.evidence.removals`; `turned`
+    is True if the online and offline verdicts differ. "" if no sub-step comes later."""
     if not removals:
         return ""
     offline = float(hindsight.offline.validity[step])
@@ -70,7 +70,7 @@ def left_out_sentence(
 
 
 def constant_sentence(evaluator: str) -> str:
-    """Why a causal evaluator has no evidence to show. The name is not escaped."""
+    """The reason why a causal evaluator has no evidence to show. The name is not escaped."""
     return (
         f"{evaluator} reads a solution from left to right: no later step can change its verdict on an earlier one, "
         "so each is the same online, offline and everywhere in between."

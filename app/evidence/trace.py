@@ -1,4 +1,4 @@
-"""The evidence of one trace as HTML: hindsight matrix, reveal, curve, and what later steps did, in words."""
+"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences on later steps."""
 
 import json
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
-# Names beside the matrix at most, so that they do not touch.
+# The largest number of names beside the matrix that do not touch.
 _MOST_NAMES = 20
-# Sub-steps up to which the numbers of the matrix have room: always, on a tablet, on a wide screen.
+# The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
 _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
 
 def evidence_html(
     evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeaveOneOut | None = None
 ) -> Markup:
-    """Everything about one trace, as the address opens it.
+    """All evidence of one trace, for its address.
 
-    What leaving steps out does is in it where `left_out` is given; else the page's script asks for it at the
-    address `ask`, if there is one.
+    It includes the leave-one-out scores if `left_out` is given; else the page's script requests them at the address
+    `ask`, if there is one.
     """
     problem, step, after = _opened(evidence, address)
     value = address.value if address.value in evidence.values else evidence.values[0]
@@ -66,7 +66,7 @@ def evidence_html(
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
-    """Leave-one-out scores as the page's script reads them: the triangle, and a sentence for each sub-step."""
+    """Leave-one-out scores for the page's script: the triangle, and a sentence for each sub-step."""
     return {
         "rows": triangle_cells(left_out.rows, evidence.outputs),
         "says": evidence.left_out_sentences(left_out),
@@ -74,13 +74,13 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
-    """A trace that is being judged: the problem and the steps, and why there is nothing more."""
+    """A trace that is still being judged: its problem, its steps, and the reason to wait."""
     values = {"trace": trace, "title": title, "message": message, "problems": problems}
     return render("evidence/waiting.html", steps=judged_steps(trace), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """A message on what the address says wrongly, the sub-step to look at and the last one revealed."""
+    """An error message on the address or "", the selected sub-step and the last one revealed."""
     last = len(evidence) - 1
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)
@@ -89,7 +89,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 
 
 def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
-    """The verdict on the solution, and how the first step called wrong stands against the gold."""
+    """The verdict on the solution, and the first step called wrong compared with the gold."""
     first_wrong = first_below(scores, evidence.thresholds.validity, evidence.trace)
     return {
         "verdict": solution_html(scores, evidence.thresholds, evidence.outputs),

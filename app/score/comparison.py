@@ -1,4 +1,5 @@
-"""An earlier result against a later one: which step is which, and how far its scores moved."""
+"""The comparison of an earlier result with a later one: the steps that correspond, and the moves of their
+scores."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,12 +10,12 @@ from enum import StrEnum
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight
 
-# Scores are shown with two digits; less than half of the last one is no move.
+# Scores are shown with two digits; a change of less than half of the last one does not count.
 _LEAST = 0.005
 
 
 class StepChange(StrEnum):
-    """What an edit did to a step. `edited`: another text in the place of an earlier one."""
+    """The effect of an edit on a step. `edited` means that another text has replaced an earlier one."""
 
     SAME = "same"
     MOVED = "moved"
@@ -24,7 +25,8 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """What became of one sub-step of the later trace; `was` is its 0-based place in the earlier one, or None."""
+    """A sub-step of the later trace, with its change and its 0-based place in the earlier one, None for a new
+    one."""
 
     step_change: StepChange
     was: int | None = None
@@ -32,7 +34,8 @@ class StepMatch:
 
 @dataclass(frozen=True)
 class Move:
-    """How the validity of a sub-step whose text is in both moved; `step` is its 0-based place in the later one."""
+    """The change of the validity of a sub-step whose text is in both traces; `step` is its 0-based place in the
+    later one."""
 
     step: int
     mode: Mode
@@ -46,15 +49,15 @@ class Move:
 
 @dataclass(frozen=True)
 class StepMatches:
-    """The sub-steps of a later trace against those of an earlier one, and which of the earlier are `gone`."""
+    """The sub-steps of a later trace matched with those of an earlier one, whose unmatched sub-steps are `gone`."""
 
     now: tuple[StepMatch, ...]
     gone: tuple[int, ...]
 
     @classmethod
     def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
-        """Match by text: first those that kept their order (difflib's blocks), then those that moved. If a stretch
-        of other texts is as long as the one it replaced, each stands for the one in its place."""
+        """Match by text: first the sub-steps that kept their order (difflib's blocks), then those that moved. If a
+        stretch of new texts is as long as the one it replaced, its sub-steps are matched one by one."""
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
         stretches: list[tuple[range, range]] = []
@@ -76,12 +79,12 @@ class StepMatches:
 
     @property
     def kept(self) -> int:
-        """How many texts are in both."""
+        """The number of texts in both traces."""
         return sum(match.step_change in (StepChange.SAME, StepChange.MOVED) for match in self.now)
 
     @property
     def is_edit(self) -> bool:
-        """True if the later trace looks like an edit of the earlier: at least half of its steps are still there."""
+        """True if the later trace looks like an edit of the earlier one, with at least half of its steps."""
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
@@ -92,7 +95,7 @@ class StepMatches:
 def _move(
     before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
 ) -> set[int]:
-    """Match what stands elsewhere now; returns the places of the earlier trace that are left."""
+    """Match sub-steps that have moved; returns the unmatched places of the earlier trace."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
         places[before[i]].append(i)
@@ -103,8 +106,8 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """The largest move of the validity of a sub-step whose text is in both, in either mode; None if no score moved
-    so far that it shows. Of equal ones the first, offline before online."""
+    """The largest move of the validity of a sub-step whose text is in both traces, in either mode; None if no move
+    is visible. Among equal ones the first counts, offline before online."""
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (
@@ -119,5 +122,5 @@ def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Mov
 
 
 def is_move(change: float) -> bool:
-    """True if a change of validity shows in two digits."""
+    """True if a change of validity is visible in two digits."""
     return abs(change) >= _LEAST

@@ -1,4 +1,4 @@
-"""A solution as it was entered on the Score page, parsed once; permalinks."""
+"""A solution as entered on the Score page, parsed once, and its permalink."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ _LINK = TypeAdapter(
 
 @dataclass(frozen=True)
 class SolutionText:
-    """The text of a solution as its box holds it, the steps that it is split into, and what is set aside."""
+    """The text of a solution in its box, the steps that it is split into, and the parts set aside."""
 
     text: str
     steps: Steps
@@ -45,14 +45,14 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """A text that somebody typed. Raises `UserError` if it is a JSON list of something else than texts."""
+        """A typed text. Raises `UserError` for a JSON list that contains anything but texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
-        """Steps as a text that is split into these: a numbered list, paragraphs, or a JSON list where neither
-        would do."""
+        """The text for given steps, which is split into them again: a numbered list, paragraphs, or else a JSON
+        list."""
         texts = tuple(parts[0] for parts in steps if len(parts) == 1)
         if len(texts) == len(steps):
             numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
@@ -64,7 +64,7 @@ class SolutionText:
 
 @dataclass(frozen=True)
 class EarlierSolution:
-    """The solution that one is compared with, its permalink, and whether a person `kept` it for that."""
+    """The solution of the comparison, with its permalink; `kept` is True if a person chose it."""
 
     trace: Trace
     matches: StepMatches
@@ -74,10 +74,10 @@ class EarlierSolution:
 
 @dataclass(frozen=True)
 class Entered:
-    """A solution to be scored: its steps, those who judge it, and the solution that it is compared with.
+    """A solution to be scored: its steps, its evaluators, and the solution to compare it with.
 
-    `text` is what its steps were split from, None if they came as steps. `before` are permalinks of results to
-    compare with; if a person has `kept` one for that, it counts though this is no edit of it.
+    `text` is the text that was split into the steps, None if they came as steps. `before` are permalinks of results
+    to compare with; `kept` is True if a person chose one, which then counts even if this solution is no edit of it.
     """
 
     problem: str = ""
@@ -90,7 +90,7 @@ class Entered:
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
-        """A trace as if it were entered, without its gold."""
+        """A trace as if it had been entered, without its gold."""
         return cls(trace.problem, steps_of(trace), None, tuple(evaluators), thresholds or Thresholds())
 
     @cached_property
@@ -113,8 +113,8 @@ class Entered:
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
-        """The first of the results `before` that is of another solution; None if this is no edit of it, nor was it
-        `kept`. Raises `UserError` if what is entered cannot be scored."""
+        """The first result in `before` that is of a different solution; None if this solution is no edit of it and
+        it was not `kept`. Raises `UserError` if this solution cannot be scored."""
         for token in self.before:
             try:
                 trace = Entered.from_token(token).trace
@@ -128,21 +128,20 @@ class Entered:
 
     @property
     def traces(self) -> list[Trace]:
-        """The trace to be scored and the one that it is compared with; none where it cannot be scored."""
+        """The trace to be scored, and the one to compare it with; empty if it cannot be scored."""
         with suppress(UserError):
             return [self.trace, *([self.earlier.trace] if self.earlier else [])]
         return []
 
     def solution_text(self) -> SolutionText:
-        """The text that its box is to hold: what was typed, where that is still split into the same steps."""
+        """The text for the box: the typed one if it is still split into the same steps."""
         with suppress(UserError):
             if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
                 return typed
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """The permalink as text for an address, with other `evaluators` where they are given; None if it would be
-        too long for one."""
+        """The permalink's token, with other `evaluators` if given; None if it would be too long for an address."""
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
@@ -152,7 +151,8 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """The inverse of `token`. Raises `AddressError` if it was cut or changed, or is of another version."""
+        """The inverse of `token`. Raises `AddressError` if the token was cut or changed, or is of another
+        version."""
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
@@ -161,7 +161,7 @@ class Entered:
             if values[0] != _VERSION:
                 raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
             _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
-            # JSON can spell half of a surrogate pair, which no page can show.
+            # JSON may contain half of a surrogate pair, which no page can show.
             json.dumps(values, ensure_ascii=False).encode()
         except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
             raise AddressError(
@@ -173,10 +173,10 @@ class Entered:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
-        """The solution of a permalink `s`, with the thresholds `valid` and `redundant` where the address has them,
-        compared with that of the permalink `kept` or `before`.
+        """The solution of the permalink `s`, with the thresholds `valid` and `redundant` if given, to be compared
+        with that of the permalink `kept` or `before`.
 
-        Raises `AddressError` if one of the first three makes no sense.
+        Raises `AddressError` if one of the first three is invalid.
         """
         entered = cls.from_token(query.get("s", ""))
         at = entered.thresholds
@@ -187,11 +187,11 @@ class Entered:
 
 
 class PageState(BaseModel):
-    """What the script of the page sends: what is entered, and which result is in view.
+    """The state of the page as its script sends it: the entered solution, and the result in view.
 
-    `steps` stand for the text where a step was edited and the text is not written yet. `before` is the permalink of
-    the result to compare with, `kept` whether a person chose it, and `earlier` the one that it was itself compared
-    with; `token` is that of the result in view, and `dataset` where it is to be saved, None for `SAVED`.
+    `steps` replaces the text if a step was edited and the text is not written yet. `before` is the permalink of the
+    result to compare with, `kept` is True if a person chose it, and `earlier` is the permalink that it was itself
+    compared with. `token` is that of the result in view, and `dataset` the name to save it under, None for `SAVED`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -210,19 +210,19 @@ class PageState(BaseModel):
 
     @classmethod
     def read(cls, values: object) -> "PageState":
-        """The state that the script sent. Raises `UserError` if it is none."""
+        """The state sent by the script. Raises `UserError` if it is malformed."""
         try:
             return cls.model_validate(values)
         except ValidationError:
             raise UserError("The page sent something that it should not.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """The solution as its text box holds it, or will. Raises `UserError` if a text is a JSON list of something
-        else than texts."""
+        """The text for the box. Raises `UserError` for a JSON list that contains anything but texts."""
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:
-        """The solution with all else that counts for its result. Scored once more, it is compared as it was."""
+        """The solution with everything that its result depends on. A solution that is scored again keeps its
+        comparison."""
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,
@@ -236,7 +236,7 @@ class PageState(BaseModel):
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
-    """Steps as a split and files have them: a text each, or a list of texts where there are sub-steps."""
+    """Steps from a split or a file, which are texts or, for steps with sub-steps, lists of texts."""
     return tuple((step,) if isinstance(step, str) else tuple(step) for step in steps)
 
 

@@ -1,4 +1,4 @@
-"""A trace with its judgments as downloads, JSON and CSV: of a scored solution, and of a stored trace."""
+"""Downloads of a trace with its judgments as JSON and CSV, for a scored solution and for a stored trace."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,7 +25,8 @@ Read = Callable[[Request], tuple[str, Trace, Sequence[ByMode]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Both files of a result: `s` is its permalink's token, `valid` and `redundant` are other thresholds."""
+    """The routes of both files of a result, with its permalink's token `s`, and `valid` and `redundant` for other
+    thresholds."""
 
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
@@ -48,8 +49,8 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
-    """The routes of both files for those with the `right`. `read` gives the name of the file, without its ending,
-    the trace and the judgments that a request asks for, and raises `UserError` if that makes no sense."""
+    """The routes of both files, which need the `right`. `read` returns the file's name without a suffix, the trace
+    and the requested judgments, and raises `UserError` for an invalid request."""
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(right))])
 
     def answer(request: Request) -> Response:
@@ -65,9 +66,9 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
 
 
 def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
-    """A row of the plain format with `judgments`, each record once. A stored trace has its `dataset`, `first_error`
-    (a step counted from 1, null for none) and `valid` (per step, null where the gold says nothing), another no id.
-    """
+    """A row of the plain format, with each record once under `judgments`. For a stored trace it has the `dataset`,
+    the `first_error` (a step counted from 1, null for none) and `valid` (per step, null if gold does not tell); for
+    any other trace, its id is null."""
     more: dict[str, Any] = {"id": None}
     if isinstance(trace, StoredTrace):
         error = trace.first_error
@@ -78,7 +79,7 @@ def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
 
 
 def judgments_csv(trace: Trace, judgments: Sequence[ByMode]) -> str:
-    """The table of the judgments: a row per mode of a stored trace, both modes side by side of another."""
+    """The table of the judgments, with a row per mode for a stored trace, else with both modes side by side."""
     columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
     return csv_text(judgment_table(trace, judgments, columns, dataset))
 

@@ -1,8 +1,8 @@
-"""The Score page: paste a problem and its solution, correct its steps, see every step judged in both modes.
+"""The Score page: paste a problem and its solution, correct its steps, and see every step judged in both modes.
 
-A result follows from the address (`s`, a permalink; `before` or `kept`, the permalink of the result that it is
-compared with; `valid` and `redundant`, thresholds). What the page's script asks for are the events of a Gradio
-interface, by name: `split`, `write`, `score`, `open` and `save`.
+A result follows from the address: `s` is its permalink, `before` or `kept` the permalink of the result to compare
+it with, `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio interface by name:
+`split`, `write`, `score`, `open` and `save`.
 """
 
 import json
@@ -31,13 +31,13 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.writer import SAVED, save_trace
 from stepsight.training.evaluate.gallery import DATASET, read_gallery
 
-# Of the gallery, whose first traces show most; the others are a link away.
+# The first traces of the gallery are the most instructive ones; a link leads to the others.
 _EXAMPLES = 12
 _LONGEST = 100_000
-# What is longer is shown once it is opened.
+# Longer texts are shown once they are opened.
 _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
-# Seconds for which the first response waits for a judgment. What takes longer, the page's script asks for.
+# Seconds for which the first response waits for a judgment. The page's script requests it if it takes longer.
 _SOON = 0.4
 
 
@@ -51,7 +51,7 @@ class ScorePage:
 
     @property
     def events(self) -> dict[str, Event]:
-        """What the page's script asks for, by name."""
+        """The events that the page's script calls, by name."""
         events: dict[str, Event] = {
             "split": self.split,
             "write": self.write,
@@ -61,7 +61,7 @@ class ScorePage:
         return events if self.read_only else events | {"save": self.save}
 
     def content(self, request: Request) -> PageContent:
-        """The page as its address asks for it."""
+        """The page for its address."""
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         errors = []
@@ -83,19 +83,19 @@ class ScorePage:
         return PageContent.of(html, errors=errors)
 
     def split(self, text: str) -> dict[str, Any]:
-        """How a text is split into steps."""
+        """The steps that a text is split into."""
         try:
             return {"steps": steps_html(SolutionText.typed(text[:_LONGEST]))}
         except UserError as error:
             return {"steps": notice_html(str(error))}
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The text of corrected steps, and how it is split: into the same steps."""
+        """The text for corrected steps, and its split, which gives these steps again."""
         return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """The result of what is entered, against the one in view before it where this is an edit of that; with the
-        text of the steps and their split where a step was edited."""
+        """The result for the entered solution, compared with the previous one if it is an edit of that; after an
+        edit of steps, also their text and its split."""
         state = PageState.read(values)
         try:
             solution = state.solution_text()
@@ -105,16 +105,16 @@ class ScorePage:
         return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
-        """What an address brings into the page, empty without a permalink; judged by other `evaluators`
-        unless that is None."""
+        """The content for an address, empty without a permalink; judged by other `evaluators` unless these are
+        None."""
         try:
             return self._opened(query.removeprefix("?"), request, evaluators)
         except AddressError as error:
             return {"result": notice_html(str(error))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Save the result in view with its judgments, and say where it is; where it has no permalink, what is
-        entered."""
+        """Save the result in view, or the entered solution if the result has no permalink, with its judgments;
+        returns a note with a link to it."""
         require(request, Right.WRITE)
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
@@ -134,7 +134,7 @@ class ScorePage:
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """What an address brings into the page; its result is None if that takes longer than `patience`. Raises
+        """The content for an address; its result is None if that takes longer than `patience`. Raises
         `AddressError` if its permalink cannot be opened."""
         query = dict(parse_qsl(spelled))
         if not query.get("s"):
@@ -151,7 +151,7 @@ class ScorePage:
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
-        """True if the result is there in a moment; it is begun."""
+        """Begin the judgments; True if they are ready within these `seconds`, or fail."""
         try:
             begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
         except UserError:
@@ -159,7 +159,7 @@ class ScorePage:
         return not wait(begun, timeout=seconds).not_done
 
     def _result(self, entered: Entered, request: Asked) -> Markup:
-        """The result, with that of an earlier solution; that the person sees scores of both is noted before."""
+        """The result, compared with an earlier solution; the person's exposure to both is recorded first."""
         note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
             self.evaluators,
@@ -170,7 +170,7 @@ class ScorePage:
 
 
 def steps_html(solution: SolutionText) -> Markup:
-    """How a solution is split into steps, to be corrected, and what is set aside."""
+    """The steps of a solution, for correction, and the parts of the text that are set aside."""
     if not solution.steps:
         return EMPTY
     return render(
@@ -183,13 +183,13 @@ def steps_html(solution: SolutionText) -> Markup:
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:
-    """A solution as the page holds it: its text, and its steps."""
+    """The text and the steps of a solution."""
     return {"text": solution.text, "steps": steps_html(solution)}
 
 
 @cache
 def _examples(*evaluators: str) -> list[tuple[str, str]]:
-    """The title and the address of each example, judged by these evaluators."""
+    """The titles and addresses of the examples, judged by these evaluators."""
     return [
         (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, evaluators).token()}")
         for trace in read_gallery()[:_EXAMPLES]

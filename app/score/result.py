@@ -1,5 +1,5 @@
-"""The result of scoring a solution: the verdicts, a row per sub-step, how an edit moved them, and what can be done
-with it: links, downloads, saving, and lines that reproduce it elsewhere."""
+"""The result of scoring a solution: verdicts, a row per sub-step, the effect of an edit, and ways to share,
+download, save and reproduce it."""
 
 import json
 import shlex
@@ -43,17 +43,17 @@ ClientDisconnected = Callable[[], bool]
 """True if the client that asked no longer waits for the answer."""
 
 ADDRESS = "http://127.0.0.1:7860"
-"""Stands for the server's own address, which only the browser knows."""
+"""A placeholder for the server's address, which only the browser knows."""
 _PREVIEW = 80
-# Steps from which on a result begins with all of their marks.
+# With at least this many steps, a result begins with an overview of their marks.
 _LONG = 10
 
 
 @dataclass(frozen=True)
 class ScoredSolution:
-    """A solution with what each evaluator says of it; if it is compared with an `earlier` one, `before` has the
-    triangles of that by evaluator. `token` is its permalink's, None if there is none; `note` a sentence on it,
-    `problems` what could not be done."""
+    """A solution with its judgments by each evaluator. If it is compared with an `earlier` one, `before` are the
+    hindsight matrices of that by evaluator. `token` is its permalink's, None if there is none; `note` is a sentence
+    on it, and `problems` are the errors of evaluators."""
 
     trace: Trace
     scores: tuple[TraceJudgments, ...]
@@ -72,9 +72,9 @@ def result_html(
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
-    """The judged solution and what can be done with it; or a notice that says what is wrong.
+    """The judged solution with everything that can be done with it, or a notice of an error.
 
-    Raises `UserError` once `client_disconnected()` is True: nothing is computed for nobody.
+    Raises `UserError` once `client_disconnected()` is True, so that nothing is computed in vain.
     """
     try:
         trace, names = entered.trace, _names(entered)
@@ -111,7 +111,7 @@ def _names(entered: Entered) -> list[str]:
 def _judge(
     evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
 ) -> tuple[dict[str, Judgment], list[UserError]]:
-    """The judgments of those evaluators that can give one, and why not for each of the others."""
+    """The judgments by evaluator, and the errors of those without one."""
     judged, waiting = {}, []
     problems: list[UserError] = []
     for name in names:
@@ -120,7 +120,7 @@ def _judge(
             waiting.append((name, evaluators.submit_loaded(name, trace)))
         except UserError as error:
             problems.append(error)
-    # Beside the scoring, which takes longer: the steps show what comes of it.
+    # The result marks failing equations; checking them while the evaluators score costs no time.
     checks_of(trace)
     wait_for([future for _, future in waiting], client_disconnected)
     for name, future in waiting:
@@ -137,12 +137,12 @@ def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
 
 @cache
 def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
-    """What later steps reveal in the traces of the gallery, by problem and sub-steps."""
+    """The notes on the traces of the gallery, by problem and sub-steps."""
     return {(trace.problem, trace.substeps): str(trace.meta.get("note", "")) for trace in read_gallery()}
 
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
-    """The whole result, with what can be done with it."""
+    """The whole result, with everything that can be done with it."""
     verdicts = [[_verdict(one, mode) for mode in one.modes] for one in result.scores]
     body = render(
         "score/judged.html",
@@ -169,7 +169,7 @@ def _columns(result: ScoredSolution) -> list[str]:
 
 
 def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """The verdicts as they are read out."""
+    """The verdicts as a sentence for screen readers."""
     words = {True: "valid", False: "not valid"}
     said = [
         f"{one.name}: " + ", ".join(f"{line['mode']} {words[line['verdict'].valid]}" for line in lines)
@@ -179,7 +179,7 @@ def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, A
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
-    """The verdict on the solution in one mode; the page's script writes it anew when a threshold moves."""
+    """The verdict on the solution in one mode, which the page's script updates when a threshold moves."""
     words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
     redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
@@ -190,7 +190,7 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """A sub-step with its bars; its numbers go along for the thresholds of the page."""
+    """A sub-step with its bars, and the numbers that the page's script judges again when a threshold moves."""
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores
@@ -206,7 +206,7 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
-    """The bar of a sub-step in one mode, with what its validity was before the edit where that shows."""
+    """The bar of a sub-step in one mode, with its validity before the edit if that is visibly different."""
     several = len(result.scores) > 1
     now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
@@ -233,7 +233,7 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
 
 
 def _step_change(earlier: EarlierSolution | None, i: int) -> str:
-    """What the edit did to a sub-step; "" if nothing."""
+    """The effect of the edit on a sub-step; "" if there is none."""
     if earlier is None or earlier.matches.now[i].step_change == StepChange.SAME:
         return ""
     match = earlier.matches.now[i]
@@ -243,7 +243,7 @@ def _step_change(earlier: EarlierSolution | None, i: int) -> str:
 
 
 def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, Any]:
-    """How the scores moved against the earlier solution."""
+    """The changes from the earlier solution."""
     matches, trace = earlier.matches, earlier.trace
     return {
         "kept": earlier.kept,
@@ -282,17 +282,17 @@ def exports_html(
     *,
     read_only: bool = False,
 ) -> Markup:
-    """Links, downloads, saving, and lines that reproduce the result of the evaluators of these `names`, whose
-    permalink is `token`."""
+    """Links, downloads, saving, and programs that reproduce the result of the evaluators `names`, whose permalink
+    has this `token`."""
     types = {name: evaluators.about(name).dtype for name in names}
-    # What a server has cannot be asked of it.
+    # The type of weights behind an inference server is unknown.
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
     specs = {name: evaluators.spec(name) for name in names}
     if read_only:
-        # A folder is the server's own business; who only reads here has the evaluator elsewhere, or not at all.
+        # Folders of this server stay private; a reader has the evaluator elsewhere, or not at all.
         bare = {name: name.removesuffix(typed_name("", dtype)) for name, dtype in types.items()}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
-    # Where no other type was asked for nor chosen, the program leaves it open too.
+    # If no type was requested or chosen, the program requests none either.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}
     python = python_snippet(trace, specs, thresholds, types if chosen else None)
     before, _, after = python.rpartition(threshold_line(thresholds))
@@ -314,8 +314,8 @@ def python_snippet(
 ) -> str:
     """A program that prints, for each evaluator and mode, the validity of every sub-step and the verdict.
 
-    `specs` gives what `load_evaluator` takes for each evaluator's name, `dtypes` the type of its weights, where it
-    is not left to that.
+    `specs` are arguments for `load_evaluator` by evaluator, and `dtypes` the types of weights, None to leave them
+    to that function.
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(steps_of(trace)))
     types = dtypes or {}
@@ -346,7 +346,7 @@ for name, {taken} in evaluators.items():
 
 
 def threshold_line(thresholds: Thresholds) -> str:
-    """The line of the program that sets the thresholds, the last one of this text in it."""
+    """The line of the program that sets the thresholds; no later part of the program contains this text."""
     return f"thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})"
 
 
