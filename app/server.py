@@ -57,8 +57,10 @@ KEEP_ALIVE = 75
 the server closes the connection is lost."""
 
 GRACE = 6
+"""Seconds for which a stopped server continues to answer."""
+
 LONGEST = 9.0
-"""Seconds for which a stopped server continues to answer, after which its process ends."""
+"""Seconds after which the process of a stopped server ends in any case."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -83,7 +85,7 @@ def build_app(
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
-    # Innermost, for who may see the page.
+    # Innermost, so that only people who may see the page get it.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
@@ -123,10 +125,10 @@ def _guard(
 ) -> None:
     """Add the middleware that decides about access; the one added last comes first."""
     application.add_middleware(Access, store=store, public=public, loopback=loopback)
-    # No page elsewhere may read an answer, and Gradio's own rule, which lets some, stands down.
+    # No other site may read a response; this replaces Gradio's own rule, which admits some.
     application.add_middleware(CORSMiddleware, allow_origins=[])
     application.add_middleware(Gate)
-    # Or a page elsewhere could have its own name point here, and read the store.
+    # Otherwise another site could point its own name here and read the store.
     application.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     application.add_middleware(Failures)
     application.add_middleware(PrivateHeaders)
@@ -148,8 +150,8 @@ def serve(
     is called meanwhile; those that take longer than `GRACE` are refused, and the process ends after `LONGEST` in
     any case.
 
-    The `proxies`, addresses or networks, are trusted about the origin of a request; anybody else could claim
-    anything.
+    The `proxies`, addresses or networks, are trusted to state the origin of a request, which anybody else could
+    forge.
     """
     config = uvicorn.Config(
         application,
@@ -165,8 +167,8 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Wakes once a second, for the date in its responses, and on a signal. Ends quietly: cutting off an incomplete
-    response would print a traceback."""
+    """Wakes once a second, for the date in its responses, and on a signal. It ends quietly, since cutting off an
+    incomplete response would print a traceback."""
 
     def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)
@@ -188,7 +190,7 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._signalled.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # A thread that computes cannot be stopped, and Python would wait for it.
+        # Python would wait for computing threads, which cannot be stopped.
         end = threading.Timer(LONGEST, os._exit, (0 if self._signal == signal.SIGTERM else 130,))
         end.daemon = True
         end.start()

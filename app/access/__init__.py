@@ -1,4 +1,4 @@
-"""Rights: who may do what, decided below all pages and routes.
+"""Rights: who may do what, decided before any page or route runs.
 
-A route names the `Right` it needs through `require`; `Rules` refuses every request that lacks it.
+Begin with `Right`; a route declares the rights it needs by `RequiresRight`, and `Rules` finds them for a request.
 """

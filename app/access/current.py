@@ -12,15 +12,15 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass
 class Current:
-    """`id` goes into the response and into every log line written meanwhile; `person` is the number of the person
-    asking, None if there is nobody in particular, or nobody was looked up."""
+    """The request's `id`, which is in its response and in every log line until then, and the id of the `person`
+    behind it, None if nobody is logged in or was looked up."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     person: int | None = None
 
 
 CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
-"""None outside of any request. Threads started for a request need a copy of its context."""
+"""The current request, None outside of any. Threads started for a request need a copy of its context."""
 
 
 def begin(header: str) -> Current:

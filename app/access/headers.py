@@ -1,4 +1,4 @@
-"""Response headers that keep a page from running or loading anything foreign."""
+"""Response headers that keep a page from running or loading anything from elsewhere."""
 
 import re
 import secrets
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# What a page of Gradio's has and no other. It evaluates templates of its own.
+# A mark of Gradio's pages, whose scripts evaluate their own templates.
 _GRADIO = b"<gradio-app"
 _EVALUATING = " 'unsafe-eval'"
 _SCRIPT = re.compile(rb"<script(?=[\s>])")
@@ -72,7 +72,7 @@ class _Response:
             *start.get("headers", []),
             (b"content-security-policy", _POLICY.format(nonce=self._nonce, more=more).encode()),
             (b"x-content-type-options", b"nosniff"),
-            # With no-referrer a form's POST would come without its origin, as if from a page elsewhere.
+            # With no-referrer, a form's POST would lack its origin, as if it came from another site.
             (b"referrer-policy", b"same-origin"),
             (b"x-frame-options", b"DENY"),
         ]

@@ -53,8 +53,9 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """An action open to somebody: be here by name; look at traces, judgments and figures; have something judged;
-    save views; change the store other than by labelling; label; decide where labels differ; run campaigns."""
+    """A permission: to be here by name; to see traces, judgments and figures; to have something judged; to save
+    views; to change the store other than by labelling; to label; to decide where labels differ; to run
+    campaigns."""
 
     ENTER = "enter"
     READ = "read"
@@ -139,12 +140,12 @@ Person = Annotated[User, Depends(RequiresRight(Right.ENTER))]
 Annotator = Annotated[User, Depends(RequiresRight(Right.LABEL))]
 Adjudicator = Annotated[User, Depends(RequiresRight(Right.ADJUDICATE))]
 Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
-"""The person asking, as a parameter of a route that is only for managers."""
+"""Parameters of routes that only people with the right may use: the person asking."""
 
 
 class _Number(Convertor[int]):
-    """A part of a path, as in `{slot:number}`. A longer one is no number of anything here, and Python refuses to
-    parse it."""
+    """A number in a path, as in `{slot:number}`, limited to 12 digits, since no id is longer and Python refuses to
+    parse very long ones."""
 
     regex = "[0-9]{1,12}"
 

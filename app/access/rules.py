@@ -64,7 +64,7 @@ _STATIC = tuple(
 )
 _ADDED = (
     *(_rule("GET", page.path, {page.right}) for page in PAGES if page.name == "Score"),
-    # What an event of a page does beyond looking, it checks itself.
+    # An event that does more than read checks the right for that itself.
     _rule("POST", "/gradio_api/run/(split|write|score|open|save)", LOOKING),
     _rule("GET", f"{API}/openapi.json", LOOKING),
 )
@@ -88,7 +88,7 @@ class Rules:
 
 def _declared(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
     for route in routes:
-        # FastAPI keeps a router that was included as one route.
+        # FastAPI keeps an included router as a single route.
         included = getattr(route, "original_router", None)
         if included is not None:
             yield from _declared(included.routes, prefix)

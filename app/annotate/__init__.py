@@ -1,4 +1,4 @@
-"""The Annotate pages, on which people label traces, see how far they agree, and decide where they do not.
+"""The Annotate pages: people label traces, see how far they agree, and decide the steps on which they differ.
 
 Begin with `label_html` for labelling a trace and `campaign_html` for a campaign.
 """

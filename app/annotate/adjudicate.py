@@ -3,9 +3,9 @@
 The annotations of a trace are identified by letters, dealt anew for every trace, so that nobody can be followed
 from one to the next; times of submission are hidden too.
 
-`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}`, `step` 0-based,
-`label` neg, neu, pos or null, `reason` "" only for the majority's label and `after` the decision that the page
-showed, and answers `{item, step, label, reason, moment}` once the decision is stored.
+`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers `{item,
+step, label, reason, moment}` once the decision is stored. `step` is 0-based, `label` is neg, neu, pos or null,
+`reason` may be "" only for the majority's label, and `after` is the decision that the page showed.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def _letter(number: int) -> str:
 
 
 def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
-    """The page of a campaign as `user` sees it. Raises `NotFoundError`."""
+    """The page of a campaign for `user`. Raises `NotFoundError`."""
     campaign = get_campaign(store, address.campaign)
     adjudication = read_adjudication(store, campaign.id)
     asked = adjudication.find(address.item) if address.item else None
@@ -94,7 +94,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
 def _disagreement(
     store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
 ) -> dict[str, Any]:
-    """One trace with its disagreements, for the template."""
+    """A trace with its disagreements, for the template."""
     trace = get_trace(store, shown.trace_id)
     annotations = with_letters(store, shown.item_id, shown.annotations)
     decisions = past_decisions(store, shown.item_id)
@@ -127,7 +127,7 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Links to neighbouring traces, shown even once all of a trace is decided."""
+    """Links to the neighbouring traces with disagreements."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
     urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]

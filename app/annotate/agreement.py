@@ -1,4 +1,4 @@
-"""`/annotate/agreement`: how far the people of a campaign agree, for those who may see others' labels."""
+"""`/annotate/agreement`: the agreement of a campaign's annotators, for those who may see others' labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,14 @@ from stepsight.training.report.table_files import to_csv
 from stepsight.training.report.tables import CellKind, Shown, Table, show
 
 ROWS = 50
-"""On one page."""
+"""The number of traces on a page of the heatmap."""
 
 Link = Callable[[RatedTrace, bool], str]
-"""The address of a trace; the second argument says whether people disagree on it."""
+"""The URL for a trace; the second argument is True if people disagree on it."""
 
-
-# Of more people than that, pairs are told in the table alone.
+# Krippendorff, Content Analysis (2nd edition, 2004), page 241.
+RELIABLE, TENTATIVE = 0.8, 0.667
+# Pairs of more people than that are only in the table.
 _MOST_PEOPLE = 24
 _MEANINGS = (
     "neg against pos counts as further apart than either against neu",
@@ -57,7 +58,7 @@ _SECTIONS = (
 
 
 class Order(StrEnum):
-    """Which traces come first: those disagreed upon most, or those first in the queue."""
+    """The order of traces: by disagreement, largest first, or as in the queue."""
 
     DISAGREEMENT = "disagreement"
     QUEUE = "queue"
@@ -65,7 +66,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """Traces in an order, and the share of equal pairs of each step, NaN where it has no two labels."""
+    """Traces in an order, with the share of equal pairs of labels for each step, NaN for fewer than two labels."""
 
     rated: RatedTraces
     shares: Floats64
@@ -85,15 +86,15 @@ class Heatmap:
         return max(1, -(-len(self.places) // ROWS))
 
     def on_page(self, page: int) -> NDArray[np.int64]:
-        """The places of the traces on a page, which counts from 1; the last page stands for all behind it."""
+        """The places of the traces on a page, from 1; a page after the last is the last."""
         start = (min(page, self.pages) - 1) * ROWS
         return self.places[start : start + ROWS]
 
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A step: the mark in its cell, what its title says of it, and how far people are `apart`, from 0 to 1, None if
-    it has no two labels."""
+    """A step: the mark in its cell, its title, its disagreement `apart` from 0 to 1, None for fewer than two
+    labels, and CSS classes."""
 
     text: str
     title: str
@@ -103,7 +104,7 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """A trace, by its name, and where its cells lead."""
+    """A trace with its name, the URL for its cells, and the cells."""
 
     name: str
     url: str
@@ -138,7 +139,7 @@ def _cell(heatmap: Heatmap, step: int) -> HeatCell:
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
-    """True if the majority says something else than the gold: than its label, or of validity where it has none."""
+    """True if the majority differs from the gold's label or, if there is none, from its validity."""
     majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
     if np.isnan(majority):
         return False
@@ -148,7 +149,7 @@ def _differs(rated: RatedTraces, step: int) -> bool:
 
 
 def _text(counts: Sequence[int]) -> str:
-    """A mark where all labels are the same, else how many of them are the commonest."""
+    """The mark of a unanimous label, else the share of the most common one, such as `2/3`."""
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
         return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
@@ -157,15 +158,11 @@ def _text(counts: Sequence[int]) -> str:
     return f"{max(votes)}/{sum(votes)}"
 
 
-# Krippendorff, Content Analysis (2nd edition, 2004), page 241.
-RELIABLE, TENTATIVE = 0.8, 0.667
-
-
 class AgreementAddress(PageQuery):
-    """What the query asks for.
+    """The query: a `campaign` and one to compare `against`, by id, and the heatmap's `order` and `page`.
 
-    A `campaign`, and one to compare `against`, by their ids; with `exposed` also the annotations of people who had
-    seen what the campaign hides; the heatmap's `order` and `page`; or a `table` as CSV.
+    With `exposed`, annotations by people who had seen what the campaign hides are included; `table` is the name of
+    a table to be downloaded as CSV.
     """
 
     PATH: ClassVar[str] = "/annotate/agreement"
@@ -180,7 +177,7 @@ class AgreementAddress(PageQuery):
 
 @dataclass(frozen=True)
 class Figure:
-    """A coefficient of agreement with what it means, and the share of `pairs` that agree."""
+    """A coefficient of agreement with its meaning, a verdict on it, and the share of `pairs` that agree."""
 
     name: str
     meaning: str
@@ -202,7 +199,7 @@ def figures(table: Table) -> list[Figure]:
 
 
 def verdict(alpha: Value) -> str:
-    """What an alpha allows, by Krippendorff's rule, or why there is none."""
+    """The conclusions that an alpha allows by Krippendorff's rule, or the reason why there is none."""
     if not alpha.exists:
         return f"No alpha: {alpha.reason}."
     if alpha.number < TENTATIVE:
@@ -215,8 +212,8 @@ def verdict(alpha: Value) -> str:
 
 
 def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
-    """Cohen's kappa of every two people, with the steps that both labelled, from `agreement_tables.pair_table`; by
-    person a cell for each. Empty where they are too many or too few."""
+    """Cohen's kappa of every two people, with their number of shared steps, from `agreement_tables.pair_table`: a
+    row of cells by person, None for no kappa. Empty for fewer than three people, or too many."""
     places = {column.key: place for place, column in enumerate(table.columns)}
     pairs = {frozenset(row[:2]): (row[places["kappa"]], row[places["steps"]]) for row in table.rows}
     people = sorted({str(name) for row in table.rows for name in row[:2]})
@@ -226,7 +223,7 @@ def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
 
 
 def router(store: Store) -> APIRouter:
-    """The page and its files. They raise `UserError`, which the application answers."""
+    """The page and its files. Their `UserError`s are answered by the application."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AgreementAddress.PATH, dependencies=[Depends(RequiresRight(Right.READ, Right.ADJUDICATE))])
@@ -238,7 +235,7 @@ def router(store: Store) -> APIRouter:
         user = find_user_of(request)
         if user is None:
             _check_closed(store, address)
-        # On a server that lets anybody look, the names of people are not for anybody.
+        # Visitors of a public server do not see the names of people.
         measured = _measure(store, address, named=user is not None)
         heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
         if user is not None:
@@ -253,8 +250,8 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raises `ForbiddenError` if somebody who is not logged in asks for an open campaign: an annotator who logged
-    out could, and nobody would know."""
+    """Raises `ForbiddenError` for a visitor who asks for an open campaign, since an annotator could log out to see
+    it unnoticed."""
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(
@@ -269,7 +266,7 @@ def _measure(store: Store, address: AgreementAddress, *, named: bool) -> Campaig
 
 
 def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: AgreementAddress) -> list[int]:
-    """The traces of which the response shows labels."""
+    """The traces whose labels are in the response."""
     traces = measured.ratings.queue.traces
     if address.table:
         return [trace.trace_id for trace in traces] if address.table == "steps" else []
@@ -291,7 +288,7 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """To the decision, for who decides and where there is something to decide, else to the trace."""
+        """The decision for an adjudicator if there is one to make, else the trace."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"
@@ -313,7 +310,7 @@ def _page(
 
 
 def _summary(ratings: CampaignRatings) -> str:
-    """How many annotations there are, and which are left out."""
+    """The numbers of annotations included and left out, in words."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
     count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
     parts = [
@@ -332,7 +329,7 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """By name, what makes the HTML of each table that there is from a link to its file."""
+    """The name of each table that exists, with a function from a link to its file to its HTML."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]
 

@@ -1,4 +1,4 @@
-"""Agreement of a campaign's annotators, measured: every table of it."""
+"""Measured agreement of a campaign's annotators, with all of its tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,19 +32,19 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """The ratings of a campaign, those of another one to compare with, and tables of their agreement. A table
-    without rows is left out."""
+    """The ratings of a campaign, those of a second one to compare with, and the tables of their agreement. Tables
+    without rows are left out."""
 
     ratings: CampaignRatings
     against: CampaignRatings | None
     tables: tuple[Table, ...]
 
     def table(self, name: str) -> Table | None:
-        """The table of that name, if there is one."""
+        """The table of that name, None if there is none."""
         return next((table for table in self.tables if table.name == name), None)
 
     def find_table(self, name: str) -> Table:
-        """The same, and that of every step. Raises `NotFoundError`."""
+        """The table of that name, including that of every step. Raises `NotFoundError`."""
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
@@ -60,11 +60,12 @@ def measure_agreement(
     named: bool = True,
     draws: int = DRAWS,
 ) -> CampaignAgreement:
-    """Measured anew whenever somebody did something in one of the campaigns. `exposed` and `named` are those of
+    """The agreement, measured again after any event in one of the campaigns. `exposed` and `named` are as for
     `read_ratings`."""
     ids = [one.id for one in (campaign, against) if one is not None]
     with store.read() as session:
-        # Of two events the larger number may be stored first, so that it alone tells too little.
+        # The number of the last event alone is not enough: of two events, the one with the larger number may be
+        # stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
         version = tuple(session.execute(newest).one())
     key = ("agreement", *ids, exposed, named, draws)
@@ -112,15 +113,15 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
 
 
 def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
-    """What is said with the steps so far in view, against what the other campaign says of whole traces; where both
-    campaigns have the same view, what stands in each."""
+    """The ratings with the steps so far in view against the other campaign's ratings of whole traces; if both
+    campaigns have the same view, the final ratings of each."""
     if len(own) == len(others):
         return own[-1], others[-1]
     return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
 
 
 def _size(agreement: CampaignAgreement) -> int:
-    """About how many bytes it takes."""
+    """The approximate size in bytes."""
     sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)

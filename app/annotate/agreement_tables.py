@@ -1,7 +1,7 @@
-"""Tables of agreement: of all steps, by step number, by view, by pairs of people, and with the gold.
+"""Tables of agreement: over all steps, by step number, by view, by pairs of people, and with the gold.
 
-A campaign has one view or two: in a stepwise one each person labels a step with the steps so far in view, and may
-change the label later; what stands in the end counts as the other view.
+A campaign has one or two views. In a stepwise one, each person labels a step with the steps so far in view and may
+change the label later; the final labels count as the second view.
 """
 
 from collections import defaultdict
@@ -31,9 +31,10 @@ from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTr
 from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")
-"""The rows of the first table: neg below neu below pos; the three as names; neg against the rest; which step."""
+"""The rows of the first table: labels as an ordered scale, labels as names, neg against the rest, and the first
+error."""
 
-# Steps from here on share a row.
+# Later steps share a row.
 _MOST_POSITIONS = 20
 _NAMED = 4
 _HEADS = {
@@ -54,21 +55,22 @@ _HEADS = {
 }  # fmt: skip
 """The columns of each table, by their keys."""
 
-# Columns of numbers that are no shares.
+# Columns of numbers that are not percentages.
 _COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
-
 
 STEPWISE = "stepwise"
 NOTHING = "there is nothing to compare"
-# More later steps than these share a row.
+# Larger numbers of later steps share a row.
 _MOST_LATER = 8
+
 Codes = NDArray[np.int8]
+
 MAJORITY = "the majority"
-"""Named beside people, compared with the gold."""
+"""The name of the majority in a table of people."""
 
 
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Alpha and the share of equal pairs, of labels and of first errors."""
+    """Alpha and the share of equal pairs, for labels and for first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     asked = (
         (ratings.labels, Scale.ORDINAL, ratings.trace, "steps"),
@@ -91,7 +93,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The same by step number, beside how often people say what the gold says of validity."""
+    """The same figures by step number, with the share of labels that agree with the gold on validity."""
     ratings = rated.last
     last = int(ratings.position.max(initial=-1))
     rows: list[tuple[Cell, ...]] = []
@@ -109,7 +111,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
-    """Of everybody's labels of some steps, the share that says of validity what the gold does."""
+    """The share of everybody's labels of the chosen steps that agree with the gold on validity."""
     validity = ratings.validity[:, chosen]
     people = len(ratings.people)
     pair = RaterPair.of(validity.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
@@ -117,7 +119,7 @@ def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], 
 
 
 def step_table(rated: RatedTraces) -> Table:
-    """Every step with its ratings: for files."""
+    """Every step with its ratings, for download."""
     ratings = rated.last
     rows: list[tuple[Cell, ...]] = []
     shares = agreeing_shares(ratings)
@@ -133,7 +135,7 @@ def step_table(rated: RatedTraces) -> Table:
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
-    """Of each step the share of pairs of labels that are equal, NaN where it has none, shape (steps,)."""
+    """The share of equal pairs of labels for each step, shape (steps,), NaN for fewer than two labels."""
     votes = ratings.counts[:, : len(LABEL_NAMES)].astype(np.float64)
     total = votes.sum(axis=1)
     pairs = total * (total - 1)
@@ -148,7 +150,7 @@ def label_name(code: float) -> str:
 
 
 def gold_name(rated: RatedTraces, step: int) -> str:
-    """What the gold says of a step: a label, that it is valid, or nothing, ""."""
+    """The gold of a step: its label, `valid` if that is all it tells, or ""."""
     label = label_name(rated.gold[step])
     return label or ("valid" if rated.valid[step] == 1 else "")
 
@@ -162,8 +164,8 @@ def _table(
     notes: tuple[str, ...] = (),
     rules: tuple[int, ...] = (),
 ) -> Table:
-    """The table of that name with its columns, whose kinds their cells show, and the reasons why some of the
-    `values` are missing."""
+    """A table with these columns, whose kinds follow from their cells, and notes on the reasons for missing
+    `values`."""
     kinds = (_kind(key, [row[place] for row in rows]) for place, key in enumerate(heads))
     columns = tuple(Column(key, title, kind) for (key, title), kind in zip(heads.items(), kinds, strict=True))
     return Table(name, caption, columns, tuple(rows), (*reasons(values), *notes), rules)
@@ -178,7 +180,7 @@ def _kind(key: str, cells: Sequence[Cell]) -> CellKind:
 
 
 def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
-    """A note for each reason why there is no value, naming some of those without."""
+    """A note for each reason for a missing value, with examples."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, value in values:
         if not value.exists and value.reason:
@@ -201,7 +203,7 @@ class ViewRatings:
 
 
 def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
-    """The views that a campaign asks for: of a stepwise one both."""
+    """The ratings in each view of the campaign, which has two if it is stepwise."""
     name = of.campaign.name
     if of.campaign.view != STEPWISE:
         return [ViewRatings("whole trace", name, rated.last)]
@@ -209,7 +211,7 @@ def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
 
 
 def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, RatedTraces]:
-    """The traces of two campaigns that are the same, in the order of the first."""
+    """The traces common to two campaigns, in the order of the first."""
     places = {(trace.trace_id, trace.digest): place for place, trace in enumerate(other.traces)}
     both = [(i, places.get((trace.trace_id, trace.digest))) for i, trace in enumerate(one.traces)]
     pairs = [(mine, theirs) for mine, theirs in both if theirs is not None]
@@ -217,7 +219,7 @@ def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, Ra
 
 
 def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
-    """Each view: how far people agree in it, and their labels. All sides are of the traces of `rated`."""
+    """Agreement and labels in each view. All sides must rate the traces of `rated`."""
     rows: list[tuple[Cell, ...]] = []
     values = []
     for side in sides:
@@ -246,7 +248,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The first labels of steps against those in the end."""
+    """The first labels of steps against the final ones."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the one that stands"
@@ -254,7 +256,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
-    """The majority of one view against that of the other."""
+    """The majority in one view against that in the other."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]
     names = [f"{side.campaign}, {side.view}" for side in (first, second)]
     caption = f"The majority: {names[0]} (rows), against {names[1]} (columns)"
@@ -262,7 +264,8 @@ def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) ->
 
 
 def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
-    """How often each label became which, and the share that changed; steps without one of the two do not count."""
+    """The counts of each label before and after, and the share that changed; steps without both labels do not
+    count."""
     both = (before != UNLABELLED) & (after != UNLABELLED)
     before, after, trace = before[both], after[both], trace[both]
     rows: list[tuple[Cell, ...]] = []
@@ -287,8 +290,8 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
-    """After how many later steps minds changed: of the labels whose step has so many steps after it, those whose
-    last change came when just so many of these were in view."""
+    """The number of later steps in view when labels changed for the last time. A row counts only labels whose step
+    has that many later steps."""
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
     after = np.broadcast_to(lengths[rated.last.trace] - 1 - rated.last.position, first.shape)
@@ -305,7 +308,7 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 def _later(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """For each number of later steps its name, the labels changed then, and those that could have been."""
+    """For each number of later steps: its name, the labels that changed then, and those that could have."""
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
         rest = count == _MOST_LATER and most > count
@@ -319,7 +322,7 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Cohen's kappa of every two people who share a trace, and how often they name the same first error."""
+    """Cohen's kappa for every two people who share a trace, and their agreement on the first error."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     rows: list[tuple[Cell, ...]] = []
     values = []
@@ -343,7 +346,8 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Each person with all others, and the alpha of the others alone: where it is higher, the person lowers it."""
+    """The agreement of each person with all others, and the others' alpha; if it is higher, the person lowers
+    it."""
     ratings = rated.last
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
@@ -374,7 +378,7 @@ def _without(
     everybody: Value,
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
-    """The alpha of all others, and that minus everybody's, on the same resamples."""
+    """The alpha of all others, and its difference from everybody's alpha on the same resamples."""
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:
@@ -385,7 +389,7 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Each person, and the majority, against the benchmark's own labels, and against its validity."""
+    """Each person, and the majority, against the benchmark's own labels and its validity."""
     ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
@@ -402,5 +406,5 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """Where the gold never says but one thing, kappa is 0 whatever people say."""
+    """No value if the gold has only one class, since kappa would be 0 for any labels."""
     return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

@@ -106,14 +106,14 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Everybody who may label, each with True if assigned to the campaign; [] if nobody can log in."""
+    """Everybody who may label, with True for those assigned to the campaign; empty if nobody can log in."""
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
-    """A page about a campaign when none is named: links to it for each."""
+    """The page for choosing a campaign, when the address names none."""
     campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
     return render("annotate/choose_campaign.html", title=title, path=path, campaigns=campaigns)
 
@@ -165,8 +165,8 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 
 
 def sees_everybody(user: User) -> bool:
-    """True if a person sees everybody's progress. Hidden gold items count for a person and not for the campaign, so
-    annotators could detect them by the difference."""
+    """True if a person sees everybody's progress. Annotators do not, since a person's total includes hidden gold
+    items and the campaign's does not, which would reveal them."""
     return user.role is not Role.ANNOTATOR
 
 

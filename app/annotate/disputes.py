@@ -128,7 +128,7 @@ def list_html(
             ("", "all", sum(counts.values())),
             *((state.value, state.value, counts[state]) for state in DisputeState),
         ],
-        # Of those who may see all of it.
+        # This count is only for people who may see all of it.
         patch=patch if accepted and unblinded_for is None else "",
     )
 

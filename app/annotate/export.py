@@ -43,10 +43,10 @@ def router(store: Store) -> APIRouter:
         with store.read() as session:
             items = select(ItemRow.trace_id).where(ItemRow.campaign_id == campaign.id)
             note = list(session.scalars(items))
-        # Before anything is read that is not to be seen unnoticed.
+        # The exposure is recorded before any label is read.
         note_exposure(store, user, note, LABELS)
         how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
-        # What a format cannot state is known only at the end.
+        # A format that cannot express the labels fails only at the end.
         return whole_file(
             lambda path: export_labels(store, campaign.name, path, address.format, **how),
             _name(campaign.name, address),

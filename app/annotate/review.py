@@ -1,4 +1,4 @@
-"""A submitted trace: the person's labels beside gold, evaluators and what others submitted."""
+"""A submitted trace: the person's labels beside gold, scores and the labels of others."""
 
 from typing import Any
 
@@ -44,8 +44,8 @@ def skipped_html(assignment: Assignment) -> Markup:
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """True if a label agrees with the gold; None if either says too little. If the gold only distinguishes valid
-    steps from wrong ones, that is what counts."""
+    """True if a label agrees with the gold, which may tell only valid steps from wrong ones; None if either is
+    missing, or the person was unsure."""
     if label in (None, UNSURE) or gold.valid is None:
         return None
     if gold.label is not None:

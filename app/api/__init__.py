@@ -1,4 +1,4 @@
-"""The HTTP API: scoring, and reading the store.
+"""The HTTP API for scoring and for reading the store.
 
-Begin with `build_api`; each module holds the routes of one noun, and `models` what they take and answer.
+Begin with `build_api`; each module has the routes of one noun, and `models` has their inputs and outputs.
 """

@@ -1,4 +1,4 @@
-"""A problem and its steps as clients of reward models send them: a chat, or the text that a template made of it.
+"""The problem and steps in requests of reward models' clients: a chat, or a text that a chat template has produced.
 
 Steps are separated by the step tokens of Qwen2.5-Math-PRM (`<extra_0>`) or Math-Shepherd (`ки`); a solution without
 any is split like a pasted one.
@@ -14,7 +14,7 @@ from stepsight.core.trace import Trace
 
 _STEP = re.compile(r"<extra_0>|(?<!\w)ки(?!\w)")
 
-# How templates open and close a turn. Each text that is not closed reaches to the end.
+# The ways in which templates open and close a turn. A turn that is not closed extends to the end.
 _TURNS = (
     re.compile(r"<\|im_start\|>(\w{1,20})\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL),
     re.compile(r"<\|start_header_id\|>(\w{1,20})<\|end_header_id\|>\n\n(.*?)(?:<\|eot_id\|>|\Z)", re.DOTALL),

@@ -143,7 +143,7 @@ class TraceQuery(ListQuery):
 
 
 class TraceLine(BaseModel):
-    """A trace without its steps. From `validity` on it is what the evaluator of the query says."""
+    """A trace without its steps. The fields from `validity` on are by the query's evaluator."""
 
     trace: int = Field(description="The number in addresses.")
     id: str = Field(description="Within its dataset.")

@@ -1,8 +1,8 @@
-"""Routes of other servers of reward models, for training loops that know these: vLLM's POST /pooling and POST
+"""Routes of other reward-model servers, for training loops that support these: vLLM's POST /pooling and POST
 /classify, which verl uses too, its GET /v1/models, and OpenRLHF's remote reward model.
 
-They are at the root of the server, where those clients expect them. Options beyond the texts are ignored: numbers
-are always probabilities.
+They are at the root of the server, where those clients expect them. Options other than the texts are ignored:
+numbers are always probabilities.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _MOST = 1000
 
 
 class _Asked(BaseModel):
-    """The fields of vLLM's that name the texts to be judged; the mode is ours."""
+    """The fields of vLLM's requests that contain the texts to be judged, and a mode of our own."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -37,7 +37,6 @@ _FAILURES: dict[int | str, dict[str, object]] = {
     )
 }
 
-
 Document = Mapping[str, Any]
 
 
@@ -91,7 +90,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _left(request: Request, error: Exception) -> Response:
-    # Nobody reads it; the status is the one that servers write into their logs for it.
+    # Nobody receives it; servers log this status for a client that has left.
     return Response(status_code=499)
 
 
@@ -101,7 +100,7 @@ def description_html(document: Document) -> Markup:
 
 
 def _example(document: Document, body: Document | None) -> dict[str, Any]:
-    """An example of a request's body, of the fields that have one."""
+    """An example of a request's body, made of the fields that have one."""
     if body is None:
         return {}
     schema = document["components"]["schemas"][body["$ref"].rpartition("/")[2]]

@@ -21,12 +21,12 @@ from stepsight.core.trace import Trace
 
 MEDIA_TYPE = "application/x-ndjson"
 
-# Parts of one request that wait to be scored at the same time: two calls of the scorer, so that none waits for the
-# client, and the lines have room for others.
+# The parts of one request that wait to be scored at once: enough for two calls of the scorer, so that it never
+# waits for the client, and few enough to leave room for others.
 _WAITING = 32
 _LOG = logging.getLogger("stepsight")
 
-# What passes by itself; `seconds` says when.
+# Temporary errors, which say after how many `seconds` to try again.
 _PASSING = (BusyError, ShortError, LoadingError)
 
 
@@ -45,7 +45,8 @@ class Stream:
     """The lines of a response. Parts that the client no longer waits for are not scored."""
 
     def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
-        """Scored for so many `seconds` in all. `note` is called with texts whose scores are about to be given."""
+        """Scored within this many `seconds` in all. `note` is called with the texts whose scores are about to be
+        sent."""
         self._parts = list(reversed(parts))
         self._seconds, self._note = seconds, note
         self._until = time.monotonic() + seconds
@@ -67,7 +68,7 @@ class Stream:
                 )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
-        """What the lines are of, those together that are there together."""
+        """The contents of the lines, in groups that are ready at the same time."""
         try:
             while self._parts or self._waiting or self._failed:
                 done = await self._next()
@@ -104,7 +105,7 @@ class Stream:
             if isinstance(scoring, UserError):
                 self._failed += _failures(part, scoring)
             else:
-                # What is cancelled here is left there.
+                # Cancelling it here abandons it in the scorer.
                 self._waiting[asyncio.wrap_future(scoring)] = part
         return passing
 

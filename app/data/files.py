@@ -1,4 +1,4 @@
-"""The routes by which a browser sends files, previews them, and adds them."""
+"""The routes by which a browser sends files, previews them and adds them."""
 
 from typing import Annotated
 
@@ -25,14 +25,15 @@ from stepsight.storage.jobs.preview import Preview, preview
 from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
 
 _MOST_STEPS = 6
-# What a file of traces may be read as.
+# The kinds of file that a file of traces may be read as.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
-# What a person says of a file, besides how it is read.
+# The fields that a person fills in besides the kind.
 _TYPED = ("dataset", "evaluator", "mode", "leave_out")
 
 
 class Beginning(Model):
-    """A file that a browser is about to send; `modified` is the time of its last change as the browser knows it."""
+    """A file that a browser is about to send; `modified` is the time of its last change according to the
+    browser."""
 
     name: str
     size: int
@@ -53,7 +54,7 @@ class Fetching(Model):
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """The routes. They raise `UserError`, which the application answers."""
+    """The routes. Their `UserError`s are answered by the application."""
     needs = [Depends(RequiresRight(Right.WRITE))]
     if read_only:
         needs.append(Depends(_refuse))
@@ -84,18 +85,18 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
 def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.get("/uploads/{upload:number}")
     def show(request: Request, upload: int) -> HTMLResponse:
-        """A preview of the file, read as the address's query says, if it says anything."""
+        """A preview of the file, read as the query of the address says, if it says anything."""
         given = get_upload(store, upload, user_of_request(request).id)
         return HTMLResponse(_file_html(store, given, dict(request.query_params)))
 
     @routes.post("/imports")
     def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
         user = user_of_request(request)
-        # What scores are of comes before them.
+        # Traces are added before scores of them.
         wanted = sorted(given.files, key=lambda one: one.holds == Holds.SCORES)
         if len({one.upload for one in wanted}) < len(wanted):
             raise UserError("A file is there twice.", "Add it once.")
-        # None is begun unless all can be.
+        # No import is started unless all can be.
         for one in wanted:
             _check(one)
             get_upload(store, one.upload, user.id)

@@ -26,7 +26,7 @@ from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
-# For how long the page says that an import has failed.
+# The page reports a failed import for this long.
 _SHOWN_FAILURES = timedelta(hours=1)
 
 
@@ -87,7 +87,7 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
 
 
 def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
-    """Every benchmark, with its state: here, being fetched, or neither."""
+    """Every benchmark, with True if it is here and True if it is being fetched."""
     fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
     for benchmark in benchmarks():
         yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0

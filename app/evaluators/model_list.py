@@ -1,4 +1,5 @@
-"""The evaluators listed by the Evaluators page and `stepsight evaluators`: those here, and those to fetch."""
+"""The lists of the Evaluators page and `stepsight evaluators`: evaluators on this machine, and evaluators to
+fetch."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,8 +39,9 @@ class LocalModel:
 class FetchableModel:
     """A public evaluator; `is_here` is True if it was fetched.
 
-    `unreadable` is the reason why this version cannot read it, `unfit` the reason why this machine cannot hold it,
-    both "" for none; `memory` is its need with weights in `dtype`, `seconds` the approximate time per trace.
+    `unreadable` is the reason why this version cannot read it and `unfit` the reason why this machine cannot hold
+    it, both "" for none; `memory` is its size in memory with weights in `dtype`, and `seconds` the approximate time
+    per trace.
     """
 
     public: PublicEvaluator
@@ -69,7 +71,7 @@ class Shelf:
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
     """The evaluators at this moment; without a `speed`, without times."""
-    # The page asks for the last time when a fetch ends, and what it says then stays.
+    # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
     verified = _by_revision(list_verifications(store))

@@ -45,7 +45,7 @@ PATH = "/evaluators"
 _CARD = "evaluators/card.html"
 _CODE = " " * 4
 _RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
-# For how long the page says that a fetch has failed.
+# The page reports a failed fetch for this long.
 _SHOWN_FAILURES = timedelta(hours=1)
 
 
@@ -86,7 +86,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start fetching a model. Raises `UserError` if the hub does not provide it, or it does not fit on this
+    """Start to fetch a model. Raises `UserError` if the hub does not provide it, or it does not fit on this
     machine."""
     repo = request.repo.strip()
     there = find_fetched(repo) if repo else None

@@ -62,7 +62,7 @@ class Speed:
             try:
                 write_json(self._path, {_machine(): self._known})
             except UserError:
-                # It is measured again after the next start.
+                # It is measured again after the next start, so a failure to save it does no harm.
                 return
 
     def _read(self) -> dict[str, float]:

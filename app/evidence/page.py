@@ -36,7 +36,6 @@ from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, f
 _PATIENCE = 0.3
 _NOWHERE = ListPlace(Neighbours(None, None))
 
-
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"
 # Seconds that a file waits for a judgment, which the page has shown but the cache may have dropped.

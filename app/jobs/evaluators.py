@@ -1,4 +1,4 @@
-"""The evaluators of jobs: fetched, loaded one at a time, and given room in memory."""
+"""The evaluators of jobs, which are fetched, loaded one at a time, and given room in memory."""
 
 import time
 from collections.abc import Callable
@@ -18,12 +18,13 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.jobs.fetches import Fetch
 from stepsight.storage.jobs.jobs import Job
 
-# Seconds that others get to give memory up.
+# Seconds that others have to release memory.
 _ROOM = 10.0
 
 
 class JobEvaluators:
-    """The last evaluator of a job stays in memory; `place` and `ask_room` are those of `Worker`."""
+    """Loads the evaluators of jobs and keeps the last one in memory; `place` and `ask_room` are those of
+    `Worker`."""
 
     def __init__(
         self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
@@ -32,12 +33,13 @@ class JobEvaluators:
         self._loaded: tuple[str, Scorer] | None = None
 
     def rest(self) -> None:
-        """Release a large one, since the server may need the memory."""
+        """Release a large evaluator, since the server may need the memory."""
         if self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
     def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
-        """Fetch an evaluator and load it once, so that a failure to load shows now; gives its description."""
+        """Fetch an evaluator and load it once, so that a failure to load shows now; returns its description in
+        words."""
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
@@ -70,7 +72,7 @@ class JobEvaluators:
         if shipped is not None and evaluator.fingerprint != job.fingerprint:
             return shipped
         if fetched is not None and evaluator.fingerprint != job.fingerprint:
-            # Another version of StepSight reads it in another way, or its files are no longer those of the hub.
+            # Another version of StepSight reads it differently, or its files have changed.
             check_files(fetched)
             known = fetched.descriptions.get(place.dtype)
             about = evaluator.description(known.seconds if known else 0.0)

@@ -12,7 +12,7 @@ from types import TracebackType
 from stepsight.storage.database.location import VARIABLE
 
 _COMMAND = (sys.executable, "-m", "stepsight.app.jobs.worker")
-# Seconds that a worker gets to end by itself, and the longest pause before one that ended is started again.
+# Seconds that a worker has to end by itself, and the longest pause before one is restarted.
 _PATIENCE = 5.0
 _LONGEST_PAUSE = 60.0
 
@@ -45,7 +45,7 @@ class Supervisor:
 
     def wake(self) -> None:
         """Have the worker look for a job at once."""
-        # One that has ended looks when it is started again.
+        # A worker that has ended will look when it is restarted.
         with self._lock, suppress(OSError, ValueError):
             if self._process is not None and self._process.stdin is not None:
                 self._process.stdin.write(b"\n")
@@ -92,7 +92,7 @@ class Supervisor:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
-                # PyTorch, or what it brings, may write there too.
+                # PyTorch and its libraries may write there too.
                 if self._give_room is not None and line.strip().isdigit():
                     self._give_room(int(line))
 
@@ -107,7 +107,7 @@ class Supervisor:
             start_new_session=True,
         )
         assert process.stdin is not None
-        # One that does not read has been woken often enough.
+        # A worker that does not read its input has been woken often enough.
         os.set_blocking(process.stdin.fileno(), False)
         return process
 

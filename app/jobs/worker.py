@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from stepsight.core.models.evaluator_base import Evaluator
 
 _LOG = logging.getLogger("stepsight.worker")
-# Seconds between looks for a job that another process queued, between heartbeats, and after a database failed.
+# Seconds between looks for jobs queued by other processes, between heartbeats, and after a failure of the database.
 _POLL = 5.0
 _BEAT = 2.0
 _PATIENCE = 5.0
-# How much less than others the worker is, of niceness and among sessions: what somebody waits for goes first.
+# The worker's lower priority, as niceness and among sessions, since requests that somebody waits for come first.
 _LESS = 10
-# Seconds without a job after which the last one's evaluator is dropped.
+# Seconds without a job after which the last evaluator is released.
 _IDLE = 60.0
 
 
@@ -101,7 +101,7 @@ class Worker:
                 self._rest()
                 self.signals.wait(_POLL, looks)
         except UserError as error:
-            # The database fails: a job that was held is taken up again when its heartbeat is old.
+            # A job that was held when the database failed is taken up again when its heartbeat is old.
             _LOG.warning("%s", error)
             self.signals.wait(_PATIENCE)
 
@@ -154,7 +154,7 @@ class Worker:
         return imported.summary
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
-        """Judge what is missing; gives what there is to say of it."""
+        """Judge the missing traces and return the outcome in words."""
         assert job.dataset_id is not None
         assert job.mode is not None
         scorer = self.evaluators.scorer(job)
@@ -169,11 +169,11 @@ class Worker:
         return said
 
     def _accept(self, job: Job, evaluator: "Evaluator") -> str:
-        """Take the evaluator that the name leads to now, also where it has changed since the job was started: a job
-        is for the evaluator of a name. Gives what there is to say of it.
+        """Accept the evaluator that the job's name refers to now, even if it has changed since the job was started.
+        Returns a remark in words, or "".
 
-        Raises `UserError` if its weights have another type, which is another evaluator, and where another job does
-        the same; `_LostError` if the job is no longer ours.
+        Raises `UserError` if its weights have another type, which makes it another evaluator, or if another job
+        does the same, and `_LostError` if the job is no longer ours.
         """
         if evaluator.fingerprint == job.fingerprint:
             return ""
@@ -311,15 +311,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_up_logs(args.log_format)
     signals = WorkerSignals()
     if hasattr(signal, "pthread_sigmask"):
-        # Before there is any other thread, which would take the signal.
+        # Before any other thread exists, which would receive the signal.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_follow_signal, args=(signals,), daemon=True).start()
     threading.Thread(target=_follow_input, args=(signals,), daemon=True).start()
     _lower_process()
     with open_store() as store:
-        # PyTorch only where it is asked for: a worker without a job does not need it.
+        # A placement needs PyTorch, which a worker without a job should not load.
         place = read_placement(args) if is_placed(args) else None
-        # Who adds a file does not wait for a dataset to be judged, nor for gigabytes.
+        # Imports have their own thread, so that nobody who adds a file waits for a judging job or a large fetch.
         beside = [
             threading.Thread(target=Worker(store, signals, place, (task,), _ask_server).run, name=task.value)
             for task in Task

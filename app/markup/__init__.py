@@ -1,4 +1,4 @@
-"""Text as safe HTML: Markdown, mathematics, and marked parts.
+"""Text as safe HTML, with Markdown, mathematics and marked parts.
 
-Begin with `text_html`; nothing outside this package builds HTML from a text.
+Begin with `text_html`.
 """

@@ -25,11 +25,11 @@ _BOLD = re.compile(
 _ITALIC = re.compile(
     _BEFORE + r"(?P<sign>[*_])(?=[^\s*_])(?P<text>[^\n*_]{1,500}?)(?<=[^\s*_])(?P=sign)" + _AFTER, re.MULTILINE
 )
-# No picture is fetched, so that its source stays as it is written.
+# Pictures are not fetched, so they stay in their Markdown source.
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]\n]{1,200})\]\((?:https?://|mailto:|/|#)[^\s()<>]{0,500}\)")
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+(?P<text>(?![-\d]+$)\S[^\n]*)$", re.MULTILINE)
 _BULLET = re.compile(r"^(?P<indent>[ \t]*)[-*+][ \t]+(?=\S)(?=\D)", re.MULTILINE)
-# Private characters hold the place of a formula or of code.
+# Private-use characters stand for a formula or code.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
@@ -51,7 +51,7 @@ def markdown_html(text: str) -> Markup:
     html = _BULLET.sub(lambda match: f"{match['indent']}• ", html)
     html = _BOLD.sub(r"<strong>\g<text></strong>", html)
     html = _ITALIC.sub(r"<i>\g<text></i>", html)
-    # A formula may hold the place of code, never the other way round.
+    # A formula may contain a placeholder for code, never the other way round.
     for _ in range(2):
         html = _PLACE.sub(lambda match: kept[int(match[1])], html)
     return Markup(html)

@@ -1,4 +1,4 @@
-"""Marking parts of a text in the HTML that `text_html` and `markdown_html` make of it; formulas are marked
+"""Marking of parts of a text in the HTML that `text_html` and `markdown_html` make of it; formulas are marked as a
 whole."""
 
 import re

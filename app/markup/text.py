@@ -27,7 +27,7 @@ TERMS = {
 }
 """The hints that explain these words where a page first uses them."""
 
-# A block ends where another of its kind begins, or a text of unclosed ones would take quadratic time.
+# A block ends where another of its kind begins; otherwise a text of unclosed blocks would take quadratic time.
 _MATHS = re.compile(
     r"""
     (?<!\\)\\\[ (?P<display>(?:(?!(?<!\\)\\\[).)+?) \\\]

@@ -1,8 +1,8 @@
-"""The People page: accounts with their roles, and invitations by link, with the page of one. For admins; everything
-works without a script.
+"""The People page: accounts with their roles, and invitations by link. It is for admins, and works without a
+script.
 
-The first admin is created on the command line: doing so ends the time in which this machine's user may do
-everything, and should be up to somebody who controls the machine, not to whoever reaches one of its ports.
+The first admin is created on the command line. Doing so ends the time in which this machine's user may do
+everything, so it should be up to somebody who controls the machine, not to anybody who reaches one of its ports.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One dataset's results as HTML: tables whose cells lead to the traces behind them, and figures."""
+"""One dataset's results as HTML: tables whose cells link to the traces behind them, and figures."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,4 @@
-"""Measurements of a store's datasets: made when a page asks for one, and kept until something they rest on
-changes."""
+"""Measurements of a store's datasets, made when a page requests them and cached until their data changes."""
 
 import shlex
 from collections.abc import Hashable, Mapping
@@ -19,19 +18,19 @@ from stepsight.training.report.dataset import Excerpt, excerpt
 from stepsight.training.report.report import with_distinct_names, write_up
 from stepsight.training.report.tables import Table
 
-# In the answer itself where it does not take longer than this, in seconds.
+# Seconds that a page waits for a measurement before it is shown without it.
 _PATIENCE = 0.4
-# Of a figure in memory, for each byte of it as JSON.
+# Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
 
 Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
-"""By evaluator, mode and kind of error: its figures minus those of a reference, paired."""
+"""An evaluator's figures minus those of a reference, paired, by evaluator, mode and kind of error."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """What evaluators reach on a dataset, or on a group of it. `evaluators` have the names they have in the tables;
-    `subject` and `version` tell what the numbers rest on."""
+    """The measurements of a dataset, or of a `group` of it. `evaluators` are named as in the tables; `subject` and
+    `version` identify the data."""
 
     subject: Hashable
     version: Hashable
@@ -40,31 +39,33 @@ class MeasuredDataset:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes in which an evaluator has judged; where none has, those of the baselines."""
+        """The modes in which an evaluator has judged, or those of the baselines if there is none."""
         rows = self.evaluation.rows
         judged = dict.fromkeys(row.mode for row in rows if not row.is_baseline)
         return list(judged or dict.fromkeys(row.mode for row in rows))
 
     @cached_property
     def kinds(self) -> list[Errors]:
-        """The kinds of error that the gold has."""
+        """The kinds of error in the gold."""
         return list(dict.fromkeys(row.errors for row in self.evaluation.rows))
 
     @cached_property
     def groups(self) -> list[str]:
-        """The classes that the benchmark puts its traces in."""
+        """The classes of the benchmark's traces."""
         return sorted(set(self.evaluation.rows[0].subject.table.groups) - {""})
 
     @property
     def has_gold(self) -> bool:
-        """True if there is anything to measure against."""
+        """True if the dataset has gold to measure against."""
         return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
 
 
 class Measurements:
-    """Measures datasets. Safe to use from several threads. What takes long is `Pending` until it is there; whoever
-    asks for the same waits for the same. While judgments are being added to a dataset its last measurement stands,
-    and another one is begun from time to time."""
+    """Measures datasets. Safe to use from several threads.
+
+    A result that takes long is `Pending` until it is ready; concurrent requests share one computation. While
+    judgments are being added, the last measurement stands, and a new one is begun from time to time.
+    """
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
         self._store = store
@@ -73,8 +74,8 @@ class Measurements:
     def measure(
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
     ) -> Snapshot[MeasuredDataset] | Pending:
-        """Every evaluator that has judged the dataset, and the baselines. Raises `UserError` if the dataset is
-        empty or too large, or has no such group."""
+        """The figures of every evaluator that has judged the dataset, and of the baselines. Raises `UserError` if
+        the dataset is empty or too large, or has no such group."""
         if not dataset.traces:
             raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
         if dataset.traces > LARGEST:
@@ -86,7 +87,7 @@ class Measurements:
 
         def make() -> MeasuredDataset:
             evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
-            # Thresholds that were chosen on the dataset are marked on a page, not refused.
+            # Pages mark thresholds that were chosen on the dataset instead of refusing them.
             measured = [with_thresholds(self._store, dataset, one, force=True) for one in evaluators]
             evaluation = evaluate(self._store, dataset, measured, group=group)
             return MeasuredDataset(subject, version, evaluation, tuple(evaluators))
@@ -98,7 +99,7 @@ class Measurements:
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
-        """What has to be the same for figures to be shown, and what changes when judgments are added."""
+        """A key of the data that figures must match, and a version that changes when judgments are added."""
         traces, calibration, *judged = read_data_version(self._store, dataset.id)
         return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
 
@@ -113,13 +114,14 @@ class Measurements:
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
-        """Every row minus the reference's, an evaluator or a baseline; empty where the reference has none."""
+        """The differences of all rows from the reference, an evaluator or a baseline; empty if it has no
+        figures."""
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
-        """The whole report of the dataset as one HTML file."""
+        """The full report of the dataset as one HTML file."""
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._cache.get(key, make, len, patience)
@@ -144,7 +146,7 @@ def _size(measured: MeasuredDataset) -> int:
 
 
 def _size_of_figures(figures: Excerpt) -> int:
-    """They are written as JSON for it, so that no page has to wait for that."""
+    """The size, by the JSON of the figures, which is cached for the pages on the way."""
     sections = (*figures.sections, *figures.classes.values())
     groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

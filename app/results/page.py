@@ -44,7 +44,7 @@ from stepsight.training.report.tables import Table
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
-# A file is asked for by a page that has shown its numbers: they are there, or soon made again.
+# Seconds that a file waits for its figures, which the page that links to it has shown already.
 _PATIENCE = 60.0
 Computed = TypeVar("Computed")
 
@@ -185,7 +185,7 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """By dataset the evaluators that do not clear the trivial baselines in the kind of error that comes first."""
+    """For each dataset, the evaluators that do not clear the trivial baselines, in its first kind of error."""
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
@@ -194,7 +194,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
 
 
 def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
-    """The evaluators that do not clear the trivial baselines in the figures that are shown."""
+    """The evaluators that do not clear the trivial baselines in the figures shown."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
     found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]
@@ -202,7 +202,7 @@ def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[S
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
-    """By their names in the tables, the names that Browse knows evaluators by."""
+    """The evaluators' keys in Browse, by their names in the tables."""
     offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
     return {one.name: by_id[one.id] for one in measured.evaluators if one.id in by_id}
@@ -243,7 +243,7 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
     @router.get(PLOTLY)
     def plotly() -> Response:
         path = Path(plotly_module).parent / "package_data" / "plotly.min.js"
-        # Pages ask for it with its version.
+        # Pages request it with its version.
         kept = {"cache-control": "public, max-age=31536000, immutable"}
         return FileResponse(path, media_type="text/javascript", headers=kept)
 
@@ -294,7 +294,7 @@ def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddres
 def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:
     measured = _measured(store, measurements, address)
     page = _there(measurements.report(measured, _PATIENCE))
-    # Not as HTML, into which the server would write nonces.
+    # Not as HTML, since the server writes nonces into every HTML page.
     return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
 
 

@@ -26,18 +26,18 @@ from stepsight.core.trace import Trace
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
-# Traces scored in one call; more would keep the first of them waiting for the last.
+# The number of traces scored in one call; with more, the first one would wait too long for the last.
 _BATCH = 16
-# What takes longer than so many seconds stands in a line of its own.
+# Work that takes longer than this many seconds has its own queue.
 _LONG = 1.0
-# Tokens a second, until the first batch has been timed.
+# The assumed speed in tokens per second, until a batch has been timed.
 _RATE = 20_000.0
-# What each trace adds to its tokens, in tokens: encoding it and telling what came out.
+# The overhead of each trace, for encoding it and reporting its result, in tokens.
 _EACH = 100
 # How often freed memory goes back to the system meanwhile, in seconds: under load 80 MB gather in ten of them, more
 # after an hour, when the holes are many, and giving them back takes 20 ms.
 _RELEASED_EVERY = 3.0
-# Bytes of memory that have to be free before more work is taken.
+# The amount of memory in bytes that must be free before more work is accepted.
 _SPARE = 100_000_000
 _PATIENCE = 5
 
@@ -80,7 +80,7 @@ class Batcher:
     def __init__(
         self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
-        """At most `most` traces wait, each of at most `tokens` tokens to compute."""
+        """At most `most` traces wait, each with at most `tokens` tokens to compute."""
         self._scorer = scorer
         self._most, self._tokens = most, tokens
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class Batcher:
         Raises `BusyError` if too much is waiting, `ShortError` if memory is short, and `UserError` if the trace is
         too long.
         """
-        # Here rather than in the batch, which others share.
+        # An error here concerns only this request, and not the others of a batch.
         encoded = self._scorer.evaluator.encode(trace)
         tokens = self._scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
@@ -140,7 +140,7 @@ class Batcher:
     def _check_room(self, client: str) -> None:
         lines = (self._short.line, self._long.line)
         if sum(map(len, lines)) >= self._most:
-            # Those that were left are still in line.
+            # Abandoned requests may still be in the queue.
             for line in lines:
                 line.clear_left()
         of_client = sum(line.waiting(client) for line in lines)
@@ -173,9 +173,9 @@ class Batcher:
         for mode in dict.fromkeys(request.mode for request in traces):
             self._score_mode(mode, [request for request in traces if request.mode == mode])
         rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
-        # What candidates share may have been read before, which would count as computed.
+        # The candidates' prefix may be cached, which would distort the measured speed.
         if traces and not any(request.answer.is_left for request in traces):
-            # A running mean: what comes next is most like what came last.
+            # A running mean, since the next work is likely to be similar to the last.
             self._rate += 0.3 * (rate - self._rate)
 
     def _score_next(self, request: CandidatesRequest) -> None:

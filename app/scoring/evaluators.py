@@ -33,14 +33,14 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
 
-# Calls that score at the same time, each with every core; of those that take long, one beside them.
+# The number of concurrent calls, each with every core; one long call may run besides them.
 _AT_ONCE = 2
-# Bytes of kept judgments in all, some 2,000. They lie scattered among what is computed meanwhile, so that each also
-# keeps malloc from giving some freed memory back.
+# The total size of cached judgments in bytes, some 2,000 of them. They are scattered among temporary objects, so
+# that each also keeps malloc from returning some freed memory.
 _KEPT = 8_000_000
-# For which a failure stands for those who come back for a judgment.
+# Seconds that a failure stands for clients that come back for a judgment.
 _FAILED_SECONDS = 5.0
-# Seconds between looks for what was fetched, and for which a page waits for an evaluator to be loaded.
+# Seconds between looks for fetched evaluators, and seconds that a page waits for one to be loaded.
 _LOOKS = 1.0
 _PATIENCE = 2.0
 
@@ -122,7 +122,7 @@ class Evaluators:
     def all_names(self) -> list[str]:
         """`names`, followed by those with verdicts in words."""
         self._look()
-        # Read once: what is fetched or gone meanwhile comes with the next call.
+        # Read once, since evaluators may be fetched or deleted meanwhile.
         lazy = {name: one.description for name, one in self._lazy.items()}
 
         def place(entry: tuple[str, EvaluatorSummary]) -> tuple[bool, bool, str, str]:
@@ -241,7 +241,7 @@ class Evaluators:
         if kept is not None:
             answer.set_result(_of_mode(kept.result(), trace, mode))
             return answer
-        # What somebody else asks for in hindsight takes longer than another mode may.
+        # Another mode may be faster than a hindsight judgment in progress.
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
@@ -305,7 +305,7 @@ class Evaluators:
         """See `Batcher.submit_next`; raises as `judge` does."""
         self.scorer(name)
         lazy = self._lazy.get(name)
-        # Read once: whoever makes room takes it away.
+        # Read once, since another thread may release it.
         batcher = self._batchers[name] if lazy is None else lazy.batcher
         if batcher is None:
             raise LoadingError(f"{name} gave way to another evaluator and is loaded again.")

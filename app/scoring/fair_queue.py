@@ -20,7 +20,7 @@ from stepsight.core.trace import Trace
 
 Result = TypeVar("Result")
 
-# Seconds between looks at whether somebody still waits.
+# Seconds between checks whether the client still waits.
 _LOOKS = 0.5
 _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
@@ -74,7 +74,8 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Give the judgment, adapted by `adapt`, to another answer; False if it is already abandoned."""
+        """Give the judgment, changed by `adapt`, to another answer; False if the computation is already
+        abandoned."""
         with self._joining:
             if self._left:
                 return False
@@ -101,8 +102,8 @@ def _pass_on(
 
 
 def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
-    """Wait until all of them are done. Raises `UserError` once `client_disconnected()` is True; they are cancelled
-    then, so nobody else may be waiting for them."""
+    """Wait until all of them are done. Raises `UserError` once `client_disconnected()` is True, and cancels them,
+    so nobody else may be waiting for them."""
     while wait(scorings, timeout=_LOOKS).not_done:
         if client_disconnected():
             for scoring in scorings:

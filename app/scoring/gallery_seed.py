@@ -16,9 +16,10 @@ from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
-    """The evaluators of a server, all of them in the store, which has the gallery judged by the shipped ones."""
+    """The evaluators of a server, registered in the store, which also gets the gallery with the shipped ones'
+    judgments."""
     evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
-    # Only these are sure to be quick: another one may take minutes on a trace.
+    # Only the shipped ones are certainly quick; another one may take minutes for a trace.
     seed(store, evaluators, shipped_evaluators())
     for name in evaluators.names:
         evaluators.register(store, name)

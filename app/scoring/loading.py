@@ -21,11 +21,11 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
-# For how long one that did not load is not tried again.
+# Seconds until an evaluator that failed to load is tried again.
 _SECONDS = 30.0
-# Of this machine's memory: a worker needs as much, and the system some.
+# The share of this machine's memory; a worker needs as much, and the system some.
 _SHARE = 0.5
-# Seconds after which one that nobody asks for is dropped: a worker may need the memory.
+# Seconds after which an unused evaluator is released, since a worker may need the memory.
 _IDLE = 300.0
 
 
@@ -106,7 +106,8 @@ class Loader:
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":
-        """Completes when it is in memory; shared by all who ask meanwhile. One that recently failed fails again."""
+        """A future that completes when the evaluator is in memory, shared by all who ask meanwhile. One that
+        recently failed fails again."""
         with self._lock:
             one.used = time.monotonic()
             if one.coming is not None and (not one.coming.done() or one.is_loaded or one.is_refused):
@@ -119,7 +120,7 @@ class Loader:
         self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
         """`answer`, the future judgment, once the evaluator is loaded."""
-        # Read once: whoever makes room takes it away.
+        # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
             one.used = time.monotonic()
@@ -151,14 +152,14 @@ class Loader:
         except UserError:
             raise
         except Exception as error:
-            # What was thrown holds the frames that hold the weights.
+            # The exception references frames that reference the weights.
             message = " ".join(str(error).split())
             raise UserError(
                 f"{name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
             ) from None
         if evaluator.fingerprint != one.description.fingerprint:
             check_files(one.fetched)
-            # Another version of StepSight reads it in another way.
+            # Another version of StepSight reads it differently.
             seconds = round(time.monotonic() - one.begun, 2)
             one.redescribe(evaluator.description(seconds))
         scorer = Scorer(evaluator)

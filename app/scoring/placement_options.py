@@ -12,7 +12,7 @@ _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    """`--device`, `--dtype` and `--device-map`, for `read_placement`."""
+    """Add `--device`, `--dtype` and `--device-map`, for `read_placement`."""
     group = parser.add_argument_group("where the weights go, and in which type")
     devices = group.add_mutually_exclusive_group()
     devices.add_argument(
@@ -41,9 +41,9 @@ def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> P
     dtype = args.dtype or STORED
     place = Placement(args.device or "cpu", dtype, args.device_map)
     if place == Placement():
-        # A processor is there, and computes in what weights are stored in.
+        # The default, a processor and the stored types, always works.
         return place
-    # It brings PyTorch, which a command line is read without.
+    # This import brings PyTorch, which parsing a command line does not need.
     from stepsight.core.models.devices import check_placement
 
     place = check_placement(place)

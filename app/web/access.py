@@ -21,7 +21,7 @@ from stepsight.storage.people.exposures import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
 from stepsight.storage.people.users import LOCAL, User, has_users, local_user
 
-# What needs no store, and goes on without one where nobody has to log in.
+# These rights need no store, so they work without one if nobody has to log in.
 _ALONE = frozenset({Right.SCORE})
 
 
@@ -56,7 +56,7 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Once the application is asked, all of its routes are there.
+        # All routes of the application exist by its first request.
         rules = self._rules = self._rules or Rules(scope["app"].routes)
         rule = rules.find(scope["method"], scope["path"])
         if rule is None:
@@ -81,7 +81,7 @@ class Access:
         with client_context(_client(scope, requester)):
             await (_refusal(scope, rule, requester) if refused else self.app)(scope, receive, send)
         if requester.token is not None:
-            # After the answer: an import that holds the database keeps nobody waiting.
+            # After the response, so that nobody waits while an import holds the database.
             with suppress(UnavailableError):
                 await to_thread.run_sync(renew, self.store, requester.token)
 
@@ -94,7 +94,7 @@ class Access:
             return Requester(login.user, rights, can_log_in=True, token=token if login.is_due else None)
         can_log_in = self._had_users = has_users(self.store)
         if self.public:
-            # Or annotators could log out to look.
+            # Otherwise annotators could log out to look.
             hidden = can_log_in and is_something_hidden(self.store)
             return Requester(None, frozenset() if hidden else LOOKING, can_log_in)
         if can_log_in or not self.loopback:
@@ -146,7 +146,7 @@ def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
 
 
 def _refused(scope: Scope, status: int, message: str, hint: str) -> Response:
-    # Who looks at the API in a browser sees what a program would.
+    # A browser that opens the API gets the same response as a program.
     return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, hint)
 
 

@@ -20,14 +20,15 @@ Computed = TypeVar("Computed")
 LARGEST = 20_000
 """The largest dataset that is measured for a page, in traces."""
 
-# Of results, in bytes as their makers count them.
+# The total size of results in bytes, as their makers count them.
 _KEPT = 64_000_000
-# Results that stay in any case: a page of a large dataset needs its measurement and one thing made of that.
+# The number of results kept whatever their size: a page of a large dataset needs its measurement and one thing made
+# of that.
 _LEAST = 2
-# How long a failure stands before the same is tried again.
+# Seconds that a failure stands before the computation is tried again.
 _FAILED_SECONDS = 20.0
-# What goes on changing is computed anew after so many times the time that it took, and is worth asking for again
-# after so many seconds at the earliest.
+# A changing subject is computed again after this many times the duration of its last computation, and is worth
+# requesting again after this many seconds at the earliest.
 _REST = 5.0
 _AGAIN = 5
 _LOG = logging.getLogger("stepsight")
@@ -35,13 +36,13 @@ _LOG = logging.getLogger("stepsight")
 
 @dataclass(frozen=True)
 class Pending:
-    """A computation under way."""
+    """A computation in progress."""
 
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Computed]):
-    """The newest result there is, begun at `moment`. If it is not `is_current`, another one is worth asking for
-    after `again` seconds."""
+    """The newest result so far, begun at `moment`. If it is not `is_current`, a newer one is worth requesting after
+    `again` seconds."""
 
     result: Computed
     is_current: bool
@@ -64,13 +65,16 @@ class _Timed:
 
     @property
     def rest(self) -> float:
-        """Seconds after its end until a newer one is begun."""
+        """Seconds from its end until a newer one is begun."""
         return _REST * self.took
 
 
 class BackgroundCache:
-    """Safe to use from several threads. `at_once` computations run at the same time, `most` may be under way, and
-    results of about `kept` bytes in all stay, the last used ones."""
+    """Computations in background threads, with cached results. Safe to use from several threads.
+
+    At most `at_once` computations run at the same time, and at most `most` are in progress. About `kept` bytes of
+    results are kept, the most recently used ones.
+    """
 
     def __init__(self, at_once: int = 2, most: int = 12, kept: int = _KEPT) -> None:
         self._running = threading.BoundedSemaphore(at_once)
@@ -84,10 +88,10 @@ class BackgroundCache:
         size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
     ) -> Computed | Pending:
-        """The result that `make` gives, or `Pending` if it is not there after `patience` seconds.
+        """The result of `make`, or `Pending` if it is not ready after `patience` seconds.
 
-        Concurrent requests for the same key share one computation. Raises the `UserError` that `make` raised, and
-        one if too much is under way.
+        Concurrent requests for the same key share one computation. Raises the `UserError` of `make`, and one if too
+        many computations are in progress.
         """
         timed = _answer(self._begin(key, None, make, size), patience)
         return timed if isinstance(timed, Pending) else timed.result
@@ -100,11 +104,11 @@ class BackgroundCache:
         size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
     ) -> Snapshot[Computed] | Pending:
-        """The newest result for a subject that may go on changing while it is computed: that of its `version`, or
-        an earlier one if that is not there after `patience` seconds.
+        """The newest result for a subject that may change while it is computed: that of its `version`, or an
+        earlier one if that is not ready after `patience` seconds.
 
-        A newer one is not begun before the last one is done, nor soon after one that took long. Raises as `get`
-        does.
+        A newer one is not begun while another one is in progress, nor soon after one that took long. Raises as
+        `get` does.
         """
         before = None
         if (made := self._cache.find(subject)) is not None:
@@ -124,7 +128,7 @@ class BackgroundCache:
     def _begin(
         self, key: Hashable, version: Hashable, make: Callable[[], Computed], size: Callable[[Computed], int]
     ) -> Computation[_Timed]:
-        """The computation of a key, begun if it was not."""
+        """The computation for a key, begun now unless it is in progress or has a result."""
         computation, is_ours = self._cache.claim(key, version)
         if not is_ours:
             return computation
@@ -132,8 +136,8 @@ class BackgroundCache:
             error = UserError("The server is computing as much as it can.", "Try again in a minute.")
             self._cache.fail(key, computation, error)
             return computation
-        # A daemon, so that a server that is stopped does not wait for it.
-        # In the context of the request, whose id the log then has.
+        # A daemon thread does not delay the end of the server.
+        # It runs in the context of the request, so that the log has its id.
         run = partial(copy_context().run, self._run, key, computation, make, size)
         threading.Thread(target=run, daemon=True).start()
         return computation
@@ -163,12 +167,12 @@ class BackgroundCache:
 
 
 def _answer(computation: Computation[_Timed], patience: float) -> _Timed | Pending:
-    """The result, or `Pending` if it is not there after `patience` seconds. Raises its error."""
+    """The result, or `Pending` if it is not ready after `patience` seconds. Raises its error."""
     try:
         error = computation.exception(patience)
     except TimeoutError:
         return Pending()
     if error is None:
         return computation.result()
-    # One of its own for each who asks: what is raised collects where it was.
+    # Each request raises its own copy, since a raised exception keeps references to its frames.
     raise UserError(error.message, error.hint) if isinstance(error, UserError) else error

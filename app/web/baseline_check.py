@@ -1,7 +1,8 @@
-"""Whether evaluators beat the trivial baselines on a dataset, and a line for pages if they do not.
+"""The comparison of evaluators with the trivial baselines on a dataset, and the line for those that do not clear
+them.
 
-It is measured in the background and kept until labels or judgments change. A page shown before that leaves room for
-the line, and refreshes itself.
+It is measured in the background and cached until labels or judgments change. A page shown before that leaves room
+for the line, and refreshes itself.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ from stepsight.training.report.results import PROTOCOL
 
 _TEMPLATE = "baseline_check.html"
 _MOST = 5
-# Of all results, in bytes: some 400.
+# The total size of results in bytes, enough for about 400.
 _KEPT = 800_000
 
 
@@ -54,7 +55,7 @@ class BaselineChecks:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # One at a time: pages are to be fast meanwhile.
+        # One at a time, so that pages stay fast.
         self._cache = BackgroundCache(at_once=1, most=100, kept=_KEPT)
 
     def find(
@@ -73,12 +74,12 @@ class BaselineChecks:
                 patience=patience,
             )
         except UserError:
-            # It is no more than a remark.
+            # The line is only a remark, and the page does without it.
             return None
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """The line on the evaluators of a page, empty if all clear the baselines; room for it while it is being
+        """The line on the evaluators of a page, empty if all clear the baselines; a placeholder while it is being
         measured."""
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
@@ -100,7 +101,7 @@ def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
 
 def card_id(fingerprint: str) -> str:
     """The id of an evaluator's card on the Evaluators page."""
-    # Of score files it may be any text, and an id has no spaces.
+    # The fingerprint of a score file may be any text, and an id has no spaces.
     return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 
 

@@ -1,4 +1,4 @@
-"""The style sheets and the scripts of the pages, each as one file that a browser keeps until it changes."""
+"""The style sheets and the scripts of the pages, each as one file that browsers cache until it changes."""
 
 import hashlib
 import posixpath
@@ -15,8 +15,8 @@ SHEETS = (
     "findings", "style", "login", "score", "jobs", "data", "evaluators", "api", "results", "evidence", "browse",
     "annotate", "agreement", "adjudicate", "disputes",
 )  # fmt: skip
-"""The style sheets that pages share, loaded first, which the sheet of a page may refine; each styles its own
-elements only."""
+"""The style sheets in order: first those shared by all pages, then those of single pages, which may refine them.
+Each styles only its own elements."""
 
 _IMPORT = re.compile(r'^import (?:\{\s*(\w+(?:,\s*\w+)*),?\s*\} from )?"(\.[\w./-]+\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const (\w+) =|class (\w+))", re.MULTILINE)
@@ -25,7 +25,7 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 def bundle(*names: str) -> str:
-    """Modules of `assets/web/js`, such as `score/score.js`, and those that they import, as one script."""
+    """Modules of `assets/web/js`, such as `score/score.js`, with all modules that they import, as one script."""
     return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
 
 
@@ -46,14 +46,14 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
         text = _EXPORT.sub(partial(_assigned, name), text)
         left = _LEFT.search(text)
         if left:
-            # One such line, and no script of any page runs.
+            # A single such line would keep all scripts from running.
             raise ValueError(f"{name}: {left[0]!r} is not understood, see the forms in {__name__}.")
         parts.append(f'modules["{name}"] = {{}};\n{{\n{text}}}\n')
     return parts
 
 
 def _imported(module: str, match: re.Match[str]) -> str:
-    """The module that an import in another one names."""
+    """The module that an import statement in another module names."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
 
 

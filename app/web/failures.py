@@ -46,7 +46,7 @@ OURS = "Something went wrong in StepSight itself."
 
 
 def logged_under() -> str:
-    """The number that a person can give an admin, who then finds the reason in the log."""
+    """The hint for an error that an admin can look up in the log."""
     under = f" under request {request_id()}" if request_id() else ""
     return f"The server's log has the reason{under}."
 
@@ -60,8 +60,8 @@ def status_of(error: UserError) -> int:
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """The status of a page that reports these errors: that of the first one caused by its address. A page that
-    merely has nothing to show yet is a success."""
+    """The status of a page that reports these errors: that of the first one caused by its address. A page with
+    nothing to show yet is a success."""
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
 
@@ -72,7 +72,7 @@ def error_response(scope: Scope, error: UserError) -> Response:
 
 
 def error_json(error: UserError) -> Response:
-    """The same for a program, whatever it accepts."""
+    """The response for a program, whatever it accepts."""
     return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 
@@ -100,7 +100,7 @@ def is_navigation(scope: Scope) -> bool:
 
 
 def _takes_page(scope: Scope) -> bool:
-    # Also the answer to a form that a browser sends is what it shows next.
+    # A browser also shows the response to a form.
     return "text/html" in Headers(scope=scope).get("accept", "")
 
 

@@ -1,8 +1,8 @@
-"""A page of Gradio's whose first response already contains its content.
+"""A Gradio page whose first response already contains its content.
 
 Gradio draws a page in the browser, with some sixty requests and a second during which it is empty. Here the page
-comes whole, in the frame of all pages, and works at once. Gradio's own script starts when the browser is idle, and
-the content moves unchanged into the block `HOST` of the interface (`assets/web/js/shared/frame.js`).
+arrives complete, in the frame of all pages, and works at once. Gradio's own script starts when the browser is idle,
+and the content moves unchanged into the block `HOST` of the interface (`assets/web/js/shared/frame.js`).
 """
 
 import logging
@@ -33,7 +33,7 @@ HOST = "host"
 # Answers come in the response itself. Through Gradio's queue they come by an event stream, and one that is asked
 # for while the stream of the one before closes is lost (Gradio 6.31).
 _DIRECT: dict[str, Any] = {"queue": False, "api_visibility": "private"}
-# In Gradio's page: what the interface is made of, and its script.
+# The configuration and the script of the interface in Gradio's page.
 _CONFIG = re.compile(
     r"(window\.gradio_config = .*?;</script><script>window\.gradio_api_info = .*?;</script>)", re.DOTALL
 )
@@ -82,7 +82,7 @@ def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
     try:
         return inner is not None and bool(from_thread.run(inner.is_disconnected))
     except RuntimeError:
-        # No server runs this thread, or none any more: it answers those who wait itself.
+        # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself.
         return False
 
 
@@ -96,7 +96,7 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
         raise ValueError(f"Gradio's queue does not run here, and {queued or 'a state'} needs it.")
-    # Gradio prints what fails before it comes to an event, with what was sent to it.
+    # Gradio prints errors that precede an event, including the request's data.
     logged = SimpleNamespace(print_exc=lambda: _LOG.exception("Gradio failed"))
     gr.routes.traceback = logged  # type: ignore[attr-defined, assignment]
     lifespan = application.router.lifespan_context
@@ -117,8 +117,8 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
 
 
 class FirstResponse:
-    """ASGI middleware that puts a page's `content` into Gradio's page at `/`; `name` is that of the page (see
-    `app.access.rules.PAGES`)."""
+    """ASGI middleware that puts a page's `content` into Gradio's page at `/`; `name` is the page's name in
+    `app.access.rules.PAGES`."""
 
     def __init__(self, app: ASGIApp, name: str, content: Content) -> None:
         self.app = app

@@ -11,7 +11,7 @@ from stepsight.storage.database.store import Store
 
 HEALTH = "/healthz"
 
-# Seconds that the store gets to answer, and how many may ask it at once.
+# The time limit for the store's response in seconds, and the number of concurrent checks.
 _PATIENCE = 2.0
 _AT_ONCE = 2
 

@@ -21,16 +21,16 @@ from stepsight.storage.people.users import LOCAL, User, has_users, set_password
 LOGOUT = "/logout"
 PASSWORD = f"{LOGIN}/password"
 WHO = f"{LOGIN}/who"
-# The database says when a login ends; a browser may keep the cookie for as long as any does.
+# The database decides when a login ends; the cookie lasts as long as any login can.
 _KEPT_SECONDS = 400 * 24 * 3600
-# A second stroke, or one that leans the other way, would lead a browser to another server.
+# With a second slash or a backslash, a browser would go to another server.
 _OWN_ADDRESS = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 Text = Annotated[str, Form()]
 
 
 def login_routes(store: Store) -> APIRouter:
-    """The pages, `POST /logout`, and `GET /login/who`, which tells a page's script whose page it is."""
+    """The pages, `POST /logout`, and `GET /login/who`, which gives a page's script the person logged in."""
     routes = APIRouter(include_in_schema=False)
     everybody = [Depends(RequiresRight())]
 
@@ -85,7 +85,7 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
         try:
             if new != again:
                 raise UserError("The two new passwords differ.", "Type both again.")
-            # As a login, so that nobody can try one password after the other here either.
+            # Counted like a login, so that nobody can try out passwords here.
             log_in(store, user.name, present, _network_address(request))
             set_password(store, user.name, new, lets_in=False)
         except WrongLoginError as error:

@@ -22,7 +22,7 @@ FIELDS = "fields"
 """The attribute of a record with further fields, by name: `extra={FIELDS: {...}}`."""
 
 _LOG = logging.getLogger("stepsight")
-# Exceptions that led to one, or that were raised as a group; and places of each, the last ones.
+# The largest numbers of causes of an exception, or members of a group, and of places in each, the last ones.
 _MOST_CAUSES = 8
 _MOST_PLACES = 12
 
@@ -35,7 +35,7 @@ def set_up_logs(format: str = TEXT, *, access: bool = False) -> None:
     _LOG.setLevel(logging.INFO)
     ACCESS.setLevel(logging.INFO if access else logging.CRITICAL)
     if format == JSON:
-        # It writes lines of its own.
+        # Uvicorn's own access log is replaced.
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     warnings.showwarning = _show_warning
     threading.excepthook = _show_exception
@@ -69,7 +69,7 @@ class _Json(logging.Formatter):
 
 def _message(record: logging.LogRecord) -> str:
     message = record.getMessage().strip()
-    # What follows there shows the exception.
+    # The rest of the message contains the exception.
     return message.partition("\n")[0] if record.name == "asyncio" else message
 
 

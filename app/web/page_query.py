@@ -21,7 +21,6 @@ from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
 
-
 _HINT = "Check the address."
 _MOST_DIGITS = 12
 
@@ -42,7 +41,7 @@ _NUMBERS = TypeAdapter(dict[str, Number])
 
 
 class PageQuery(BaseModel):
-    """The query string of the page at `PATH`: a field for each part, with its default."""
+    """The query string of the page at `PATH`, with a field and a default for each part."""
 
     model_config = ConfigDict(frozen=True)
     PATH: ClassVar[str]
@@ -81,11 +80,11 @@ class PageQuery(BaseModel):
         return self.model_copy(update=changes)
 
     def query(self, **changes: object) -> dict[str, Any]:
-        """The query string's parts, with some changed; defaults are left out."""
+        """The parts of the query string, with some changed; defaults are left out."""
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:
-        """The address with some parts changed, as an attribute's value; with `path`, that of another page."""
+        """The URL with some parts changed, for use in an attribute; with `path`, that of another page."""
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
 

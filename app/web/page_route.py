@@ -1,4 +1,5 @@
-"""Pages whose content follows from their address: whole for a browser, the content alone for the page's script."""
+"""Pages whose content follows from their address: a full page for a browser, only the content for the page's
+script."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from stepsight.app.web.page_query import Query, read_query
 from stepsight.core.errors import UserError
 
 PART = "stepsight-part"
-"""The request header with which a page's script asks for the content alone."""
+"""The request header with which a page's script requests only the content."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class PageContent:
 
     @classmethod
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
-        """A page that reports these `problems` of its address and these `errors`. Its status is that of the first
-        one caused by the address; a page that merely has nothing to show yet is a success."""
+        """A page that reports `problems` with its address and `errors`. Its status is that of the first one caused
+        by the address; a page with nothing to show yet is a success."""
         return cls(html, 422 if problems else page_status(errors))
 
 
@@ -36,10 +37,8 @@ Content = Callable[[Query, Request], PageContent]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """The route of the page of that name (see `app.access.rules.PAGES`), which shows the `content` of its address.
-
-    That stands in an element with the id `part`, or the page's name.
-    """
+    """The route of the page with that name in `app.access.rules.PAGES`, which shows the `content` for its address
+    in an element with the id `part`, by default the page's name."""
     page = next(page for page in PAGES if page.name == name)
     routes = APIRouter(include_in_schema=False)
 

@@ -1,4 +1,4 @@
-"""The gate in front of everything: small requests from our own pages or from programs come in, others do not."""
+"""The guard in front of everything, which admits small requests from our own pages or from programs."""
 
 from urllib.parse import urlsplit
 
@@ -67,7 +67,7 @@ def _too_large(scope: Scope) -> Response:
     response = failure_response(
         scope, 413, f"The request is larger than {LARGEST_BODY:,} bytes.", "Send fewer or shorter texts."
     )
-    # What is still to come of it is not read.
+    # The rest of the body is not read.
     response.headers["connection"] = "close"
     return response
 

@@ -16,7 +16,7 @@ from stepsight.app.web.failures import OURS, failure_json, failure_response, log
 from stepsight.app.web.logs import ACCESS, FIELDS
 
 _LOG = logging.getLogger("stepsight")
-# A part of a path that can be written as it is. Anything longer may be a token, and a sentence somebody's text.
+# A part of a path that can be logged as it is. Anything longer may be a token or a text.
 _WORD = re.compile(r"[\w.~-]{0,24}", re.ASCII)
 _LONGEST_PATH = 120
 

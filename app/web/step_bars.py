@@ -21,7 +21,7 @@ from stepsight.core.trace import Step, Trace
 
 _TEMPLATE = "step_bars.html"
 NOTABLE = 0.1
-"""The retroactive change from which on it is coloured."""
+"""The smallest retroactive change that is coloured."""
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
@@ -34,10 +34,10 @@ def words_of(outputs: Outputs) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class TraceJudgments:
-    """The judgments of a trace that stand in each mode, by the evaluator called `name`.
+    """The standing judgments of a trace in each mode, by the evaluator called `name`.
 
     If there is none, `silence` is the reason. `stored` is True if they come from the store, False if they were made
-    for this page. `runs` is True if the evaluator can score here, `waits` if it is doing so.
+    for this page. `runs` is True if the evaluator can score here, and `waits` if it is doing so.
     """
 
     name: str
@@ -51,7 +51,7 @@ class TraceJudgments:
 
     @property
     def judgments(self) -> tuple[Judgment, ...]:
-        """Each judgment that stands in a mode, once."""
+        """Each standing judgment, once."""
         return tuple(dict.fromkeys(self.by_mode.values()))
 
     @property
@@ -60,40 +60,40 @@ class TraceJudgments:
 
     @cached_property
     def online(self) -> StepScores | None:
-        """A row per sub-step, or None if it says nothing of steps in that mode."""
+        """The online scores of the steps, None if there are none."""
         return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
 
     @cached_property
     def offline(self) -> StepScores | None:
-        """The same of the other mode."""
+        """The offline scores of the steps, None if there are none."""
         return (
             self.by_mode[Mode.OFFLINE].offline if Mode.OFFLINE in self.by_mode and self.outputs.has_steps else None
         )
 
     @property
     def hindsight(self) -> Hindsight | None:
-        """The hindsight matrix, if there is one."""
+        """The hindsight matrix, None if there is none."""
         judgment = self.by_mode.get(Mode.HINDSIGHT)
         return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
 
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
-        """The modes in which it judges steps, online first."""
+        """The scores of steps in each mode that has some, online first."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         if self.outputs == Outputs.CHECKS:
-            # No later step changes what is checked.
+            # Later steps do not change a check.
             del both[Mode.ONLINE if self.offline is not None else Mode.OFFLINE]
         return {mode: scores for mode, scores in both.items() if scores is not None}
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """True for each sub-step that it leaves out, a row of zeros, shape (n,) for each mode."""
+        """True for each sub-step without a verdict, which has a row of zeros, shape (n,) for each mode."""
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """Offline minus online validity of each sub-step, shape (n,), of the hindsight judgment if there is one;
-        None if it has only one mode."""
+        """Offline minus online validity of each sub-step, shape (n,), from the hindsight judgment if there is one;
+        None without both modes."""
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
         if self.hindsight is not None:
@@ -101,7 +101,7 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """The sub-step with the largest change of validity, and the change, or `none` if no verdict changed."""
+        """The sub-step with the largest change of validity, and the change; `none` if no validity changed."""
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
@@ -117,19 +117,19 @@ class TraceJudgments:
         return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
 
     def changed(self, i: int) -> Markup:
-        """The retroactive change of sub-step `i`; empty if there is only one mode."""
+        """The retroactive change of sub-step `i`; empty without both modes."""
         return Markup() if self.change is None else change_html(float(self.change[i]))
 
     @property
     def shape(self) -> str:
-        """The content of a column: `marks` for verdicts, bars of a `single` mode or of `both`."""
+        """The kind of column: `marks` for verdicts in words, else bars of a `single` mode or of `both`."""
         if self.outputs.in_words:
             return "marks"
         return "single" if self.change is None else "both"
 
     @property
     def titles(self) -> dict[Mode, str]:
-        """The titles of its modes in a column without a head; empty if they do not differ."""
+        """The titles of the modes for a column without a head; empty if the modes do not differ."""
         return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
 
     @property
@@ -139,23 +139,23 @@ class TraceJudgments:
 
     @property
     def unsaid(self) -> str:
-        """The text for a step that it leaves out."""
+        """The text for a step without a verdict."""
         return "nothing to check" if self.outputs == Outputs.CHECKS else "no verdict"
 
     @property
     def solution(self) -> float | None:
-        """Its own score of the whole, offline if available."""
+        """The evaluator's own score of the whole solution, offline if available."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
         return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
-        """The reasons that it gave for its verdicts, each once."""
+        """The evaluator's reasons for its verdicts, each once."""
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
 
     @property
     def spent(self) -> Usage | None:
-        """The total cost of its judgments by a server."""
+        """The total cost of the judgments on an inference server."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
@@ -207,7 +207,7 @@ def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
 
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
-"""The text of a page that has nothing to show."""
+"""The notice of a page that has nothing to show."""
 
 
 def notice_html(message: str | UserError) -> Markup:
@@ -216,12 +216,12 @@ def notice_html(message: str | UserError) -> Markup:
 
 
 def note_html(note: object) -> Markup:
-    """A sentence that comes with a trace: about the solution, independent of any evaluator."""
+    """The note that a trace comes with, which is about the solution and not about any evaluator's verdict."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
 
 
 def step_name(trace: Trace, i: int) -> str:
-    """`3`, or `3.2` if the step of sub-step `i` has several."""
+    """The name of sub-step `i`: `3`, or `3.2` if its step has several."""
     step, part = trace.places[i]
     return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
 
@@ -233,12 +233,12 @@ def signed(value: float) -> str:
 
 
 def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY) -> Markup:
-    """The verdict on the solution, with its numbers; on redundancy only where `outputs` are three-way."""
+    """The verdict on the solution with its numbers, which include redundancy only for three-way `outputs`."""
     return macro(_TEMPLATE, "solution", judge_solution(scores, thresholds), outputs == Outputs.THREE_WAY)
 
 
 def gold_html(step: Step) -> Markup:
-    """The gold of a step; one without is visibly unlabelled."""
+    """The gold of a step, visibly `unlabelled` if there is none."""
     return macro(_TEMPLATE, "gold", step)
 
 
@@ -338,7 +338,7 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
     if shown == text:
         return check.start, check.end
     equation = text[check.start : check.end]
-    # As many of the same before it as in the text.
+    # The same equation may occur earlier in the text, and as often in the HTML.
     at, earlier = -1, text[: check.start].count(equation)
     for _ in range(earlier + 1):
         at = shown.find(equation, at + 1)
