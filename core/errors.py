@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 # The lengths above which quoted values and words are shortened, the length that is left, and the longest message.
 _LONG_VALUE, _LONG_WORD, _KEPT, _LONGEST = 120, 500, 60, 2000
-# A quotation opens behind no letter and closes before none; an apostrophe does neither.
+# A quotation opens after no letter and closes before none; an apostrophe does neither.
 _OPENING = re.compile(r"(?<!\w)['\"]")
 _CLOSING = {quote: re.compile(rf"{quote}(?!\w)") for quote in "'\""}
 _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")

@@ -17,7 +17,7 @@ MAX_RELATIONS = 60
 class Member:
     """A side of an equation with its place in the text; `expression` is None if the side was not understood.
 
-    `trailing` holds the words behind it.
+    `trailing` holds the words after it.
     """
 
     expression: Expression | None
@@ -120,7 +120,7 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
 
-# Words behind which a number alone is a side of an equation, rather than the last of a name such as "group 2".
+# Words after which a number alone is a side of an equation, rather than the last of a name such as "group 2".
 _STATING = words(
     """
     have has get gets is so that gives obtain since then therefore thus hence means see becomes and
@@ -180,7 +180,7 @@ def _may_begin(tokens: Sequence[Token], index: int) -> bool:
     return token.is_sign("(", "[", "{", "|", "-", "+")
 
 
-# Words that change the number behind them: half of 26 is not 26.
+# Words that change the number after them: half of 26 is not 26.
 _CHANGING = words(
     """
     half twice double triple thrice third quarter fourth fifth tenth square cube root factorial average
@@ -228,7 +228,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """True if a minus is the sign of the number behind it, neither a list's dash nor a subtraction."""
+    """True if a minus is the sign of the number after it, neither a list's dash nor a subtraction."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
@@ -276,7 +276,7 @@ def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
-    """True if the words behind a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
+    """True if the words after a number change it: 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
     while index < len(tokens) and tokens[index].kind is TokenKind.WORD and count < 4:
         word = tokens[index].text.lower()
@@ -288,7 +288,7 @@ def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
             # "12 and 3 + 4 = 7" begins another equation.
             return behind is None or behind.kind in (TokenKind.WORD, TokenKind.BREAK)
         index, count = index + 1, count + 1
-    # A number behind the words (5 hours 30 minutes), or an operation whose second side is in words.
+    # A number after the words (5 hours 30 minutes), or an operation whose second side is in words.
     if index >= len(tokens):
         return False
     token = tokens[index]
@@ -308,7 +308,7 @@ def _is_dash(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _behind_group(tokens: Sequence[Token], index: int) -> int:
-    """The index behind a subscript, which is one token or a group in braces."""
+    """The index after a subscript, which is one token or a group in braces."""
     if index >= len(tokens) or not tokens[index].is_sign("{"):
         return index + 1
     depth = 0

@@ -198,7 +198,7 @@ class Reader:
     def _implicit(self, depth: int) -> Node:
         token = self._peek()
         if token is not None and token.is_sign("(") and token.spaced and not token.in_formula:
-            # In prose, a bracket behind a space is rarely a factor: it is one only if numbers or letters fill it.
+            # In prose, a bracket after a space is rarely a factor: it is one only if numbers or letters fill it.
             following = self._peek(1)
             if following is None or following.kind is TokenKind.WORD:
                 raise UndecidedError

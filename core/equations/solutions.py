@@ -23,7 +23,7 @@ Coefficients = list[Fraction]
 
 @dataclass(frozen=True)
 class Stated:
-    """An equation stated by a sub-step: the polynomial of its difference, its end, and the text behind it."""
+    """An equation stated by a sub-step: the polynomial of its difference, its end, and the text after it."""
 
     polynomial: Mapping[Monomial, Fraction]
     letters: frozenset[str]
@@ -191,7 +191,7 @@ _RESTRICTED = re.compile(
 
 
 def is_restricted(words: str) -> bool:
-    """True if the words behind a solution say that it was chosen by another condition than the equation."""
+    """True if the words after a solution say that a condition other than the equation chose it."""
     return _RESTRICTED.search(words) is not None
 
 

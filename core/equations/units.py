@@ -1,4 +1,4 @@
-"""Words behind numbers: units that may stand within an expression, words that end it, and multiples such as a
+"""Words after numbers: units that may stand within an expression, words that end it, and multiples such as a
 dozen."""
 
 

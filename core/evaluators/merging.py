@@ -19,7 +19,7 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     """Write the evaluator of an adapter to `output`, with weights of the given type, and return it.
 
     In float32 its scores equal the adapter's. Raises `UserError` if it is not an adapter of ours, the folder is not
-    empty, or it cannot be written; nothing is left behind then.
+    empty, or it cannot be written; it then leaves no files.
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)

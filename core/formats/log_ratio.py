@@ -17,7 +17,7 @@ probability that the solution is valid so far.
 
 The position at which a step is read is the authors': they turn the chat up to the step, its end token and two line
 breaks into tokens, and take the last but one of as many log-probabilities, which begin with the second token. That
-lies two tokens behind the step, in the words "Step 2" that begin the next; of the last step it is the token that
+lies two tokens after the step, in the words "Step 2" that begin the next; of the last step it is the token that
 ends the turn. This is copied, since their figures depend on it.
 
 The authors' code and card disagree: the reference is the model that the evaluator was trained from, as on the

@@ -75,7 +75,7 @@ def parse_address(spec: str) -> ServerAddress:
         raise UserError(f"the name of the model of {url} has control characters in it.", hint)
     model, *options = _OPTION.split(named)
     if not model.strip():
-        raise UserError(f"{kind}:{url}: the name of the model is missing.", f"Put it behind a #. {hint}")
+        raise UserError(f"{kind}:{url}: the name of the model is missing.", f"Put it after a #. {hint}")
     pairs = [option.partition("=") for option in options]
     names = [name for name, _, _ in pairs]
     for name, _, value in pairs:

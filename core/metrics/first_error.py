@@ -93,7 +93,7 @@ def knows_first_error(
     (n,).
 
     `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
-    that it leaves unscored, 0-based, `SILENT` for none, each of shape (n,). Nothing behind the earlier of the first
+    that it leaves unscored, 0-based, `SILENT` for none, each of shape (n,). Nothing after the earlier of the first
     two changes the outcome. If its `outputs` are checks, it has looked at every step, and finds no fault with those
     it passes over.
     """

@@ -90,5 +90,5 @@ def _is_opening(piece: str, ends_line: bool) -> bool:
     ]
     if not words or len(words) > 25 or not set(words) <= _WORDS:
         return False
-    # "Solve" without a sign behind it is the beginning of a sentence that was not finished in this piece.
+    # "Solve" without a sign after it is the beginning of a sentence that was not finished in this piece.
     return not _OPENERS.isdisjoint(words) and (ends_line or piece.rstrip("*_ ").endswith((".", "!", ":")))

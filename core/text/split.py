@@ -18,7 +18,7 @@ _STEP = re.compile(
     r"(?P<close>[*_]{0,3})(?:(?<=[*_])[ \t]*(?:[:–—]|-(?=\s)))?\s*",
     re.IGNORECASE,
 )
-# A heading needs no sign behind its number: `### Step 1 Read the problem`.
+# A heading needs no sign after its number: `### Step 1 Read the problem`.
 _HEADED_STEP = re.compile(
     r"(?P<lead>[>\s]*#{1,6}[ \t]*)(?P<bold>[*_]{0,3})step[ \t]*#?(?P<number>\d{1,6})(?P<close>)[ \t]+",
     re.IGNORECASE,
@@ -201,7 +201,7 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """The texts of marked steps without their marks, the text before the first, and the answer behind the last."""
+    """The texts of marked steps without their marks, the text before the first, and the answer after the last."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
