@@ -193,10 +193,10 @@ class Hindsight:
 
 
 class Outputs(StrEnum):
-    """What an evaluator gives. three-way: probabilities of neg, neu, pos for each sub-step; validity: one number
-    for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the steps
-    that it blames; checks: for some steps, that they are wrong or that everything checked in them is right, and
-    nothing for the others. Only three-way outputs, and verdicts on redundancy, say anything about it.
+    """The outputs of an evaluator. three-way: probabilities of neg, neu, pos for each sub-step; validity: one
+    number for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the
+    steps that it blames; checks: for some steps, that they are wrong or that everything checked in them is right,
+    and nothing for the others. Only three-way outputs, and verdicts on redundancy, say anything about it.
     """
 
     THREE_WAY = "three-way"

@@ -165,7 +165,7 @@ def user_error(
     is the class whose keys the hint lists."""
     paths = [_path(error, values) for error in errors]
     first = paths[min(range(len(errors)), key=lambda number: _rank(errors[number]))]
-    # Of the members of a union, the one that fitted furthest.
+    # The member of a union that fitted furthest.
     path = max((path for path in paths if path[: len(first)] == first), key=len)
     alike = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=_rank)
     error, context = alike[0], alike[0].get("ctx", {})

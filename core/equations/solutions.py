@@ -219,7 +219,7 @@ _ANOTHER = re.compile(
 )
 
 
-# What is done to an equation, in words that otherwise name another one.
+# Operations on an equation, in words that otherwise name another one.
 _GOAL = re.compile(
     r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
     r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"

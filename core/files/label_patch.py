@@ -75,7 +75,7 @@ class LabelChange:
 
     @property
     def place(self) -> str:
-        """Such as `trace '4', step 2`."""
+        """Its place in words, such as `trace '4', step 2`."""
         return f"trace {self.trace!r}, step {self.step + 1}"
 
     def as_json(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Patch:
 
     @property
     def size(self) -> str:
-        """Such as `7 labels of 5 traces`."""
+        """Its size in words, such as `7 labels of 5 traces`."""
         labels = f"{len(self.changes):,} label{'' if len(self.changes) == 1 else 's'}"
         return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
 
