@@ -34,7 +34,7 @@ from huggingface_hub.errors import (
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import Kind, is_hash, storage_folder
 from stepsight.core.net.download import Downloader, RemoteContent, partial_of, size_of
-from stepsight.core.net.http import read_bounded, reason
+from stepsight.core.net.http import proxy_error, read_bounded, reason
 
 # The longest silence of the hub, in seconds.
 _SECONDS = 10
@@ -152,6 +152,8 @@ def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
         ) from None
     except HFValidationError:
         raise UserError(f"{repo!r:.100} is not the id of a {kind}.", "Give OWNER/NAME.") from None
+    except ImportError as error:
+        raise proxy_error(error) from None
     except HfHubHTTPError as error:
         raise UserError(f"the model hub refuses {repo}: {reason(error):.200}", "Try again.") from None
     except (httpx2.HTTPError, OfflineModeIsEnabled, LocalEntryNotFoundError) as error:

@@ -33,9 +33,9 @@ from stepsight.core.net.http import (
     FailedAttemptError,
     Retries,
     bearer,
-    client_options,
     error_text,
     failed_attempt,
+    make_client,
     read_bounded_async,
     reason,
 )
@@ -178,15 +178,19 @@ class Server:
     def _begin(self, work: Coroutine[Any, Any, Answer]) -> Future[Answer]:
         with self._lock:
             if self._loop is None:
-                self._start()
+                try:
+                    self._start()
+                except UserError:
+                    work.close()
+                    raise
             assert self._loop is not None
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start(self) -> None:
-        self._loop = asyncio.new_event_loop()
         limits = httpx2.Limits(max_connections=self.at_once, max_keepalive_connections=self.at_once)
-        self._client = httpx2.AsyncClient(limits=limits, **client_options(self._seconds))
-        self._client.headers |= {"accept": "application/json", **self._headers}
+        headers = {"accept": "application/json", **self._headers}
+        self._client = make_client(httpx2.AsyncClient, self._seconds, headers, limits=limits)
+        self._loop = asyncio.new_event_loop()
         self._limit = ConcurrencyLimit(self.at_once)
         thread = threading.Thread(target=_run, args=(self._loop,), name="stepsight-server", daemon=True)
         thread.start()

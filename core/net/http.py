@@ -5,23 +5,26 @@ shown.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import parse_json
 
+ClientKind = TypeVar("ClientKind", httpx2.Client, httpx2.AsyncClient)
+
 BROKEN = (httpx2.TransportError, httpx2.DecodingError)
 """Raised if a connection fails or delivers damaged data."""
 
 _CONNECTING = 10.0
+_HEADERS = {"user-agent": "stepsight", "accept-encoding": "identity"}
 # Statuses of a busy server, and of one in trouble: RFC 9110, RFC 6585 for 429, and Anthropic's 529.
 _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
 # A server on this machine is asked directly, whatever proxy the environment names.
@@ -87,14 +90,22 @@ def bearer(key: str, hint: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def client_options(seconds: float) -> dict[str, Any]:
-    """Arguments of a client that lets a server be silent for this many seconds. It uses the environment's proxies,
-    except for this machine itself."""
-    return {
-        "timeout": httpx2.Timeout(seconds, connect=_CONNECTING, pool=None),
-        "headers": {"user-agent": "stepsight", "accept-encoding": "identity"},
-        "mounts": _DIRECT,
-    }
+def make_client(
+    kind: type[ClientKind], seconds: float, headers: Mapping[str, str] | None = None, **options: Any
+) -> ClientKind:
+    """A client that lets a server be silent for this many seconds. It uses the environment's proxies, except for
+    this machine itself. Raises `UserError` if there is a proxy that it cannot use."""
+    timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
+    try:
+        return kind(timeout=timeout, headers={**_HEADERS, **(headers or {})}, mounts=_DIRECT, **options)
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        raise proxy_error(error) from None
+
+
+def proxy_error(error: Exception) -> UserError:
+    """The error for a proxy in the environment that cannot be used."""
+    hint = "Name one by http:// or https:// in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or unset them."
+    return UserError(f"the proxy that the environment names cannot be used ({reason(error):.200}).", hint)
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:

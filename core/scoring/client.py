@@ -24,8 +24,8 @@ from stepsight.core.net.http import (
     FailedAttemptError,
     Retries,
     bearer,
-    client_options,
     failed_attempt,
+    make_client,
     read_bounded,
     read_lines,
     reason,
@@ -95,9 +95,7 @@ class Client(AbstractScorer):
 
     @cached_property
     def _connections(self) -> httpx2.Client:
-        client = httpx2.Client(**client_options(self._timeout))
-        client.headers |= self._headers
-        return client
+        return make_client(httpx2.Client, self._timeout, self._headers)
 
     @cached_property
     def evaluator(self) -> EvaluatorSummary:

@@ -10,7 +10,7 @@ from filelock import FileLock, Timeout
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import digest_of
 from stepsight.core.net.download import Downloader, Progress, RemoteContent, partial_of, size_of
-from stepsight.core.net.http import client_options, reason
+from stepsight.core.net.http import make_client, reason
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder
 from stepsight.storage.importers.kind import PublicFile
 
@@ -44,7 +44,7 @@ def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
         with _locked(path, progress):
             # Another process may have brought it meanwhile.
             if not _is_here(path, file.digest):
-                with httpx2.Client(**client_options(_SECONDS)) as client:
+                with make_client(httpx2.Client, _SECONDS) as client:
                     content = RemoteContent(file.url, file.url, file.digest)
                     Downloader(client, _refusal, _SECONDS).download(content, path, progress)
     except httpx2.HTTPError as error:

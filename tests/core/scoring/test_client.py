@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
+from stepsight.core.inference_servers.server import Server
 from stepsight.core.scoring import client as module
 from stepsight.core.scoring.client import Client
 from stepsight.core.trace import Trace
@@ -182,6 +183,17 @@ def test_an_unreachable_server_is_named(told, monkeypatch):
         client.score_one(TRACE)
     with pytest.raises(UserError, match="does not answer: the answer ends too early"):
         answering(told, *[(200, [])] * 5).score_one(TRACE)
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "foo://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(UserError, match="the proxy that the environment names cannot be used"):
+        Client("http://127.0.0.1:1").score_one(TRACE)
+    with Server("http://127.0.0.1:1") as server:
+        for _ in range(2):
+            with pytest.raises(UserError, match="the proxy that the environment names cannot be used"):
+                server.now(server.get("models"))
 
 
 @pytest.mark.parametrize(
