@@ -51,7 +51,7 @@ def trace_of_text(text: str, prompt: str | None = None) -> Trace:
         return _trace(problem.removeprefix(_QUESTION), solution.removeprefix(_LEAD))
     if prompt and text.startswith(prompt):
         return _trace(prompt, text.removeprefix(prompt))
-    raise UserError("the text has no problem and solution that can be told apart.", _HINT)
+    raise UserError("no problem and solution can be recognised in the text.", _HINT)
 
 
 def _trace_of_turns(turns: Sequence[tuple[str, str]]) -> Trace:
@@ -74,5 +74,5 @@ def _content(content: Any) -> str:
         return content
     parts = content if isinstance(content, list) else [content]
     if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in parts):
-        raise UserError("a message holds something else than text.", _HINT)
+        raise UserError("a message contains something other than text.", _HINT)
     return "".join(part["text"] for part in parts)

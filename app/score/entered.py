@@ -168,7 +168,7 @@ class Entered:
                 "This link was cut or changed.", "Ask for it again, or paste the solution."
             ) from None
         if not (0 <= validity <= 1 and 0 <= redundancy <= 1):
-            raise AddressError("This link holds a threshold outside 0 to 1.", "Paste the solution instead.")
+            raise AddressError("This link has a threshold outside 0 to 1.", "Paste the solution instead.")
         return cls(problem, as_steps(steps), text, evaluators, Thresholds(validity, redundancy))
 
     @classmethod
@@ -214,7 +214,7 @@ class PageState(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError:
-            raise UserError("The page sent something that it should not.", "Reload the page.") from None
+            raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
         """The text for the box. Raises `UserError` for a JSON list that contains anything but texts."""

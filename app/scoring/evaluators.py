@@ -83,15 +83,13 @@ class Evaluators:
         for folder in folders:
             self._add(folder, self.place)
         if not self._scorers:
-            raise UserError(
-                "there is no evaluator to score with.", "Train one and give its folder with --evaluator."
-            )
+            raise UserError("there is no evaluator.", "Train one and give its folder with --evaluator.")
 
     def _add(self, spec: str | Path, place: Placement) -> None:
         if str(spec).startswith(f"{CRITIC}:"):
             raise UserError(
-                f"{spec}: pages show what critics said, and ask none: a click would take many calls.",
-                "Judge a dataset with stepsight score, and look at it in Browse.",
+                f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
+                "Judge a dataset with stepsight score, and open it in Browse.",
             )
         evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
         if evaluator.name in self._scorers:
@@ -163,7 +161,7 @@ class Evaluators:
         """The source of an evaluator, in words."""
         if name in self._lazy:
             return "fetched"
-        return "shipped" if is_shipped(self.spec(name)) else "given at the start"
+        return "shipped" if is_shipped(self.spec(name)) else "started with"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
         """The hub's id and the commit of a fetched evaluator, both "" for any other."""
@@ -308,7 +306,7 @@ class Evaluators:
         # Read once, since another thread may release it.
         batcher = self._batchers[name] if lazy is None else lazy.batcher
         if batcher is None:
-            raise LoadingError(f"{name} gave way to another evaluator and is loaded again.")
+            raise LoadingError(f"{name} was replaced by another evaluator in memory and is being loaded again.")
         return batcher.submit_next(problem, steps, candidates)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:

@@ -138,7 +138,9 @@ class Loader:
             raise LoadingError(f"{one.description.name} {one.progress}.") from None
         scorer = one.scorer
         if scorer is None:
-            raise LoadingError(f"{one.description.name} gave way to another evaluator and is loaded again.")
+            raise LoadingError(
+                f"{one.description.name} was replaced by another evaluator in memory and is being loaded again."
+            )
         return scorer
 
     def _load(self, one: LazyEvaluator) -> None:
@@ -224,4 +226,6 @@ def _go_on(
         except BaseException as refusal:  # whatever it is, who waits has to learn of it
             error = refusal
     if answer.set_running_or_notify_cancel():
-        answer.set_exception(error or LoadingError(f"{one.description.name} gave way to another evaluator."))
+        answer.set_exception(
+            error or LoadingError(f"{one.description.name} was replaced by another evaluator in memory.")
+        )

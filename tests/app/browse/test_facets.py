@@ -98,7 +98,7 @@ def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
     page = read(loosen_html(address, {"text": 0, "gold": 0, "group": 0}))
-    assert "Removing any one of them is not enough." in page.text
+    assert "Removing one condition is not enough." in page.text
     assert page.one("a")["href"] == "/browse"
     assert read(loosen_html(Address(), {})).text == "This dataset has no trace."
 

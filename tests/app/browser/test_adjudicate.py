@@ -98,7 +98,7 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
 def test_what_most_said_is_taken_with_one_key(store, made, page):
     first, second = read_adjudication(store, made.id).disagreements
     start(page, made)
-    expect(page.get_by_role("button", name="Take what most said: ✕ neg")).to_be_visible()
+    expect(page.get_by_role("button", name="Take the majority’s label: ✕ neg")).to_be_visible()
     # Two of three said neg of step 2; of step 3 everybody says something else. A key that comes while the first
     # decision is on its way is not lost.
     page.keyboard.press("m")

@@ -73,7 +73,7 @@ def test_one_is_fetched_and_judges_a_dataset_without_a_new_start(client, sqlite_
     assert done.done == done.total == sum(find_fetched(SMALL).files.values())
     page = page_of(client)
     assert SMALL not in offered(page)
-    assert f"fetched from {SMALL} at {COMMIT[:8]} · loaded when it is asked for" in page.text
+    assert f"fetched from {SMALL} at {COMMIT[:8]} · loaded on first use" in page.text
     for path in ("/", "/jobs", "/browse?dataset=sums"):
         assert NAME in client.get(path).text, path
     values = {"dataset": "sums", "evaluator": NAME, "mode": "hindsight"}
@@ -304,7 +304,7 @@ def test_one_named_at_the_start_is_fetched_then_and_shown_once(sqlite_store, hub
     assert f"{SMALL} at {COMMIT}: " in capsys.readouterr().err
     with asking(sqlite_store, evaluators) as client:
         page = page_of(client)
-        assert f"{NAME}given at the start" in page.text.replace("\n", "")
+        assert f"{NAME}started with" in page.text.replace("\n", "")
         assert "has not been loaded" not in page.text
         assert SMALL not in offered(page)
     describe_fetched(find_fetched(SMALL), Placement())

@@ -66,15 +66,16 @@ def test_what_is_kept_has_its_words_in_every_mode():
         assert judgment.rationale == "Step 1: 2 + 3 = 6: is 5."
 
 
-def test_a_bounded_number_of_judgments_is_kept_and_the_oldest_go(fresh, monkeypatch):
+def test_a_bounded_number_of_judgments_is_kept_and_the_least_recently_used_go(fresh, monkeypatch):
     # 2,000 each, 46 and 2 characters, three steps of 150 + 24 and one of 150 + 12: the first and four more.
     monkeypatch.setattr(fresh, "_judgments", KeyedCache(2568 + 4 * 2164))
+    others = [Trace.of(str(number), ["5"]) for number in range(5)]
     first = fresh.judge("tiny", TRACE)
-    for number in range(4):
-        fresh.judge("tiny", Trace.of(str(number), ["5"]))
+    kept = [fresh.judge("tiny", other) for other in others[:4]]
     assert fresh.judge("tiny", TRACE).result is first.result
-    fresh.judge("tiny", Trace.of("one more", ["5"]))
-    assert fresh.judge("tiny", TRACE).result is not first.result
+    fresh.judge("tiny", others[4])
+    assert fresh.judge("tiny", TRACE).result is first.result
+    assert fresh.judge("tiny", others[0]).result is not kept[0].result
 
 
 def test_threads_may_judge_at_once(fresh):
@@ -191,7 +192,7 @@ def test_a_type_is_stored_with_the_evaluator(tiny, sqlite_store):
 
 
 def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):
-    with pytest.raises(UserError, match=r"there is no evaluator to score with\. Train one"):
+    with pytest.raises(UserError, match=r"there is no evaluator\. Train one"):
         Evaluators(shipped=False)
     with pytest.raises(UserError, match=r"there is no evaluator .*nowhere"):
         Evaluators([tmp_path / "nowhere"], shipped=False)

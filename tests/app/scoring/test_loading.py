@@ -61,7 +61,7 @@ def test_one_is_offered_before_it_is_loaded_and_judges_as_it_does_by_itself(fetc
     alone = evaluators.scorer("one").score_one(TRACE)
     assert judgment.hindsight.packed == pytest.approx(alone.hindsight.packed, abs=1e-5)
     assert evaluators.spec("one") == str(find_fetched("lab/one").folder)
-    assert (evaluators.origin("one"), evaluators.origin("tiny")) == ("fetched", "given at the start")
+    assert (evaluators.origin("one"), evaluators.origin("tiny")) == ("fetched", "started with")
 
 
 def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched, tiny):

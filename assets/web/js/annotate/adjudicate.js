@@ -26,7 +26,7 @@ const move = (by) => {
   goTo(from < 0 ? current() : all[Math.min(all.length - 1, Math.max(0, from + by))]);
 };
 
-// A reason is asked for where the decision is not what most said.
+// A decision other than the majority’s label needs a reason.
 const ask = (form) => {
   const { label, reason } = form.elements;
   reason.required = !label.value || label.value !== form.dataset.majority;
@@ -165,7 +165,7 @@ document.addEventListener("keydown", (event) => {
 
 const follow = (...links) => links.map((link) => page().querySelector(link)).find(Boolean)?.click();
 
-register({ key: "m", label: "take what most said, and go on", when: isThere, run: takeNext });
+register({ key: "m", label: "take the majority’s label, and go on", when: isThere, run: takeNext });
 for (const [key, label] of labelKeys(page())) {
   const action = label ? `decide ${label}` : "leave it unlabelled";
   register({ key, label: `${action}, then say why`, when: isThere, run: () => choose(label) });
