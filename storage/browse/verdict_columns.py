@@ -1,13 +1,13 @@
 """Columns of an evaluator's verdicts on a dataset's traces, by which traces are filtered and sorted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Bools, Floats32
+from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import Outcome, knows_first_error
@@ -101,16 +101,16 @@ def read_verdicts(
     return read_verdict_columns(session, traces, dataset_id, evaluator_id, outputs, cut)
 
 
-def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """The solution validities that stand by these evaluators, offline or else online, each with the database id of
-    its trace."""
+def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
+    """The database ids of a dataset's traces, shape (n,), and for each of these evaluators the solution validities
+    that stand offline, or else online, shape (evaluators, n), NaN if missing."""
     traces = read_trace_columns(session, dataset_id)
-    for evaluator_id in evaluator_ids:
+    validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
+    for place, evaluator_id in enumerate(evaluator_ids):
         verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
         online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
-        validity = np.where(np.isnan(offline), online, offline)
-        given = ~np.isnan(validity)
-        yield from zip(traces.trace_ids[given].tolist(), validity[given].tolist(), strict=True)
+        validities[place] = np.where(np.isnan(offline), online, offline)
+    return traces.trace_ids, validities
 
 
 def read_verdict_columns(

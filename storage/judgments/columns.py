@@ -21,7 +21,7 @@ from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import least_valid
 from stepsight.storage.database.schema import DIGEST_LENGTH, JudgmentRow, ProfileRow, SubstepRow, TraceRow
-from stepsight.storage.database.store import IN_PARTS, Store
+from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
 from stepsight.storage.judgments.step_profiles import HEAD, unpack_profiles
@@ -267,15 +267,15 @@ def read_rows(
     """The standing judgments of some evaluators in these modes, for a part of the traces. Raises `DamagedError` if
     the rows do not match the trace, or a value is not a probability."""
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
+    # Of a single mode the condition says it all.
+    shown = standing if len(modes) > 1 else []
     statement = (
         select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
-               row.rationale if rationales else null(), *standing)
+               row.rationale if rationales else null(), *shown)
         .join(TraceRow, TraceRow.id == row.trace_id)
         .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids), or_(*standing))
     )  # fmt: skip
-    # Not through the session: what that does with each row would take most of the time.
-    found = session.connection().execute(statement).all()
-    columns = list(zip(*found, strict=True)) if found else [()] * (7 + len(modes))
+    columns = read_columns(session, statement)
     trace_ids, evaluators, stored, blobs, solutions, spreads, words, *standing_in = columns
     trace = gold.places(np.array(trace_ids, np.int64))
     places = {id: place for place, id in enumerate(evaluator_ids)}
@@ -295,7 +295,7 @@ def read_rows(
         trace=trace,
         evaluator=np.array([places[id] for id in evaluators], np.int64),
         hindsight=hindsight,
-        stands=np.array(standing_in, np.bool_).reshape(len(modes), -1).T,
+        stands=np.array(standing_in or [[True] * len(stored)], np.bool_).T,
         probs=probs.reshape(-1, len(Label)),
         start=starts(lengths) // len(Label),
         # None becomes NaN.
@@ -442,33 +442,38 @@ class JudgedProfiles:
 
 
 def read_profiles(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Sequence[Mode] = tuple(Mode)
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, wanted: Sequence[Mode] = tuple(Mode)
 ) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of an evaluator's judgments of a dataset in the modes `stored`, some traces at a time."""
-    for one in _stored_modes(session, dataset_id, evaluator_id):
-        if one in stored:
-            yield from _read_stored(session, traces, dataset_id, evaluator_id, one)
+    """Yield the profiles of an evaluator's judgments of a dataset in the stored modes `wanted`, some traces at a
+    time."""
+    row = JudgmentRow
+    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
+    there = {mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))}
+    for stored in wanted:
+        if stored in there:
+            yield from _read_stored(session, traces, dataset_id, evaluator_id, stored, there - {stored})
 
 
 def _read_stored(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, stored: Mode, others: set[Mode]
 ) -> Iterator[JudgedProfiles]:
     row, modes = ProfileRow, [mode for mode in (Mode.ONLINE, Mode.OFFLINE) if stored in giving(mode)]
-    rivals = {mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode) for mode in modes}
+    overruled_ids = {
+        mode: _overruled_ids(session, dataset_id, evaluator_id, stored, mode)
+        for mode in modes
+        if others.intersection(giving(mode))
+    }
     columns = [getattr(row, mode.value) for mode in modes]
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
     statement = select(row.trace_id, *columns).where(*of_pair, columns[0].is_not(None)).order_by(row.trace_id)
     # Not through the session: what that does with each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         ids, *packed = zip(*part, strict=True)
-        trace_ids = np.array(ids, np.int64)
-        given = {
-            mode: _fresh_profiles(traces, traces.places(trace_ids), some)
-            for mode, some in zip(modes, packed, strict=True)
-        }
-        standing = {
-            mode: some.where(~np.isin(traces.trace_ids[some.places], rivals[mode])) if len(rivals[mode]) else some
-            for mode, some in given.items()
+        places = traces.places(np.array(ids, np.int64))
+        given = {mode: _fresh_profiles(traces, places, some) for mode, some in zip(modes, packed, strict=True)}
+        standing = given | {
+            mode: given[mode].where(~np.isin(traces.trace_ids[given[mode].places], ids))
+            for mode, ids in overruled_ids.items()
         }
         yield JudgedProfiles(stored, given, standing)
 
@@ -479,16 +484,9 @@ def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes])
     return Profiles(places, heads, counts, validity).where((places != SILENT) & fresh)
 
 
-def _stored_modes(session: Session, dataset_id: int, evaluator_id: int) -> list[Mode]:
-    row = JudgmentRow
-    of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
-    return [mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))]
-
-
 def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
     """The traces whose judgment in the mode `stored` does not stand in `mode`, because there is a newer one."""
-    row, rivals = JudgmentRow, set(giving(mode)) - {stored}
-    if not rivals & set(_stored_modes(session, dataset_id, evaluator_id)):
-        return np.empty(0, np.int64)
+    row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
-    return np.array(session.scalars(select(row.trace_id).where(*of_pair, overruled(mode))).all(), np.int64)
+    ids = select(row.trace_id).join(TraceRow, TraceRow.id == row.trace_id).where(*of_pair, overruled(mode))
+    return np.array(session.scalars(ids).all(), np.int64)

@@ -207,10 +207,9 @@ def stands(mode: Mode) -> ColumnElement[bool]:
 
 
 def overruled(mode: Mode) -> ColumnElement[bool]:
-    """The condition on `JudgmentRow` that a newer judgment, which is fresh, gives the mode as well."""
-    trace = aliased(TraceRow)
+    """The condition on `JudgmentRow` and its `TraceRow` that a newer fresh judgment gives the mode as well."""
     given = _newer.mode.in_([one.value for one in giving(mode)])
-    return has_newer(given, trace.id == _newer.trace_id, is_fresh(_newer.trace_digest, trace.digest))
+    return has_newer(given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
 def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -221,7 +220,7 @@ def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
         _newer.mode != JudgmentRow.mode,
         tuple_(_newer.created, _newer.id) > tuple_(JudgmentRow.created, JudgmentRow.id),
     )
-    return exists().where(*newer, *which).correlate(JudgmentRow)
+    return exists().where(*newer, *which).correlate(JudgmentRow, TraceRow)
 
 
 def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:

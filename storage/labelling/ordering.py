@@ -11,9 +11,9 @@ drawn at random; these are marked, and figures over them alone are unbiased.
 
 import math
 import random
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
@@ -82,10 +82,13 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
     """By trace, the largest solution validity minus the smallest, if several evaluators give one."""
     judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
-    by_trace: defaultdict[int, list[float]] = defaultdict(list)
-    for trace_id, validity in read_validities(session, dataset_id, judged):
-        by_trace[trace_id].append(validity)
-    return {trace_id: max(some) - min(some) for trace_id, some in by_trace.items() if len(some) > 1}
+    if len(judged) < 2:
+        return {}
+    trace_ids, validities = read_validities(session, dataset_id, judged)
+    several = np.count_nonzero(~np.isnan(validities), axis=0) > 1
+    some = validities[:, several].astype(np.float64)
+    spreads = np.nanmax(some, axis=0) - np.nanmin(some, axis=0)
+    return dict(zip(trace_ids[several].tolist(), spreads.tolist(), strict=True))
 
 
 def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mapping[int, float]:

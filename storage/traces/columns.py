@@ -12,7 +12,7 @@ from stepsight.core.arrays import Ints
 from stepsight.core.metrics.table import SILENT, thirds
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import IN_PARTS
+from stepsight.storage.database.store import read_columns
 
 GOLD = ("error", "clean", "missing")
 GROUP_KEYS = ("classification", "question_type", "family", "generator")
@@ -86,23 +86,11 @@ def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     """The columns of a dataset's traces, in memory in proportion to their number."""
     row = TraceRow
-    statement = (
-        select(row.id, row.digest, row.n_steps, row.first_error, row.has_gold, row.n_redundant, trace_group())
-        .where(row.dataset_id == dataset_id)
-        .order_by(row.position)
-    )
-    ids, steps, errors, with_gold, redundant, digests, groups = [], [], [], [], [], [], []
-    names: dict[str, int] = {}
-    # Not through the session: what that does with each row would take most of the time.
-    for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
-        for id, digest, count, error, has_gold, n_redundant, group in part:
-            ids.append(id)
-            digests.append(digest[:16].encode())
-            steps.append(count)
-            errors.append(SILENT if error is None else error)
-            with_gold.append(has_gold)
-            redundant.append(n_redundant > 0)
-            groups.append(names.setdefault(str(group), len(names)) if group else SILENT)
+    numbers = row.id, row.n_steps, func.coalesce(row.first_error, SILENT), row.has_gold, row.n_redundant
+    statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())
+    columns = read_columns(session, statement.where(row.dataset_id == dataset_id).order_by(row.position))
+    ids, steps, errors, with_gold, redundant, digests, groups = columns
+    names = {name: place for place, name in enumerate(dict.fromkeys(str(group) for group in groups if group))}
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
     third = np.where(has_error, thirds(first_error.astype(np.int64), counts.astype(np.int64)), SILENT)
@@ -112,8 +100,8 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         steps=counts,
         first_error=first_error,
         gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
-        redundant=np.array(redundant, np.bool_),
-        group=np.array(groups, np.int32),
+        redundant=np.array(redundant, np.int64) > 0,
+        group=np.array([names.get(str(group), SILENT) for group in groups], np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),
         # That changes much more often than the rest, and is put in by `with_relabelled`.
