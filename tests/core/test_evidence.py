@@ -1,4 +1,4 @@
-"""Later steps and verdicts: what changed when, what gold says of it, and what leaving a step out does."""
+"""Later steps and verdicts: the changes, their agreement with the gold, and the effect of leaving a step out."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The record of a judgment: what it holds, that it is read back, and that the manual describes it."""
+"""The record of a judgment: its content, reading it back, and its description in the manual."""
 
 import json
 from datetime import UTC, datetime

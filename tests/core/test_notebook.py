@@ -1,4 +1,4 @@
-"""What a trace, a triangle and a judgment draw of themselves."""
+"""The drawings of a trace, a triangle and a judgment."""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Critics behind a real socket: what they are asked, and what comes of their answers."""
+"""Critics behind a real socket: the requests they get, and the judgments from their answers."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ def critic_of(spec: str) -> Critic:
 
 @contextmanager
 def asking(chat: ChatServer, options: str = "", model: str = "m", **more: Any) -> Iterator[Critic]:
-    """A critic at that server, which a test may ask four things at once."""
+    """A critic at that server, with up to four requests at once."""
     critic = critic_of(f"critic:{chat.url}#{model}{options}")
     with Server(chat.url, at_once=4, **more) as server:
         yield replace(critic, client=CriticClient(critic.client.settings, server))

@@ -9,7 +9,7 @@ def checks(*texts: str, problem: str = "A problem.") -> tuple[Check, ...]:
 
 
 def failing(*texts: str, problem: str = "A problem.") -> list[tuple[str, str, str]]:
-    """Of each failing check of the last sub-step: the equation, the side at fault, and what is right."""
+    """For each failing check of the last sub-step: the equation, the side at fault, and the right value."""
     return [
         (texts[-1][check.start : check.end], texts[-1][check.fault_start : check.fault_end], check.right)
         for check in checks(*texts, problem=problem)

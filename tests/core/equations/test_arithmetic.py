@@ -1,4 +1,4 @@
-"""Equations between numbers: which hold, which fail, what would be right, and where it stands in the text."""
+"""Equations between numbers: those that hold and fail, the right value, and the place of the fault."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Text that no parser should be given is answered at once, with nothing to check."""
+"""Text unfit for a parser gets no checks, at once."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""The version of the checks, by which stored judgments are told apart."""
+"""The version of the checks, which distinguishes stored judgments."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from stepsight.training.synth.corpus import generate
 
 
 def test_other_checks_have_another_version():
-    """Where this fails, the checks say something else than before: count `VERSION` up and put in the digest."""
+    """If this fails, the checks have changed: increment `VERSION` and put in the new digest."""
     traces = [*read_gallery(), *generate(0, 200)]
     said = json.dumps([[[astuple(check) for check in part] for part in checks_of(trace)] for trace in traces])
     assert (VERSION, hashlib.sha256(said.encode()).hexdigest()[:16]) == (1, "671d46bd6b821c05")

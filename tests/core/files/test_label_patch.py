@@ -1,4 +1,4 @@
-"""Label patches as files: what is read back, what is refused."""
+"""Label patches as files: reading back and refusing."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What the tests of formats share: traces, plain forward passes, and the comparison with every mode."""
+"""Shared by the tests of formats: traces, plain forward passes, and the comparison with every mode."""
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ def softmax(logits):
 
 
 def of_two(validity):
-    """Rows of neg, neu, pos of an evaluator that says how valid a step is and nothing else."""
+    """Rows of neg, neu, pos of an evaluator that gives validity alone."""
     validity = np.asarray(validity)
     return np.stack([1 - validity, np.zeros_like(validity), validity], axis=1)
 

@@ -1,4 +1,4 @@
-"""What a head reads: any layer, or a mixture of all, against the layers run one by one."""
+"""Heads that read any layer, or a mixture of all, against the layers run one by one."""
 
 import json
 
@@ -41,7 +41,7 @@ def scaled(states):
 
 
 def rows_of(folder, evaluator, read):
-    """What `check_modes` compares with: `read(layers, last)` makes states for the head of what the layers give."""
+    """The rows for `check_modes`: `read(layers, last)` turns the states of all layers into those for the head."""
     backbone = AutoModel.from_pretrained(folder).eval()
     backbone.config.is_causal = evaluator.attention == "causal"
     head = load_file(folder / "model.safetensors")["score.weight"]

@@ -19,7 +19,7 @@ TAG, PLUS, MINUS = 12902, 648, 387
 
 
 def published(folder, trace):
-    """The ids of the whole text, and where the tag is among them. The step that says "Step 1:" itself keeps it."""
+    """The ids of the whole text, and where the tag is among them. A step that begins with "Step 1:" keeps it."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     steps = [
         f"{step} ки" if step.startswith("Step ") else f"Step {number}: {step} ки"

@@ -18,7 +18,7 @@ SYSTEM = "Please reason step by step, and put your final answer within \\boxed{}
 
 
 def published(folder, trace):
-    """The ids of the conversation and the places of <extra_0>. What follows the last one is not seen by any."""
+    """The ids of the conversation and the places of <extra_0>. None of them sees the text after the last one."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     turns = [
         ("system", SYSTEM),

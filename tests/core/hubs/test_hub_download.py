@@ -29,7 +29,7 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A hub with one model, and things beside it that nobody should fetch."""
+    """A hub with one model, and with files that must not be fetched."""
     folder = tmp_path / "published"
     write_token_classifier(folder, "qwen2")
     (folder / "README.md").write_text("# A card\n")

@@ -1,4 +1,4 @@
-"""The public evaluators as they are shown, and what is not known of them."""
+"""The public evaluators as they are shown, and the facts that are not known."""
 
 import json
 

@@ -23,7 +23,7 @@ def source(data: Path) -> str:
 
 
 def printed(source: str) -> dict[str, list[list[str]]]:
-    """Of each table of the source, by label, the cells of each row that is no heading."""
+    """The cells of each row of each table of the source, by the table's label, without headings."""
     found = {}
     for body in re.findall(r"\\begin\{table\*?\}(.*?)\\end\{table\*?\}", source, re.DOTALL):
         tabular = re.search(r"\\begin\{(tabular\*?)\}(.*?)\\end\{\1\}", body, re.DOTALL)

@@ -7,7 +7,7 @@ NONE = np.nan
 
 
 def ratings(*traces, people=("ada", "bo")):
-    """Of each trace, what each person said of its steps."""
+    """The ratings of each trace's steps by each person."""
     codes = np.concatenate([np.array(trace, np.int8) for trace in traces], axis=1)
     lengths = [len(trace[0]) for trace in traces]
     position = np.concatenate([np.arange(length) for length in lengths])

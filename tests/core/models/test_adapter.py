@@ -129,7 +129,7 @@ def test_weights_of_a_bfloat16_base_are_merged_in_float32(tmp_path):
 
 
 def test_a_score_head_that_was_trained_whole(tmp_path):
-    """What TRL leaves of a PRM trained by LoRA: the base is a language model, the head is the adapter's."""
+    """A PRM that TRL trained by LoRA: the base is a language model, the head is in the adapter."""
     base = tmp_path / "base"
     tokenizer = byte_level(learnt=("\n",))
     write_language_model(base, QWEN2, tokenizer)

@@ -1,4 +1,5 @@
-"""The type that weights are computed in: as asked for, else as stored where the processor computes it well."""
+"""The type in which weights are computed: the one asked for, else the stored one if the processor computes it
+well."""
 
 import json
 
@@ -19,7 +20,7 @@ HERE, GPU = Placement(), Placement("cuda")
 
 @pytest.fixture(params=[True, False], ids=["able", "unable"])
 def able(request, monkeypatch):
-    """Whether the processor has instructions for types of 16 bits."""
+    """True if the processor has instructions for types of 16 bits."""
     monkeypatch.setattr(kernels, "is_native", lambda dtype: request.param)
     return request.param
 

@@ -1,4 +1,4 @@
-"""Products through oneDNN's private operations, and through PyTorch's public ones where those are hidden."""
+"""Products through oneDNN's private operations, and through PyTorch's public ones if those are hidden."""
 
 from types import SimpleNamespace
 
@@ -31,7 +31,7 @@ def tried_again():
 
 @pytest.fixture(params=["oneDNN", "oneDNN, packed", "hidden"])
 def laid(request, monkeypatch):
-    """What becomes of a weight before it is multiplied."""
+    """A weight as it is prepared for multiplication."""
     if request.param == "hidden":
         hide(monkeypatch)
     elif not kernels._is_usable(torch.float32):

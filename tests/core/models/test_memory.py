@@ -1,4 +1,4 @@
-"""What this machine has of memory, and what an evaluator takes."""
+"""The memory of this machine, and the share an evaluator takes."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The client against what a server may answer, from a server that says what it is told to."""
+"""The client against a server that gives prepared answers, good and bad."""
 
 import json
 import time
@@ -21,7 +21,7 @@ NEXT = {"index": 0, "step": 2, "substep": 1, "neg": 0.25, "neu": 0.25, "pos": 0.
 
 
 class Told:
-    """What the server answers, one after the other: (status, lines or body, headers); and what it was asked."""
+    """The server's answers, one after the other: (status, lines or body, headers); and the requests it got."""
 
     def __init__(self):
         self.answers, self.asked, self.connections = deque(), [], set()

@@ -71,7 +71,7 @@ def loaded(tmp_path, kinds, kind):
 
 
 class Counted:
-    """How many tokens a decoder is given in each pass, without what fills up the last rows."""
+    """The number of tokens that a decoder gets in each pass, without padding."""
 
     def __init__(self, monkeypatch):
         self.tokens = []

@@ -1,4 +1,4 @@
-"""What the forward pass for decoders does beside computing (test_scorer checks the numbers)."""
+"""The forward pass for decoders, apart from its numbers, which test_scorer checks."""
 
 import threading
 
