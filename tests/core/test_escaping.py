@@ -17,7 +17,7 @@ def test_rows_are_read_back():
 
 
 @each("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@x", "=cmd|' /C calc'!A0"])
-def test_a_text_that_would_be_a_formula_is_none(text):
+def test_a_text_like_a_formula_is_made_inert(text):
     assert cells(csv_text([[text]])) == [[f"'{text}"]]
 
 

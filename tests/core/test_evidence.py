@@ -53,7 +53,7 @@ def test_the_first_of_equal_jumps_is_named():
     assert largest_jump(equal, 0) == Jump(0, 1, 1.0, 0.75)
 
 
-def test_a_revision_says_what_later_steps_made_of_a_verdict():
+def test_a_revision_gives_the_change_by_later_steps():
     first, second, third, last = revisions(H, FOUR, 0.5)
     assert (second.before, second.after) == pytest.approx((0.8, 0.2))
     assert second.change == pytest.approx(-0.6)
@@ -75,7 +75,7 @@ def test_a_revision_against_gold_misled():
     assert (third.agrees, third.flip) == (False, Flip.MISLED)
 
 
-def test_thresholds_decide_what_crosses():
+def test_thresholds_decide_which_verdicts_cross():
     assert [revision.crosses for revision in revisions(H, FOUR, 0.5)] == [False, True, True, False]
     # At 0.76 the third is not valid before or after; at 0.15 all are always valid.
     assert [revision.crosses for revision in revisions(H, FOUR, 0.76)] == [False, True, False, False]
@@ -93,7 +93,7 @@ def test_a_step_with_sub_steps_is_decided_by_the_least_valid():
     assert revision.flip == Flip.RIGHTED
 
 
-def test_a_step_that_rose_is_decided_by_what_was_least_valid_before():
+def test_a_step_that_rose_is_decided_by_its_least_valid_substep_before():
     # Online 0.2, 0.9; offline 0.8, 0.7: the first sub-step carried the verdict, and rose.
     triangle = Hindsight((row(0.2), row(0.8, 0.9), row(0.8, 0.7, 0.6)))
     trace = Trace("t", "q", (Step(("a", "b"), valid=True), Step(("c",), valid=True)))
@@ -122,7 +122,7 @@ def test_the_largest_revision_may_be_asked_for_by_turn():
 LEFT = LeaveOneOut((row(0.9), row(0.9, 0.7), row(0.9, 0.3, 0.5)))
 
 
-def test_a_column_of_what_is_left_out_is_one_step_without_each_later_one():
+def test_a_column_of_leave_one_out_is_one_step_without_each_later_one():
     np.testing.assert_allclose(LEFT.without(0).validity, [0.9, 0.9, 0.9])
     np.testing.assert_allclose(LEFT.without(1).validity, [0.7, 0.3])
     np.testing.assert_allclose(LEFT.without(2).validity, [0.5])

@@ -197,7 +197,7 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
     assert long[0]["change"] == 0.15
 
 
-def test_a_trace_that_nobody_judged_has_its_sub_steps_alone() -> None:
+def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
     head, *rows = judgment_table(Trace.of("q", ["x", ["y", "z"]], ["pos", None], id="t"), [], LONG, "sums")
     assert [row[: head.index("evaluator")] for row in rows] == [
         ["sums", "t", 1, 1, "x", "pos"], ["sums", "t", 2, 1, "y", None], ["sums", "t", 2, 2, "z", None],

@@ -83,7 +83,7 @@ def test_many_small_entries_are_held_to_the_limit_too() -> None:
     assert len(memory._entries) == 100
 
 
-def test_a_newer_version_waits_for_the_one_under_way_and_what_is_under_way_stays() -> None:
+def test_a_newer_version_waits_and_computations_under_way_are_not_dropped() -> None:
     memory, begun, go = KeyedCache(BESIDE), Event(), Event()
 
     def load() -> str:
@@ -105,7 +105,7 @@ def test_a_newer_version_waits_for_the_one_under_way_and_what_is_under_way_stays
     assert memory.nbytes == 3 + BESIDE
 
 
-def test_a_failure_is_raised_for_all_who_share_it_and_for_as_long_as_it_stands() -> None:
+def test_a_failure_is_raised_in_all_waiters_and_for_a_while() -> None:
     memory = KeyedCache(LIMIT)
     first, is_ours = memory.claim("a")
     shared, is_theirs = memory.claim("a")

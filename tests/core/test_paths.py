@@ -22,6 +22,6 @@ def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monke
         data_files("x" * 5000, root)
 
 
-def test_a_portable_name_leaves_out_what_is_the_machines_own():
+def test_a_portable_name_leaves_out_the_machines_folders():
     assert portable_name("/elsewhere/data/a.jsonl") == "a.jsonl"
     assert portable_name("data/a.jsonl") == "data/a.jsonl"

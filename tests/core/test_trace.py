@@ -13,7 +13,7 @@ def test_substeps_are_numbered_through_with_their_owners():
     assert trace.steps[1].text == "b\nc"
 
 
-def test_a_label_says_whether_the_step_is_valid_and_none_says_nothing():
+def test_a_label_determines_validity_and_none_leaves_it_open():
     trace = Trace.of("q", ["a", "b", "c", "d"], ["pos", "neu", "neg", None])
     assert [step.valid for step in trace.steps] == [True, True, False, None]
     assert trace.labels == (Label.POS, Label.NEU, Label.NEG, None)

@@ -103,7 +103,7 @@ def test_keys_and_values_become_a_frozen_instance():
         ({"notes": ["x" * 50]}, f"notes is ['{'x' * 37}…, expected text."),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place_and_what_was_expected(changes, message):
+def test_a_mistake_is_reported_with_its_place_and_the_expected_value(changes, message):
     with pytest.raises(UserError) as caught:
         validate(Recipe, SMALL | changes)
     assert str(caught.value) == message

@@ -106,7 +106,7 @@ def test_a_preset_that_is_not_there_is_refused() -> None:
         settings_of("critic:http://localhost:1/v1#m,preset=/nowhere/mine.yaml")
 
 
-def test_genprm_is_told_what_it_answered_before() -> None:
+def test_genprm_gets_its_earlier_answers() -> None:
     preset = read_preset("genprm")
     said = "<analyze>\nwell\n</analyze>\n<output>\n**Judgement**: $\\boxed{Yes}$\n"
     messages = preset.messages(PROBLEM, STEPS, [said])

@@ -262,7 +262,7 @@ def test_a_server_without_seeds_gets_none() -> None:
         (Refusal(200, b"[]"), "JSON of another shape"),
     ],
 )
-def test_a_server_of_something_else_is_told_before_any_trace_is_sent(refusal: Refusal, message: str) -> None:
+def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal: Refusal, message: str) -> None:
     with chat_server(lambda body: refusal) as chat, asking(chat) as critic:
         with pytest.raises(UserError, match=message):
             judged(critic, [TRACE])
@@ -284,7 +284,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
     assert all(np.array_equal(judgment.result.probs, [POS, POS]) for judgment in found)  # type: ignore[union-attr]
 
 
-def test_half_an_answer_ends_the_run_with_what_came_before() -> None:
+def test_half_an_answer_ends_the_run_after_the_earlier_judgments() -> None:
     def answer(body: Body) -> object:
         is_half = "\nhalf\n" in body["messages"][-1]["content"]
         return Refusal(200, b'{"choices": [{"mess') if is_half else all_right(body)
@@ -313,7 +313,7 @@ def test_a_trace_that_the_server_refuses_is_left_out() -> None:
     assert counted == (1, "long")
 
 
-def test_a_key_is_sent_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_sent_and_appears_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEPSIGHT_API_KEY", "sk-secret")
 
     def answer(body: Body) -> object:

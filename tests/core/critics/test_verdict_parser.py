@@ -70,7 +70,7 @@ def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str, reason: s
         read(text)
 
 
-def test_an_answer_that_was_cut_is_none_however_whole_it_looks() -> None:
+def test_an_answer_that_was_cut_is_refused_even_if_it_looks_complete() -> None:
     with pytest.raises(UnreadableError, match="cut short"):
         read(verdicts(["pos", "neg"]), is_cut=True)
 
@@ -94,7 +94,7 @@ def test_a_rationale_is_a_text_that_can_be_stored() -> None:
     assert len(rationale) == LONGEST
 
 
-def test_the_schema_takes_what_is_read_and_no_more() -> None:
+def test_the_schema_accepts_exactly_what_is_read() -> None:
     wanted = schema(3)
     assert wanted["required"] == list(wanted["properties"]) == ["step_1", "step_2", "step_3"]
     assert wanted["properties"]["step_3"]["properties"]["verdict"]["enum"] == ["neg", "neu", "pos"]
@@ -138,7 +138,7 @@ def test_boxes_are_read_in_the_thinking_or_behind_it(answer: Answer) -> None:
     assert found.rationales[1].endswith(r"\boxed{\text{incorrect}}")
 
 
-def test_boxes_that_end_at_the_first_error_stand_for_what_is_behind_it() -> None:
+def test_boxes_that_end_at_the_first_error_make_later_steps_wrong() -> None:
     assert read(BOXES, 4, "boxes").labels == (POS, NEG, NEG, NEG)
 
 

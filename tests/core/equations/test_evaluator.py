@@ -98,7 +98,7 @@ def steps(*texts: tuple[str, bool | None]) -> Trace:
     return Trace("", "Add.", tuple(Step((text,), valid=valid) for text, valid in texts))
 
 
-def test_only_what_it_speaks_of_counts(equations):
+def test_only_steps_with_checks_count(equations):
     judged = table(
         equations,
         steps(("We add.", True), ("2 + 2 = 5", False)),
@@ -111,7 +111,7 @@ def test_only_what_it_speaks_of_counts(equations):
     assert (whole.trace.tolist(), whole.predicted.tolist()) == ([0, 1], [False, True])
 
 
-def test_the_first_error_is_the_first_failing_equation_and_none_where_none_fails(equations):
+def test_the_first_error_is_the_first_failing_equation_if_any(equations):
     judged = table(
         equations,
         steps(("We add.", True), ("2 + 2 = 5", False)),

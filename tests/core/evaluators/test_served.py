@@ -144,7 +144,7 @@ def test_tokens_are_sent_and_never_text(tmp_path):
     assert body["input"] == load_evaluator(tmp_path / "model").encode(TRACES[0]).ids.tolist()
 
 
-def test_rows_of_all_tokens_are_read_where_the_steps_end(tmp_path):
+def test_rows_of_all_tokens_are_read_at_step_ends(tmp_path):
     server = qwen(tmp_path / "model")
     expected = Scorer(load_evaluator(tmp_path / "model")).score_one(TRACES[0], "offline").result.probs
     server.step_tag = None
@@ -200,7 +200,7 @@ def test_the_share_of_the_whole_vocabulary(tmp_path):
     assert "two classes do not tell a token's share" in refusal(server).message
 
 
-def test_the_fingerprint_holds_what_can_be_known(tmp_path):
+def test_the_fingerprint_covers_all_that_the_server_reveals(tmp_path):
     server = qwen(tmp_path / "model")
     with server.running() as url:
         first = load_evaluator(server.address(url))
@@ -235,7 +235,7 @@ def test_a_language_model_served_as_a_classifier_is_the_same(tmp_path):
         assert load_evaluator(second.address(url)).fingerprint == first.fingerprint
 
 
-def test_the_tokenizer_comes_from_the_model_or_from_where_the_server_has_it(tmp_path):
+def test_the_tokenizer_comes_from_the_model_or_the_servers_path(tmp_path):
     folder = tmp_path / "model"
     server = qwen(folder, name=str(folder))
     with server.running() as url:
@@ -359,7 +359,7 @@ def test_a_server_that_does_not_run_a_bidirectional_model_as_one(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["0", "x", "1" * 9, "2000"])
-def test_a_number_of_requests_that_is_none(tmp_path, text):
+def test_an_invalid_number_of_requests_is_refused(tmp_path, text):
     with pytest.raises(UserError, match="expected a number from 1 to 1,024"):
         load_evaluator(f"vllm:http://localhost:1/v1#prm,requests={text}")
 

@@ -15,7 +15,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
-def test_nothing_appears_where_the_block_fails(tmp_path):
+def test_no_file_appears_if_the_block_fails(tmp_path):
     def write() -> None:
         with atomic_file(tmp_path / "out.txt") as partial:
             partial.write_text("half")

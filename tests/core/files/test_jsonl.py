@@ -21,7 +21,7 @@ def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> Non
     ("valid", "message"),
     [([True], "valid has 1 entries for 2 steps"), ([True, "no"], "valid of step 2 is 'no', expected true, false")],
 )
-def test_validity_that_fits_no_steps_is_told(valid: list[object], message: str) -> None:
+def test_validity_that_fits_no_steps_is_refused(valid: list[object], message: str) -> None:
     with pytest.raises(UserError, match=message):
         parse_trace({"id": 1, "problem": "q", "steps": ["x", "y"], "valid": valid}, "here")
 
@@ -51,7 +51,7 @@ def test_whole_number_ids_become_text():
         ({"id": "a\ud800"}, "f line 3: the id holds half of a surrogate pair"),
     ],
 )
-def test_a_bad_row_says_where_and_what(change, message):
+def test_a_bad_row_names_the_place_and_the_fault(change, message):
     with pytest.raises(UserError, match=message):
         parse_trace(ROW | change, "f line 3")
 

@@ -129,7 +129,7 @@ def test_the_template_may_be_in_a_file_or_in_a_list(tmp_path):
         (None, "there is no chat template"),
     ],
 )
-def test_a_template_that_is_none_is_refused(tmp_path, template, message):
+def test_an_invalid_template_is_refused(tmp_path, template, message):
     name = "Llama3.1-8B-PRM-Mistral-Data"
     write(tmp_path, name)
     special = {"bos_token": BEGIN} | ({"chat_template": template} if template else {})

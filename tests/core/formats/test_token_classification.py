@@ -169,7 +169,7 @@ def test_bert_drops_line_breaks_and_says_so(tmp_path):
     check_modes(load_evaluator(tmp_path / "last"), rows)
 
 
-def test_absolute_positions_end_where_the_table_does(tmp_path):
+def test_absolute_positions_limit_the_context(tmp_path):
     card = {"template": {"separator": "[SEP]"}}
     write_token_classifier(tmp_path / "bert", "bert", card=card, max_position_embeddings=12)
     # RoBERTa's positions begin at 2: of 14 places 12 are left.

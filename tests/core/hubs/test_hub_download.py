@@ -70,7 +70,7 @@ def test_a_model_is_fetched_at_one_commit_and_then_needs_no_hub(hub, tmp_path):
     )
 
 
-def test_the_client_itself_takes_what_was_fetched_for_its_own(hub, monkeypatch):
+def test_the_hubs_client_finds_fetched_files_in_its_cache(hub, monkeypatch):
     fetched = fetch(look_up(MODEL))
     asked = len(hub.asked)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -192,7 +192,7 @@ def test_no_network_is_said_at_once(hub, tmp_path, monkeypatch):
     assert time.monotonic() - start < 5
 
 
-def test_weights_in_pickles_are_fetched_where_there_are_no_others_and_read_as_tensors(hub, tmp_path, monkeypatch):
+def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(hub, tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "ours"))
     folder = hub.folders[MODEL]
     as_published = load_evaluator(folder).fingerprint
@@ -253,7 +253,7 @@ def test_a_file_that_is_gone_or_cut_later_makes_it_no_evaluator(hub):
     assert fetch(look_up(MODEL)).is_whole
 
 
-def test_a_damaged_record_is_none(hub):
+def test_a_damaged_record_counts_as_missing(hub):
     fetch(look_up(MODEL))
     for text in ("{", "[]", "{}", '{"repo": "lab/tiny-prm", "revision": "x", "files": 3}'):
         (storage_folder(MODEL) / "stepsight.json").write_text(text)

@@ -68,7 +68,7 @@ def echo(number, body, handler):
     return 200, {}, {"echo": body}
 
 
-def test_answers_come_in_the_order_of_what_was_asked():
+def test_answers_come_in_the_order_of_the_items():
     def late(number, body, handler):
         time.sleep(random.random() / 50)
         return echo(number, body, handler)
@@ -150,7 +150,7 @@ def test_a_server_that_is_busy_for_too_long(monkeypatch):
     assert (caught.value.status, caught.value.hint) == (429, "Start again later, to go on.")
 
 
-def test_a_failure_that_stays_is_told_in_the_servers_words():
+def test_a_lasting_failure_is_reported_in_the_servers_words():
     with (
         serving(lambda *_: (500, {}, {"error": {"message": "out of\n memory" + "x" * 900}})) as (url, asked),
         Server(url) as server,
@@ -314,7 +314,7 @@ def _after(seconds, check):
     return lambda: check() if time.monotonic() - start > seconds else None
 
 
-def test_leaving_cancels_what_is_under_way():
+def test_leaving_cancels_requests_in_flight():
     gone = threading.Semaphore(0)
 
     def silent(number, body, handler):

@@ -85,7 +85,7 @@ def test_a_candidate_without_a_score_weighs_nothing():
     assert choose(RankingMethod.MAJORITY, [nothing, nothing, 0.0], [0, 0, 1]) == 0
 
 
-def test_equals_are_chosen_among_at_random_where_chances_are_asked_for():
+def test_ties_are_broken_at_random_in_chances():
     subsets = np.array([[0, 1, 2, 3], [0, 1, 3, 4], [1, 2, 3, 4]])
     correct = np.array([True, False, True, False, False])
     ballots = Ballots.of(RankingMethod.MAJORITY, LOGS, np.array(GROUPS), subsets)

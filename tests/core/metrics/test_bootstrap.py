@@ -64,7 +64,7 @@ def test_resamples_draw_as_many_as_there_are_and_repeat_by_seed():
 
 
 @pytest.mark.parametrize("disk", ["has room", "is full"])
-def test_many_resamples_lie_in_a_file_where_the_disk_has_room(items, monkeypatch, disk):
+def test_many_resamples_lie_in_a_file_if_the_disk_has_room(items, monkeypatch, disk):
     kept = resamples(40, 200)
     monkeypatch.setattr(bootstrap, "_IN_MEMORY", 5_000)
     monkeypatch.setattr(bootstrap, "_CHUNK", 300)

@@ -24,7 +24,7 @@ def test_cohens_own_example():
     assert round(kappa(found).number, 3) == 0.492
 
 
-def test_only_what_both_rated_counts():
+def test_only_steps_that_both_rated_count():
     found = pair([0, NONE, 2, 1], [0, 1, NONE, 2], [0, 0, 1, 1])
     assert (len(found), found.traces) == (2, 2)
     # Equal once of twice; by chance 1/2 * 1/2 for neg, nothing for the others.

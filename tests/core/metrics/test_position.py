@@ -41,7 +41,7 @@ def test_steps_that_are_left_out_move_no_other_to_another_third():
     }
 
 
-def test_steps_by_what_later_steps_changed():
+def test_steps_are_divided_by_the_change_in_hindsight():
     golds = ["pos", "pos", "neg"]
     online, offline = table((golds, [0.9, 0.4, 0.7])), table((golds, [0.85, 0.8, 0.2]))
     change = retroactive(online, offline)

@@ -21,7 +21,7 @@ def test_unsure_and_unlabelled_are_no_labels():
     np.testing.assert_array_equal(found.counts, [[1, 0, 0, 1], [0, 1, 0, 0], [0, 1, 1, 0]])
 
 
-def test_the_first_error_is_told_only_where_all_before_it_is():
+def test_the_first_error_is_known_only_if_all_steps_before_it_are():
     found = ratings(
         # The second at step 1, after which nothing matters; none.
         [[POS, NEG, UNSURE], [POS, NEU, POS]],

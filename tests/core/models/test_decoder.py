@@ -133,7 +133,7 @@ def test_the_mask_of_the_card_counts_unless_the_config_has_another():
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 @pytest.mark.parametrize("budget", [1, 60, 1024])
-def test_inputs_side_by_side_give_what_padded_ones_do(tmp_path, kind, budget):
+def test_inputs_side_by_side_give_the_results_of_padded_ones(tmp_path, kind, budget):
     write_token_classifier(tmp_path / kind, kind)
     evaluator = load_evaluator(tmp_path / kind)
     packed, padded = PackedForward(evaluator.model, budget), PaddedForward(evaluator.model)

@@ -79,7 +79,7 @@ def test_a_damaged_file_says_nothing(theirs):
         assert stored_dtype(theirs) == "bfloat16"
 
 
-def test_an_evaluator_is_loaded_as_it_is_stored_where_that_is_computed_well(theirs, able):
+def test_an_evaluator_is_loaded_in_its_stored_type_if_that_is_computed_well(theirs, able):
     evaluator = load_evaluator(theirs)
     expected = "bfloat16" if able else "float32"
     assert evaluator.dtype == resolve_placement(HERE, theirs).dtype == expected

@@ -103,7 +103,7 @@ def test_without_private_operations_the_scores_are_the_same(tmp_path, monkeypatc
     np.testing.assert_allclose(scores(), with_them, atol=0.1 if network == "bfloat16" else 1e-5)
 
 
-def test_a_processor_is_asked_what_it_multiplies_in(monkeypatch):
+def test_a_processor_is_asked_for_the_types_of_its_products(monkeypatch):
     is_native = kernels.is_native
     is_native.cache_clear()
     answers = {"avx512_bf16": True, "amx_bf16": False}

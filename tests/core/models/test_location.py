@@ -82,7 +82,7 @@ def test_a_model_that_the_hub_does_not_know_is_named(hub):
         load_evaluator("GAIR/ReasonEval-8B")
 
 
-def test_pickles_are_fetched_where_there_is_nothing_else(hub, published):
+def test_pickles_are_fetched_if_there_is_nothing_else(hub, published):
     tensors = load_file(published / "model.safetensors")
     (published / "model.safetensors").unlink()
     torch.save(tensors, published / "pytorch_model.bin")
@@ -140,7 +140,7 @@ def test_a_folder_here_gets_the_base_that_it_names_at_the_revision_that_it_names
         load_evaluator(folder)
 
 
-def test_out_of_reach_says_what_was_tried_and_takes_what_the_client_has(hub, tmp_path, monkeypatch):
+def test_an_unreachable_hub_is_named_and_the_clients_cache_is_used(hub, tmp_path, monkeypatch):
     huggingface_hub.snapshot_download(MODEL)
     point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "hub")
     assert load_evaluator(MODEL).name == "ReasonEval-7B"
@@ -171,5 +171,5 @@ def test_an_invalid_id_is_refused(hub):
         ("a/", False),
     ],
 )
-def test_ids_are_told_from_paths(spec, expected):
+def test_ids_are_distinguished_from_paths(spec, expected):
     assert is_hub_id(spec) == expected

@@ -23,7 +23,7 @@ def test_free_memory_is_a_part_of_the_whole():
     assert 10_000_000 < free_memory() <= total_memory()
 
 
-def test_the_limit_of_a_container_is_the_whole_and_what_it_keeps_of_files_is_free(tmp_path, monkeypatch):
+def test_the_limit_of_a_container_counts_and_its_cached_files_are_free(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_GROUP", tmp_path)
     (tmp_path / "memory.max").write_text("50000000\n")
     assert total_memory() == 50_000_000
@@ -34,7 +34,7 @@ def test_the_limit_of_a_container_is_the_whole_and_what_it_keeps_of_files_is_fre
     assert total_memory() > 50_000_000
 
 
-def test_too_little_names_both_and_what_to_do(monkeypatch):
+def test_too_little_memory_is_reported_with_both_sizes_and_a_hint(monkeypatch):
     monkeypatch.setattr(memory, "total_memory", lambda: 8_000_000_000)
     monkeypatch.setattr(memory, "free_memory", lambda: 2_000_000_000)
     check_memory("a", 2_000_000_000)

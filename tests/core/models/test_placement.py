@@ -21,7 +21,7 @@ def judged(evaluator, traces=TRACES):
     return np.concatenate([one.hindsight.packed for one in Scorer(evaluator).score(traces, "hindsight")])
 
 
-def test_auto_is_a_gpu_where_there_is_one():
+def test_auto_is_a_gpu_if_there_is_one():
     assert check_placement(Placement("auto")).device == ("cuda" if GPUS else "cpu")
     assert check_placement(Placement(device_map="auto")) == Placement(device_map="auto")
 

@@ -35,7 +35,7 @@ def test_a_beginning_piece_has_its_mark(make):
     assert len(begins) == len(goes_on) + 1
 
 
-def test_one_mark_for_the_whole_is_told_from_one_for_each_stretch():
+def test_one_mark_for_the_whole_is_distinguished_from_one_for_each_stretch():
     assert Pieces(sentencepiece(metaspace=True)).marked_once
     assert not Pieces(sentencepiece()).marked_once
     assert not Pieces(byte_level()).marked_once

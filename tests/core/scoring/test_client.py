@@ -151,7 +151,7 @@ def test_a_foreign_answer_is_refused(told, answer):
 @pytest.mark.parametrize(
     "change", [{}, {"mode": "online"}, {"offline": None}, {"offline": {"steps": "ab"}}], ids=repr
 )
-def test_a_judgment_of_other_steps_or_mode_is_told(told, change):
+def test_a_judgment_of_other_steps_or_mode_is_refused(told, change):
     steps = [{"step": step, "substep": 1, "validity": 0.5, "valid": True} for step in (1, 2, 3)]
     line = {
         "index": 0, "evaluator": "e", "fingerprint": "f", "outputs": "validity", "mode": "offline",
@@ -161,7 +161,7 @@ def test_a_judgment_of_other_steps_or_mode_is_told(told, change):
         answering(told, (200, [line])).score_one(TRACE, "offline")
 
 
-def test_refusals_are_told_with_their_hint(told):
+def test_refusals_are_raised_with_their_hint(told):
     refusals = [
         (404, b'{"error": "There is no evaluator", "hint": "Choose"}', "There is no evaluator Choose"),
         (
@@ -199,7 +199,7 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
 @pytest.mark.parametrize(
     "address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://me:pw@a"]
 )
-def test_an_address_that_is_none_is_told(address):
+def test_an_invalid_address_is_refused(address):
     with pytest.raises(UserError, match=r"is not the address of a server|is not a URL|holds a name or a password"):
         Client(address)
 

@@ -57,7 +57,7 @@ def test_a_prefix_cut_short_is_the_shorter_one(backbone):
     assert long.first(0).layers == ()
 
 
-def test_the_oldest_are_forgotten_and_those_that_go_on_take_the_place_of_what_they_go_on_from(backbone):
+def test_the_oldest_prefixes_are_dropped_and_longer_ones_replace_their_beginnings(backbone):
     prefixes = Prefixes(backbone, kept=8)
 
     def held():
@@ -101,7 +101,7 @@ def test_a_rotation_that_depends_on_the_length_is_not_gone_on_from(kind):
     assert not can_continue(backbone)
 
 
-def test_a_backbone_whose_memory_is_of_another_kind_is_told(backbone, monkeypatch):
+def test_a_backbone_with_another_kind_of_memory_is_recognised(backbone, monkeypatch):
     forward = backbone.forward
 
     def forgetful(input_ids, past_key_values=None, use_cache=None):

@@ -120,7 +120,7 @@ def test_a_bidirectional_evaluator_scores_anew(tmp_path, kind):
     assert not scorer._next.keeps_prefixes
 
 
-def test_only_what_is_new_is_read(tmp_path, monkeypatch):
+def test_only_new_tokens_are_read(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
     scorer = Scorer(evaluator)
     scorer.score_next(PROBLEM, [], ["5"])
@@ -180,7 +180,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
     assert sizes[5] > sizes[1]
 
 
-def test_a_candidate_of_one_token_is_read_where_the_format_says(tmp_path):
+def test_a_candidate_of_one_token_is_read_at_the_formats_position(tmp_path):
     # ReasonEval-7B reads the token before a step's last: of a step of one token, the last of the step before.
     evaluator = loaded(tmp_path, CAUSAL, "reasoneval-7b")
     encoded = evaluator.encode(Trace.of(PROBLEM, ["2 + 3 = 5.", "5"]))

@@ -83,7 +83,7 @@ def test_whole_steps_are_online_the_last_row_offline_and_every_row_its_prefix(sc
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_judgment_holds_nothing_of_what_was_scored_with_it(scorer, mode):
+def test_a_judgment_shares_no_memory_with_its_batch(scorer, mode):
     for judgment in scorer.score(make_traces(4), mode):
         result = judgment.result
         rows, n = (result.rows, len(result)) if mode == Mode.HINDSIGHT else ([result.probs], len(result))
@@ -169,7 +169,7 @@ def test_the_tokens_of_a_trace_are_those_that_are_run(tmp_path, causal, mode):
 @pytest.mark.parametrize(
     ("forward", "dtype"), [(PackedForward, "float32"), (PackedForward, "bfloat16"), (PaddedForward, "float32")]
 )
-def test_scoring_ends_between_two_batches_where_it_is_checked(tmp_path, forward, dtype):
+def test_scoring_ends_between_two_batches_when_the_check_raises(tmp_path, forward, dtype):
     """After three batches, of which there are many more."""
     evaluator = load_evaluator(write_evaluator(tmp_path / "it"), dtype=dtype)
     scorer = Scorer(evaluator, forward(evaluator.model, token_budget=64))

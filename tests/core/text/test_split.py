@@ -97,6 +97,6 @@ def test_a_json_list_holds_texts_that_can_be_steps():
         split_steps('["\\ud800 x"]')
 
 
-def test_a_list_that_begins_with_another_number_is_none():
+def test_a_list_that_begins_with_another_number_is_not_recognised():
     assert split_steps("2. two\n3. three") == ["2. two", "3. three"]
     assert split_steps("2. two\n1. one\n2. three") == ["2. two", "one", "three"]
