@@ -21,11 +21,11 @@ from stepsight.core.errors import UserError
 COMMANDS = {
     "app": "serve the pages on this machine",
     "score": "score a file, or a dataset of the store",
-    "import": "store the traces of a file, or labels by people",
-    "import-scores": "store what a released score file says of a dataset",
-    "campaign": "make and follow campaigns, in which people label traces",
-    "export": "write the labels of a campaign into a file",
-    "agreement": "measure how far the people of a campaign agree",
+    "import": "store the traces of a file, or people's labels",
+    "import-scores": "store the scores of a file as judgments of a dataset",
+    "campaign": "make and follow campaigns in which people label traces",
+    "export": "write labels, judgments or traces of the store into a file",
+    "agreement": "measure how far the annotators of a campaign agree",
     "datasets": "list the datasets of the store",
     "evaluators": "list evaluators, fetch public ones, and verify their published figures",
     "evaluate": "measure evaluators on a dataset of the store",
@@ -35,18 +35,18 @@ COMMANDS = {
     "rerank": "choose among candidate solutions of a problem",
     "train": "train an evaluator from a configuration file",
     "grid": "train and measure a grid of evaluators",
-    "filter": "choose solutions of a pool by what an evaluator says of them",
+    "filter": "choose solutions of a pool by an evaluator's scores",
     "sft": "fine-tune a causal language model on a subset",
     "math500": "measure causal language models on MATH-500",
     "filter-study": "filter a pool, fine-tune on each subset and measure",
     "synth": "write synthetic traces with planted errors as JSON Lines",
-    "user": "add and list the people who may log in, change their roles",
-    "work": "work off the jobs that were started on the Jobs page",
+    "user": "add, list and change the people who may log in",
+    "work": "run the jobs that wait in the store",
     "backup": "copy the whole store into one file, while it is in use",
-    "restore": "put a backup in the place of a store's content",
+    "restore": "replace a store's content by a backup",
 }
 
-# The folder of each, by the name of its module.
+# The folder of each command's module.
 _FOLDERS = {
     "server": ("app", "work", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "synth"),
@@ -57,7 +57,7 @@ _FOLDERS = {
 
 
 class _ShowVersion(argparse.Action):
-    """Prints the version, which takes a while to find out."""
+    """Prints the version, which takes a while to look up."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
         print(stepsight.__version__)
@@ -69,7 +69,7 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and end")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, help_line in COMMANDS.items():
         command = commands.add_parser(name, help=help_line, description=f"{help_line.capitalize()}.")
@@ -80,7 +80,7 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     return parser
 
 
-# An interpreter that ends looks for garbage in all that PyTorch has made, which takes half a second.
+# Otherwise garbage collection at exit goes through all objects of PyTorch, which takes half a second.
 atexit.register(gc.freeze)
 
 
@@ -106,7 +106,7 @@ def _module(command: str) -> ModuleType:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code: 0, or 2 for an error that the user can correct."""
     for stream in (sys.stdout, sys.stderr):
-        # Traces hold signs that a terminal's own encoding may lack.
+        # Traces contain characters that a terminal's own encoding may lack.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
     words = sys.argv[1:] if argv is None else list(argv)

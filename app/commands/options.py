@@ -18,7 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 
 Item = TypeVar("Item")
-# The words that stand for a value in the help of an option, by its type.
+# The placeholder of a value in the help of an option, by its type.
 _METAVARS = {int: "N", float: "P", Path: "PATH"}
 
 
@@ -26,12 +26,12 @@ def add_db(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db",
         metavar="URL",
-        help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else a file of yours)",
+        help="the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else one in your home)",
     )
 
 
 def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
-    """`--evaluator`, which may also be behind a server of these kinds."""
+    """Add `--evaluator`, which may also name one behind a server of these kinds."""
     addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
     parser.add_argument(
         "--evaluator",
@@ -42,9 +42,10 @@ def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vl
 
 
 def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> None:
-    """Add an option for some fields of a dataclass: the name of each by its field, "" for the field's own.
+    """Add an option for each of some fields of a dataclass: `options` maps a field to its option, "" for the same
+    name.
 
-    Such a field's type is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
+    The field's type is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
     """
     hints = get_type_hints(kind, include_extras=True)
     defaults = {field.name: field.default for field in fields(kind)}
@@ -55,8 +56,8 @@ def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> N
 
 
 def describe_option(option: str, kind: Any, about: str, default: object) -> dict[str, Any]:
-    """The arguments of `add_argument` for a value of type `kind`: a word of several, a number, a text, true or
-    false, or a tuple, for which the option is repeated. Its value is None unless it is given."""
+    """The arguments of `add_argument` for a value of type `kind`: a literal or enum, a number, a text, a boolean,
+    or a tuple, for which the option may be repeated. The value is None unless the option is given."""
     if NoneType in get_args(kind):
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
     values: dict[str, Any] = {"default": None}
@@ -77,13 +78,34 @@ def describe_option(option: str, kind: Any, about: str, default: object) -> dict
 
 
 def read_fields(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The values that were given for the options of these fields; those that may be repeated as tuples."""
+    """The values given for the options of these fields, repeated ones as tuples."""
     given = {name: getattr(args, name) for name in names}
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in given.items()
         if value is not None
     }
+
+
+def add_resources(parser: argparse.ArgumentParser) -> None:
+    """Add `--threads`, and `--plan` with `--gpu` and `--devices`, which `check_resources` checks."""
+    parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
+    parser.add_argument("--plan", action="store_true", help="print the estimated needs, and load nothing")
+    parser.add_argument(
+        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
+    )
+    parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on N GPUs (default: the recipe's)")
+
+
+def check_resources(args: argparse.Namespace) -> None:
+    """Raises `UserError` if a number is below 1, or --gpu or --devices is given without --plan."""
+    for name in ("threads", "devices"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
+    if not args.plan and (args.gpu or args.devices):
+        raise UserError(
+            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
+        )
 
 
 def fraction(text: str) -> float:
@@ -98,7 +120,7 @@ def fraction(text: str) -> float:
 
 
 def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[str], float]:
-    """The `type` of an option that is a number above 0: a whole one where `kind` is `int`."""
+    """The `type` of an option that takes a number above 0, a whole one if `kind` is `int`."""
 
     def read(text: str) -> float:
         try:
@@ -114,16 +136,21 @@ def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[s
 
 
 def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
-    """Go through `items` under a bar on stderr that appears after two seconds, and only in a terminal."""
+    """Iterate over `items` with a progress bar on stderr, after two seconds and only in a terminal."""
     yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
+
+
+def print_left_out(trace: object, error: UserError) -> None:
+    """Name a trace that is left out, for example one beyond the evaluator's context."""
+    print(f"left out: {error.message}", file=sys.stderr)
 
 
 @contextmanager
 def open_output(path: str) -> Iterator[IO[str]]:
     """Standard output for `-`, or a file that appears whole at the end or not at all.
 
-    What is no file, such as /dev/null, is written to and not replaced. Raises `UserError` if it cannot be.
-    """
+    A path that is not a regular file, such as /dev/null, is written to, not replaced. Raises `UserError` if it
+    cannot be written."""
     if path == "-":
         yield sys.stdout
         return

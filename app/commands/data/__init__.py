@@ -1,1 +1,1 @@
-"""Commands that bring traces into the store, list them, and make some."""
+"""Commands that import traces and scores, list datasets, and generate traces."""

@@ -1,4 +1,4 @@
-"""Traces of a benchmark file, or labels by people, imported into the store.
+"""Traces of a benchmark file, or people's labels, imported into the store.
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
@@ -42,7 +42,7 @@ from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import ImportSummary, import_file, import_table
 from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
 
-# Beside the kinds of files of traces.
+# In addition to the kinds of trace files.
 LABELS = "labels"
 AUTO = "auto"
 ANY = ("any", COLUMNS)
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         help="such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
-        " holds; any: a table whose columns --fields names; labels: labels by people",
+        " holds; any: a table whose columns --fields names; labels: people's labels",
     )
     parser.add_argument(
         "path",
@@ -65,22 +65,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skipped",
         metavar="FILE",
-        help="that file (default: beside the store, the imported file's name with .skipped.jsonl)",
+        help="that file (default: the imported file's name with .skipped.jsonl, beside the store)",
     )
-    parser.add_argument("--download", action="store_true", help="fetch the published file, once; STEPSIGHT_CACHE")
+    parser.add_argument(
+        "--download", action="store_true", help="fetch the published file into STEPSIGHT_CACHE, once"
+    )
     parser.add_argument(
         "--scores", action="store_true", help="with --download: also the scores published for the benchmark"
     )
     parser.add_argument(
         "--fields",
         metavar="NAME=COLUMN,…",
-        help="with any: those of problem and steps, and of labels and id, a.b being what is within; labels_as is"
-        " one of " + ", ".join(LABEL_FORMS),
+        help="with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
+        " labels_as is one of " + ", ".join(LABEL_FORMS),
     )
     parser.add_argument(
         "--split",
         metavar="TEXT",
-        help=r"with any: what stands between the steps of a solution that is one text, such as '\n\n'",
+        help=r"with any: the text between the steps of a solution that is one text, such as '\n\n'",
     )
     parser.add_argument(
         "--part", metavar="NAME", help="with any: the part of a folder or of a dataset, such as train"
@@ -100,19 +102,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
     )
-    parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="what the published file's hash has to be")
+    parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
     parser.add_argument(
-        "--campaign", metavar="NAME", help="with labels: the campaign they go to (default: the file's)"
+        "--campaign", metavar="NAME", help="with labels: the campaign to put them into (default: the file's)"
     )
     parser.add_argument(
-        "--annotator", metavar="NAME", help="with labels: whose rows of PRM800K are (default: their labeler's)"
+        "--annotator", metavar="NAME", help="with labels: the annotator of PRM800K's rows (default: their labeler)"
     )
     add_db(parser)
     parser.set_defaults(parser=parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file; without --skip-bad a bad row leaves the store unchanged."""
+    """Import the file. Without --skip-bad, a bad row leaves the store unchanged."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
@@ -196,7 +198,7 @@ def _columns(args: argparse.Namespace) -> ColumnMap:
     pairs = [part.partition("=") for part in args.fields.split(",")]
     named = {name.strip(): column.strip() for name, _, column in pairs}
     if args.split is not None:
-        # As a person can type it.
+        # A shell passes these two characters as typed.
         named["split"] = args.split.replace("\\n", "\n").replace("\\t", "\t")
     return validate(ColumnMap, named, "--fields")
 
@@ -245,7 +247,8 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
 
 def _continued(trace: Trace) -> Trace | None:
-    """The whole solution, of which only the first steps are labelled."""
+    """The trace with its whole solution, of which only the first steps are labelled; None if the rest is
+    unknown."""
     whole, done = continue_trace(trace)
     return None if done == NOT_CONTINUED else whole
 

@@ -1,4 +1,4 @@
-"""Scores of an evaluator, imported into the store: published ones, or what stepsight score wrote elsewhere.
+"""Scores of an evaluator, imported into the store: published ones, or the output of stepsight score.
 
 stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
 stepsight import-scores mr-math-invalid scores.jsonl
@@ -14,15 +14,13 @@ from stepsight.storage.judgments.score_files import import_scores
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Store what a score file says of a dataset of the store: one that stepsight score --output wrote, or a"
-        " released one, whose rows have an id and scores: three numbers or one per sub-step, one per solution, or a"
-        " verdict in words with the step it blames."
+        "Store the scores of a file as judgments of a dataset of the store. The file is one that stepsight score"
+        " --output wrote, or a released one, whose rows have an id and scores: three numbers or one per sub-step,"
+        " one per solution, or a verdict in words with the step it blames."
     )
     parser.add_argument("dataset", help="a dataset of the store")
     parser.add_argument("path", help="the score file, JSON Lines or a JSON array")
-    parser.add_argument(
-        "--evaluator", metavar="NAME", help="what to call the evaluator (default: as the file names it)"
-    )
+    parser.add_argument("--evaluator", metavar="NAME", help="the evaluator's name (default: as in the file)")
     parser.add_argument(
         "--mode",
         choices=[Mode.OFFLINE.value, Mode.ONLINE.value],

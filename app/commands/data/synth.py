@@ -14,7 +14,9 @@ from stepsight.training.synth.corpus import generate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--size", type=int, default=100, metavar="N", help="how many (default: %(default)s)")
+    parser.add_argument(
+        "--size", type=int, default=100, metavar="N", help="the number of traces (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same traces")
     parser.add_argument("--families", nargs="+", metavar="NAME", help="problem families (default: all)")
     parser.add_argument("--output", metavar="FILE", default="-", help="default: standard output")

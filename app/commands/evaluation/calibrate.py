@@ -21,10 +21,10 @@ from stepsight.training.evaluate.calibration import Calibrated, Goal, calibrate
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Choose a threshold of an evaluator on a validation dataset and use it from then on. Evaluating on"
-        " that dataset is refused from then on."
+        "Choose a threshold of an evaluator on a validation dataset. It is in force from then on, and evaluating on"
+        " that dataset is refused."
     )
-    parser.add_argument("--dataset", required=True, metavar="NAME", help="what to choose on")
+    parser.add_argument("--dataset", required=True, metavar="NAME", help="the dataset to choose on")
     parser.add_argument(
         "--evaluator", required=True, metavar="NAME", help="a stored one, a shipped one or a folder"
     )

@@ -1,14 +1,14 @@
-"""Completing the judgments of a dataset by evaluators that can run. It brings PyTorch and the store."""
+"""Judging the traces of a dataset that evaluators have not judged yet. It imports PyTorch and the store."""
 
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stepsight.app.commands.evaluation.critic_options import is_critic
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
-from stepsight.app.commands.options import progress
-from stepsight.core.errors import UserError
-from stepsight.core.inference_servers.address import CRITIC, is_address
+from stepsight.app.commands.options import print_left_out, progress
+from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Mode
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, can_load
@@ -24,8 +24,8 @@ from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, op
 
 @dataclass(frozen=True)
 class Completion:
-    """Completes the judgments of a dataset in a mode: at `place`, by `ours` in shares, or by so many `workers` on
-    Ray. Whether a critic's hindsight is worth its cost is asked first, unless `yes`."""
+    """Has evaluators judge the missing traces of a dataset in a mode, at `place`, shared among the processes `ours`
+    or on this many Ray `workers`. Unless `yes` is set, a critic's hindsight needs a confirmation."""
 
     store: Store
     dataset: Dataset
@@ -36,33 +36,31 @@ class Completion:
     workers: int | None
 
     def check_workers(self, names: Sequence[str]) -> None:
-        """Raises `UserError` if there are workers, and one of these cannot be on each of them."""
+        """Raises `UserError` if there are workers, and they cannot each load one of these evaluators."""
         for name in names if self.workers is not None else ():
             check_for_workers(name, self.place)
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
-        """The stored one that a name means; where it can run, only with its weights in the type that it would have
-        now. What a critic is asked is in no name: it is told from others when it is opened."""
-        if name.startswith(f"{CRITIC}:"):
+        """The stored evaluator of that name. If it can run, its weights must be of the type in which they would be
+        loaded now. None for a critic: its name lacks its prompt, so it is identified when it is opened."""
+        if is_critic(name):
             return None
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
-    def go_on(self, name: str, stored: StoredEvaluator) -> None:
-        """`complete` one that can run, by what it is stored as."""
+    def resume(self, name: str, stored: StoredEvaluator) -> None:
+        """`complete` a stored evaluator if it would be loaded with weights of the same type."""
         if self._dtype(name) == stored.dtype:
             self.complete(name, stored.fingerprint)
 
     def _dtype(self, name: str) -> str:
-        """The type of the weights of one that can run; what has no folder, has float32."""
+        """The type in which an evaluator's weights would be loaded; float32 for one without a folder."""
         if name == EQUATIONS or is_address(name):
             return "float32"
         return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
-        """Judge what is missing, if the evaluator is there to run; None if it is not.
-
-        A stored evaluator runs only where the name still leads to the same weights.
-        """
+        """Judge the missing traces and return the evaluator; None if it cannot run, or if the name now stands for
+        other weights than those with the `fingerprint`."""
         if not can_load(name):
             return None
         scorer = open_scorer(name, self.place, self.workers)
@@ -74,21 +72,23 @@ class Completion:
         if missing:
             if evaluator.format != "stepsight" and self.ours.is_main:
                 print(evaluator.described, file=sys.stderr)
-            wanted = missing_traces(self.store, self.dataset.id, row.id, self.mode)
-            confirm(evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
-            traces = self.ours.share(missing_traces(self.store, self.dataset.id, row.id, self.mode))
-            judgments = judge(scorer, traces, self.mode, _skip)
-            shown = progress(judgments, missing // self.ours.count, name) if self.ours.is_main else judgments
             try:
-                save_judgments(self.store, row.id, shown)
+                self.judge_missing(scorer, row.id, missing, print_left_out, name)
             finally:
                 report(evaluator)
         return row
 
-
-def _skip(trace: object, error: UserError) -> None:
-    """Traces over the evaluator's context are left out; the table's counts show it."""
-    print(f"left out: {error.message}", file=sys.stderr)
+    def judge_missing(
+        self, scorer: Scorer | RayScorer, evaluator: int, missing: int, skip: Skip | None, unit: str
+    ) -> int:
+        """Judge this process's share of the `missing` traces, and return the number of judgments stored for the
+        evaluator with that database id."""
+        wanted = missing_traces(self.store, self.dataset.id, evaluator, self.mode)
+        confirm(scorer.evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
+        traces = self.ours.share(missing_traces(self.store, self.dataset.id, evaluator, self.mode))
+        judgments = judge(scorer, traces, self.mode, skip)
+        shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
+        return save_judgments(self.store, evaluator, shown)
 
 
 def score_dataset(
@@ -101,20 +101,16 @@ def score_dataset(
     *,
     yes: bool = False,
 ) -> None:
-    """Judge what is missing of a dataset of the store at `url`, and say how many traces that was."""
+    """Judge the missing traces of a dataset of the store at `url`, and print their number."""
     evaluator = scorer.evaluator
     with open_store(url) as store:
         dataset = find_dataset(store, name)
         stored = register_loaded(store, evaluator)
         missing = count_missing(store, dataset.id, stored.id, mode)
-        # Those that others have judged meanwhile would be missing from the count.
+        # Otherwise traces judged by a faster process would be missing from another one's count.
         ours.wait()
-        wanted = missing_traces(store, dataset.id, stored.id, mode)
-        confirm(evaluator, wanted, mode, yes=yes, alone=ours.count == 1)
-        traces = ours.share(missing_traces(store, dataset.id, stored.id, mode))
-        judgments = judge(scorer, traces, mode, skip)
-        shown = progress(judgments, missing // ours.count, "traces") if ours.is_main else judgments
-        done = ours.total(save_judgments(store, stored.id, shown))
+        run = Completion(store, dataset, mode, Placement(), ours, yes, None)
+        done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:
         print(
             f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({mode}), "

@@ -1,4 +1,4 @@
-"""Options for the way critics are asked. Needs no PyTorch."""
+"""Options for critics. Needs no PyTorch."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from stepsight.core.inference_servers.address import CRITIC
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:
-    """`--critic`, `--samples`, `--temperature` and `--yes`, for `as_asked` and `critics.confirm`."""
-    group = parser.add_argument_group("where the evaluator is a critic, a chat model behind a server")
+    """Add `--critic`, `--samples`, `--temperature` and `--yes`, for `as_asked` and `critics.confirm`."""
+    group = parser.add_argument_group("if the evaluator is a critic, a chat model behind a server")
     group.add_argument(
         "--critic",
         metavar="PRESET",
-        help=f"what it is asked: {', '.join(list_presets())}, or a YAML file (default: by the model's name)",
+        help=f"its prompt: {', '.join(list_presets())}, or a YAML file (default: by the model's name)",
     )
     group.add_argument(
         "--samples",
@@ -24,8 +24,10 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="answers to each question; their shares are probabilities",
     )
-    group.add_argument("--temperature", type=float, metavar="T", help="at which answers are drawn")
-    group.add_argument("--yes", action="store_true", help="in hindsight, do not ask before many calls are made")
+    group.add_argument("--temperature", type=float, metavar="T", help="the temperature of the answers")
+    group.add_argument(
+        "--yes", action="store_true", help="in hindsight, do not ask for confirmation before many calls"
+    )
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
@@ -33,13 +35,14 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
     and no critic."""
     options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
     given = {name: value for name, value in options.items() if value is not None}
-    if given and not any(map(_is_critic, specs)):
+    if given and not any(map(is_critic, specs)):
         raise UserError(
             "--critic, --samples and --temperature go with a critic.",
             "Give --evaluator critic:http://HOST/v1#MODEL.",
         )
-    return [with_options(spec, given) if given and _is_critic(spec) else spec for spec in specs]
+    return [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
 
 
-def _is_critic(spec: str) -> bool:
+def is_critic(spec: str) -> bool:
+    """True for the address of a critic."""
     return spec.startswith(f"{CRITIC}:")

@@ -13,14 +13,13 @@ from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.training.runs.ray_scoring import RayScorer
 
-# Reasons that are told.
-_TOLD = 5
+# The number of reasons that are printed.
+_PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """State the expected cost of a critic's hindsight, and ask on a terminal whether to continue. Raises
-    `UserError` if the answer is not yes, and if nobody can be asked: there is no terminal, or this process is not
-    `alone`."""
+    """Print the expected cost of a critic's hindsight, and ask on a terminal whether to continue. Raises
+    `UserError` if the answer is not yes, and without a terminal or if this process is not `alone`."""
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
@@ -41,14 +40,14 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """The judgments of a scorer; from a critic, only of traces with a readable one."""
+    """The judgments of a scorer. A critic's unreadable ones are left out."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)
     return scorer.score(traces, mode, skip)
 
 
 def report(evaluator: Evaluator) -> None:
-    """Report a critic's cost, and the number of traces without a judgment."""
+    """Print a critic's cost, and the number of traces without a judgment."""
     if not isinstance(evaluator, Critic):
         return
     tally = evaluator.tally
@@ -58,7 +57,7 @@ def report(evaluator: Evaluator) -> None:
         return
     reasons = [
         f"{count:,}: {reason} (first {first!r:.80})"
-        for reason, (count, first) in list(tally.silent.items())[:_TOLD]
+        for reason, (count, first) in list(tally.silent.items())[:_PRINTED]
     ]
     print(
         f"{tally.unread:,} {'trace has' if tally.unread == 1 else 'traces have'} no judgment, and will be asked "

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--evaluator",
         action="append",
         metavar="NAME",
-        help="a stored one, a shipped one, a folder, or behind a server vllm:http://HOST:8000/v1#MODEL or "
+        help="a stored or shipped one, a folder, or one behind a server vllm:http://HOST:8000/v1#MODEL or "
         "critic:http://HOST:8000/v1#MODEL; may be repeated (default: all that judged the dataset)",
     )
     parser.add_argument(
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--random-cut",
         type=int,
         metavar="SEED",
-        help="each trace cut after a step drawn at random (what was said of it then stands in hindsight judgments)",
+        help="cut each trace after a step drawn at random; its scores are those of hindsight judgments",
     )
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what is missing where an evaluator can run, then print the table."""
+    """Score the missing traces with evaluators that can run, then print the tables."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     if args.random_cut is not None and args.patch:
@@ -91,15 +91,14 @@ def run(args: argparse.Namespace) -> None:
     given = as_asked(args, [*(args.evaluator or []), *(args.compare or [])])
     names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
     modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
-    # What was said offline of a beginning stands in the triangle of hindsight.
+    # The offline scores of a beginning are in the triangle of hindsight.
     judged = modes if args.random_cut is None else list(MODES)
     patch = read_patch(args.patch) if args.patch else None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
         workers = read_workers(args, place, ours.count)
         dataset = find_dataset(store, args.dataset)
-        # What is refused is refused before an hour of scoring, not after it: a patch that does not fit, and
-        # thresholds chosen on this dataset.
+        # Refuse a patch that does not fit, and thresholds chosen on this dataset, before an hour of scoring.
         if patch:
             check_patch(store, dataset, patch)
         evaluators = find_evaluators(
@@ -141,8 +140,8 @@ def run(args: argparse.Namespace) -> None:
 def _table_names(
     names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
 ) -> list[str]:
-    """The names that tables give to evaluators: one loaded from a folder, or with weights of another type, has
-    another name there."""
+    """The names of evaluators in tables, which differ from those given for an evaluator loaded from a folder or
+    with weights of another type."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
@@ -151,7 +150,7 @@ def _table_names(
 def _json(
     evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
 ) -> dict[str, object]:
-    """The evaluation, or with a patch both, each `without` and `with` as it is by itself."""
+    """The evaluation, or with a patch both, as `without` and `with`."""
 
     def shown(one: Evaluation) -> dict[str, object]:
         pairs = [comparison.as_json() for comparison in compared.get(one, [])]
@@ -185,7 +184,7 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Paired
 
 
 def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
-    """The tables that a report has of the protocol's figures, and with a patch those of the patched gold."""
+    """Print the tables of the protocol's figures as in a report, and with a patch those of the patched gold."""
     changes = change_tables(patched) if patched else {}
     for mode, errors in evaluation.judged:
         _print(results(evaluation, mode, errors))

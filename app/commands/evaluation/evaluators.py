@@ -1,5 +1,5 @@
-"""Evaluators that are here, public ones to fetch from the model hub, whether their published figures hold here, and
-adapters as evaluators of their own.
+"""Evaluators on this machine and public ones: listing, fetching, verifying a published figure, and merging
+adapters.
 
 stepsight evaluators
 stepsight evaluators fetch Qwen/Qwen2.5-Math-PRM-7B
@@ -36,22 +36,22 @@ _COLUMNS = ("id", "size", "judges", "ProcessBench", "PRMScore", "state", "memory
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_db(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    one = actions.add_parser("fetch", help="fetch one from the model hub, or go on with it")
+    one = actions.add_parser("fetch", help="fetch one from the model hub, or resume fetching it")
     one.add_argument("repo", metavar="OWNER/NAME")
     one.add_argument("--revision", default=NEWEST, help="a commit, a branch or a tag (default: %(default)s)")
     add_placement(one)
-    one = actions.add_parser("verify", help="measure a published figure again, with one that was fetched")
+    one = actions.add_parser("verify", help="measure a published figure of a fetched one again")
     one.add_argument("repo", metavar="OWNER/NAME")
     one.add_argument("--part", choices=[part.value for part in BenchmarkPart], default=BenchmarkPart.GSM8K.value,
                      help="of ProcessBench (default: %(default)s)")  # fmt: skip
-    one.add_argument("--input", metavar="FILE", help="the part's file; without, its dataset in the store")
-    one.add_argument("--limit", type=int, metavar="N", help="so many of its traces, drawn at random")
+    one.add_argument("--input", metavar="FILE", help="the part's file (default: its dataset in the store)")
+    one.add_argument("--limit", type=int, metavar="N", help="only N of its traces, drawn at random")
     add_placement(one)
-    one = actions.add_parser("merge", help="write an adapter that was trained here and its base as one evaluator")
+    one = actions.add_parser("merge", help="write an adapter and its base as one evaluator")
     one.add_argument("adapter", metavar="ADAPTER", help="the adapter's folder, or OWNER/NAME")
-    one.add_argument("--output", metavar="FOLDER", required=True, help="a folder that is not there, or empty")
+    one.add_argument("--output", metavar="FOLDER", required=True, help="a new or empty folder")
     one.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the weights (default: %(default)s)")
-    # Before or after the action; a default of its own would undo the one before.
+    # --db may stand before or after the action; a default here would override a value before it.
     for action in actions.choices.values():
         action.add_argument("--db", metavar="URL", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
         return
     with open_store(args.db) as store:
         if args.action == "verify":
-            # It brings PyTorch.
+            # It imports PyTorch.
             from stepsight.app.commands.evaluation.verifying import verify
 
             verify(store, args)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fetch(repo: str, revision: str, place: Placement) -> None:
-    """Fetch a model and all that it needs under a bar, and load it once."""
+    """Fetch a model and everything that it needs with a progress bar, then load it as a check."""
     remote = look_up(repo, revision)
     lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:
@@ -85,7 +85,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
     with terminal_bar(remote) as show:
         fetched = fetch(remote, show)
     if lacking is None:
-        # Loading takes PyTorch, which no other line of this does.
+        # Only loading needs PyTorch.
         from stepsight.core.evaluators.loading import describe_fetched
 
         one = describe_fetched(fetched, place)
@@ -95,7 +95,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
 
 def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
-    """The reason why this machine cannot hold it, None if it may."""
+    """The error if this machine lacks the memory for a model, None if it has enough."""
     if not place.on_processor:
         return None
     parameters = public.all_parameters if public else remote.parameters
@@ -111,7 +111,7 @@ def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -
 
 
 def _list(store: Store) -> None:
-    """Print the evaluators here, then the public ones."""
+    """Print the evaluators on this machine, then the public ones."""
     from stepsight.app.evaluators.model_list import offers
 
     verified = list_verifications(store)

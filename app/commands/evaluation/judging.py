@@ -1,4 +1,4 @@
-"""The evaluators that a command line names, with what they have yet to judge."""
+"""The evaluators that a command line names, which judge missing traces first."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,13 +34,12 @@ def find_evaluators(
     yes: bool = False,
     workers: int | None = None,
 ) -> list[Checked]:
-    """Those named, having judged the whole dataset where they can run; without names those that judged some of it.
+    """The results of `check` for the named evaluators or, without names, for those that have judged the dataset.
 
-    They run at `place`, by `ours` in shares, or by so many `workers` on Ray; one that can run is meant with its
-    weights in the type that it has there. A baseline is measured with any of them and is not among them. `check`
-    makes of each what is returned: once, and of those that are stored before any is scored. What a critic's
-    hindsight takes is asked for, unless `yes`. Raises `UserError` if a name is neither that of a baseline, nor
-    stored, nor shipped, nor a folder, nor an address.
+    An evaluator that can run first judges the missing traces, at `place`, shared among the processes `ours` or on
+    this many Ray `workers`; a critic's hindsight needs a confirmation unless `yes` is set. `check` is called once
+    per evaluator, and for stored ones before anything is scored. Baselines are always measured and not returned.
+    Raises `UserError` if a name is not a baseline, a stored or shipped evaluator, a folder or an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
     completion = partial(_completion, store, dataset, mode, place, ours or Processes(), yes, workers)
@@ -48,12 +47,12 @@ def find_evaluators(
         evaluators = evaluators_of(store, dataset.id)
         checked = [check(evaluator) for evaluator in evaluators]
         for evaluator in evaluators:
-            # A server may be another one now, and its calls may cost money. One that has judged everything is not
-            # loaded, which takes more time and memory than measuring most datasets.
+            # The model behind an address may have changed, and calls may cost money. An evaluator that has judged
+            # everything is not loaded, which would take more time and memory than measuring most datasets.
             name = evaluator.name.removesuffix(typed_name("", evaluator.dtype))
-            can_go_on = can_load(name) and not is_address(name)
-            if can_go_on and count_missing(store, dataset.id, evaluator.id, mode):
-                completion().go_on(name, evaluator)
+            can_resume = can_load(name) and not is_address(name)
+            if can_resume and count_missing(store, dataset.id, evaluator.id, mode):
+                completion().resume(name, evaluator)
         return checked
     run = completion() if workers is not None or any(map(can_load, names)) else None
     if run is not None:
@@ -74,7 +73,7 @@ def find_evaluators(
 
 
 def _completion(*of: Any) -> "Completion":
-    """It brings PyTorch, which stored judgments are measured without."""
+    """Import PyTorch only for evaluators that run: stored judgments are measured without it."""
     from stepsight.app.commands.evaluation.completion import Completion
 
     return Completion(*of)

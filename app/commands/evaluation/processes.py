@@ -1,4 +1,4 @@
-"""Processes that were launched together, by torchrun or accelerate launch: each takes its share of the traces."""
+"""Processes launched together by torchrun or accelerate launch, each with its share of the traces."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -8,16 +8,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    # It brings SQLAlchemy, and a file is scored without a database.
+    # It imports SQLAlchemy, and a file is scored without a database.
     from stepsight.storage.traces.queries import StoredTrace
 
-# What has a short share waits for what has a long one.
+# Processes with a short share wait for those with a long one.
 _PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Processes:
-    """This process has number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
+    """The place of this process: number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
 
     rank: int = 0
     count: int = 1
@@ -39,14 +39,14 @@ class Processes:
         torch = _torch()
         distributed = torch.distributed
         if not distributed.is_initialized():
-            # Beside the GPUs: they have nothing to tell each other but that they are done.
+            # Without the GPUs: processes only exchange that they have finished.
             distributed.init_process_group("gloo", timeout=_PATIENCE)
         sums = torch.tensor([number])
         distributed.all_reduce(sums)
         return int(sums[0])
 
     def wait(self) -> None:
-        """Wait until all processes are here."""
+        """Wait until all processes have called this."""
         self.total(0)
 
 
@@ -66,7 +66,7 @@ def launched() -> Iterator[Processes]:
 
 
 def _torch() -> Any:
-    """PyTorch, whose import takes seconds, and most commands run alone."""
+    """Import PyTorch, which takes seconds and is not needed by a process that runs alone."""
     import torch.distributed
 
     return torch

@@ -37,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_figures(parser)
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
-        "--patch", action="append", metavar="FILE", help="a label patch: its dataset again, with its labels"
+        "--patch",
+        action="append",
+        metavar="FILE",
+        help="a label patch: its dataset is reported a second time, with the patch's labels",
     )
     parser.add_argument("--force", action="store_true", help="show offline figures that are not meaningful")
     add_db(parser)
@@ -48,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Options of a subject; what stands before it must not be ignored silently."""
+    """Add `--output` to a subject, without a default, which would override a value given before the subject."""
     parser.add_argument(
         "--output",
         type=Path,
@@ -65,7 +68,7 @@ def _add_grid(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         nargs="+",
         type=Path,
         metavar="FOLDER",
-        help="of a grid, or its results.json, or the paper's table",
+        help="the folder of a grid, its results.json, or the paper's table",
     )
     _add_output(parser)
     _add_figures(parser, argparse.SUPPRESS)
@@ -79,7 +82,7 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
         nargs="+",
         type=Path,
         metavar="FOLDER",
-        help="of stepsight math500 or filter-study, or the paper's table",
+        help="the folder of a stepsight math500 or filter-study, or the paper's table",
     )
     _add_output(parser)
     _add_figures(parser, argparse.SUPPRESS)
@@ -88,21 +91,21 @@ def _add_filtering(subjects: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subjects.add_parser(
-        "paper", help="everything that the LLaDA-PRM paper prints, and beside it what is here"
+        "paper", help="every table, figure and number of the LLaDA-PRM paper, beside those available here"
     )
-    parser.add_argument("--train", metavar="DATASET", help="the dataset that holds PRM800K's phase2_train.jsonl")
-    parser.add_argument("--test", metavar="DATASET", help="that of phase2_test.jsonl")
-    parser.add_argument("--grid", type=Path, metavar="FOLDER", help="of a grid, or its results.json")
+    parser.add_argument("--train", metavar="DATASET", help="the dataset with PRM800K's phase2_train.jsonl")
+    parser.add_argument("--test", metavar="DATASET", help="the dataset with PRM800K's phase2_test.jsonl")
+    parser.add_argument("--grid", type=Path, metavar="FOLDER", help="the folder of a grid, or its results.json")
     parser.add_argument(
         "--filtering",
         type=Path,
         nargs="+",
         default=[],
         metavar="FOLDER",
-        help="of stepsight math500 or filter-study",
+        help="the folder of a stepsight math500 or filter-study",
     )
     parser.add_argument(
-        "--run", type=Path, metavar="FOLDER", dest="trained", help="the evaluator of LLaDA-PRM's run"
+        "--run", type=Path, metavar="FOLDER", dest="trained", help="the evaluator that LLaDA-PRM's training wrote"
     )
     parser.add_argument("--no-store", action="store_true", help="leave out the store's datasets and judgments")
     _add_output(parser)
@@ -136,7 +139,7 @@ def run_filtering(args: argparse.Namespace) -> None:
 
 
 def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """`default` is `SUPPRESS` for a subject: what stands before it is not to be forgotten."""
+    """Add `--figures`; `default` is `SUPPRESS` for a subject, as in `_add_output`."""
     parser.add_argument(
         "--figures",
         action="store_true",
@@ -146,12 +149,11 @@ def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> No
 
 
 def _check_figures(args: argparse.Namespace) -> None:
-    """Raises `UserError` if they are asked for and cannot be had: before the work, not after it."""
+    """Raises `UserError` if figures are requested and cannot be written, before the work begins."""
     if not args.figures:
         return
     if args.output is None:
         raise UserError("--figures goes with --output.")
-
     check_pictures()
 
 

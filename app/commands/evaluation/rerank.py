@@ -1,4 +1,4 @@
-"""Candidate solutions of problems, chosen by what an evaluator says of their steps.
+"""Candidate solutions of problems, chosen by an evaluator's scores of their steps.
 
 stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
 stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report
@@ -32,8 +32,8 @@ from stepsight.training.report.tables import to_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Choose one of several solutions of each problem, and where right answers are known measure"
-        " how often the choice is right. A line has problem, and solution or steps; it may have answer, problem_id,"
+        "Choose one of several solutions of each problem and, if right answers are known, measure how often the"
+        " choice is right. A line has problem, and solution or steps; it may have answer, problem_id,"
         " gold (the right answer), correct (true or false) and id."
     )
     parser.add_argument("candidates", type=Path, metavar="FILE", help="candidate solutions as JSON Lines")
@@ -57,13 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Mode.OFFLINE.value,
         help="each step scored with the whole solution in view, or with none after it (default: %(default)s)",
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="where choices go; - is standard output")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="the file for the choices; - is standard output"
+    )
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="for report.html and tables/")
     parser.add_argument(
         "--scores",
         type=Path,
         metavar="FILE",
-        help="where scores are kept, for going on and for choosing again (default: the output's name with"
+        help="the file for scores, to resume and to choose again without scoring (default: the output's name with"
         " .scores.jsonl)",
     )
     parser.add_argument(
@@ -73,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read, score and choose; write the choices, and how often they are right."""
+    """Read, score and choose; write the choices, and print their accuracy."""
     kept = _scores_path(args)
     method = RankingMethod(args.method)
     place = read_placement(args)
@@ -104,7 +106,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
-    """A vote is one on answers."""
+    """Raises `UserError` if the method is a vote and no candidate has an answer."""
     if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
             f"{pool.path}: no candidate has an answer, and {method.value} counts answers.",
@@ -113,7 +115,7 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
 
 
 def _scores_path(args: argparse.Namespace) -> Path | None:
-    """Where scores are kept; None if the output is no file that they could lie beside."""
+    """The file for scores; None if none is given and the output is not a file."""
     output = Path(args.output)
     beside = args.output != "-" and (output.is_file() or not output.exists())
     path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)
@@ -148,7 +150,7 @@ def _score(
 def _report_accuracy(
     args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str
 ) -> None:
-    """Print the accuracy, and write the report of it."""
+    """Print the accuracy, and write its report if requested."""
     accuracy = measure(ranked, shown=lambda problems: progress(problems, len(problems), "problems"))
     if accuracy is None:
         if args.report is not None:
@@ -166,7 +168,6 @@ def _report_accuracy(
 
 
 def _print(accuracy: Accuracy) -> None:
-    """The tables, in columns."""
     print(about(accuracy))
     for table in tables_of(accuracy):
         print(f"\n{to_text(table)}", end="")

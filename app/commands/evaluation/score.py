@@ -14,7 +14,14 @@ from stepsight.app.commands.engine_options import add_engine, read_workers
 from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
 from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.commands.options import add_db, add_evaluator, fraction, open_output, progress
+from stepsight.app.commands.options import (
+    add_db,
+    add_evaluator,
+    fraction,
+    open_output,
+    print_left_out,
+    progress,
+)
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import parse_trace, read_file, read_rows
@@ -42,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )
     parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
-    parser.add_argument("--skip-too-long", action="store_true", help="leave out, and name, traces over the context")
+    parser.add_argument(
+        "--skip-too-long", action="store_true", help="leave out, and name, traces beyond the context"
+    )
     add_critic(parser)
     add_placement(parser)
     add_engine(parser)
@@ -50,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what the arguments name."""
+    """Score the file or the dataset."""
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either --dataset or --input.", "See stepsight score --help.")
     if args.dataset is not None and (
@@ -98,7 +107,7 @@ class _Skipped:
 
     def __call__(self, trace: Trace, error: UserError) -> None:
         self.count += 1
-        print(f"left out: {error.message}", file=sys.stderr)
+        print_left_out(trace, error)
 
 
 def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _Skipped | None) -> None:
@@ -110,7 +119,7 @@ def _score_file(args: argparse.Namespace, scorer: Scorer | RayScorer, skipped: _
     mode = Mode(args.mode)
     traces: Iterable[Trace] = _read_traces(args.input)
     if mode == Mode.HINDSIGHT and isinstance(evaluator, ServedEvaluator):
-        # They are counted before the first is sent.
+        # All are counted before the first call.
         traces = list(traces)
         confirm(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:

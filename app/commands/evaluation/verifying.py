@@ -1,12 +1,11 @@
-"""Measuring a published figure again: `stepsight evaluators verify`."""
+"""Reproducing a published figure: `stepsight evaluators verify`."""
 
 import argparse
 import random
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from math import isnan
 
-from stepsight.app.commands.options import progress
+from stepsight.app.commands.options import print_left_out, progress
 from stepsight.app.scoring.placement_options import read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
@@ -27,7 +26,7 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.training.evaluate.verification import measure_f1
 
-# Traces whose judgments are read in one query.
+# The number of traces whose judgments are read in one query.
 _TOGETHER = 200
 
 
@@ -76,7 +75,7 @@ def _threshold(
     known = fetched.descriptions.get(dtype)
     for one in list_verifications(store, [fetched.repo]):
         same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, BenchmarkPart.GSM8K.value)
-        # What another version of StepSight read in another way has another fingerprint.
+        # A version of StepSight that read the model differently gave it another fingerprint.
         same = same and (known is None or known.fingerprint == one.fingerprint)
         if same and one.whole:
             return one.threshold
@@ -101,8 +100,8 @@ def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Tra
 
 
 def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
-    """The offline scores of each trace that is not too long. Judgments in the store are reused, and new ones of its
-    traces stored."""
+    """The offline scores of each trace that is not too long. Stored judgments are reused, and new ones are stored
+    if all traces are the store's."""
     row = register_loaded(store, scorer.evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
     known: dict[int, StepScores] = {}
@@ -121,15 +120,10 @@ def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[
             judged.append((judgment.trace, judgment.offline))
             yield judgment
 
-    scored = noted(scorer.score(missing, Mode.OFFLINE, _leave_out))
+    scored = noted(scorer.score(missing, Mode.OFFLINE, print_left_out))
     if len(stored) == len(traces):
         save_judgments(store, row.id, scored)
     else:
         for _ in scored:
             pass
     return judged
-
-
-def _leave_out(trace: Trace, error: UserError) -> None:
-    """Traces beyond the evaluator's context are left out, and counted at the end."""
-    print(f"left out: {error.message}", file=sys.stderr)

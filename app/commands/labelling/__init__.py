@@ -1,1 +1,1 @@
-"""Commands for the labels that people give."""
+"""Commands for people's labels: campaigns, agreement, exports and label patches."""

@@ -1,4 +1,4 @@
-"""How far the people of a campaign agree.
+"""Agreement among the annotators of a campaign.
 
 stepsight agreement "MR-MATH again"
 stepsight agreement "MR-MATH again" --against "MR-MATH step by step" --json
@@ -19,7 +19,7 @@ from stepsight.training.report.tables import Cell, Table, to_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Measure how far the people of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs,"
+        "Measure how far the annotators of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs,"
         " first errors, each person with the others and with the gold, by step number, and what changes once more"
         " steps are in view."
     )
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exposed",
         action="store_true",
-        help="also the labels of people who had seen scores, marked equations, gold or labels of others",
+        help="include labels by people who had seen scores, marked equations, gold or others' labels",
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")

@@ -27,14 +27,14 @@ from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import find_user, local_user
 
 _ACTIONS = {
-    "create": "make one of the traces of a dataset that meet the conditions now",
-    "list": "list them, open ones first",
-    "show": "tell how far one is, and each person in it",
-    "close": "end one for good; what was labelled stays",
+    "create": "make a campaign of the traces of a dataset that meet the conditions now",
+    "list": "list campaigns, open ones first",
+    "show": "show the progress of a campaign and of each annotator",
+    "close": "close a campaign for good; its labels stay",
     "guideline": "publish a new version of the guideline",
 }
 
-# The options of `create` that are fields of its plan.
+# The options of `create` that set fields of its plan.
 _OPTIONS = {
     **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
     **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed"), ""),
@@ -60,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--guideline", required=True, metavar="FILE", help="what people are asked to do, UTF-8")
+    parser.add_argument("--guideline", required=True, metavar="FILE", help="the instructions for annotators, UTF-8")
     add_fields(parser, CampaignPlan, **_OPTIONS)
     parser.add_argument(
-        "--to-first-error", action="store_true", help="steps after the first wrong one are not labelled"
+        "--to-first-error", action="store_true", help="have steps labelled only up to the first wrong one"
     )
     parser.add_argument(
         "--show-scores", action="store_true", help="show the scores of --evaluator before submission"
@@ -73,14 +73,14 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "--annotator",
         action="append",
         metavar="USER",
-        help="only they label in it; repeat it for several (default: everybody who may label)",
+        help="only this person labels in it; may be repeated (default: everybody who may label)",
     )
     parser.add_argument(
         "--lease",
         type=int,
         default=30,
         metavar="MINUTES",
-        help="how long a trace is held for its annotator (default: 30)",
+        help="the time for which a trace is held for its annotator (default: 30)",
     )
 
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _create(args: argparse.Namespace, store: Store) -> Campaign:
-    # Whoever is not there is found before anything is made.
+    # A missing annotator is an error before anything is created.
     annotators = [find_user(store, name).id for name in args.annotator or ()]
     campaign = create_campaign(store, _plan(args, store), local_user(store))
     if annotators:

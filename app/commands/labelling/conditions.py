@@ -9,23 +9,24 @@ from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import find_by_name
 
-_ABOUT = {"evaluator": "whose verdicts, changes and scores are meant"}
+_ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are meant"}
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
-    """An option for each field of the filter."""
+    """Add an option for each field of the filter."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
         about = _ABOUT.get(name) or str(field.description)
         text = f"{about[0].lower()}{about[1:]}".rstrip(".")
-        # Numbers are read by the filter, whose messages say more.
+        # The filter parses numbers itself, with better messages.
         kind = field.annotation if get_args(field.annotation) else str
         option = f"--{name.replace('_', '-')}"
         conditions.add_argument(option, **describe_option(option, kind, text, field.default))
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
-    """The filter, and the database id of the evaluator that is named. Raises `UserError`."""
+    """The filter, and the database id of `--evaluator`. Raises `UserError` if a value is invalid, or there is no
+    such evaluator."""
     where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
     return where.with_ids(*ids).pruned(), ids[0]

@@ -1,4 +1,4 @@
-"""Traces, judgments, and labels by people, written into a file.
+"""Traces, judgments and labels, written into a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 stepsight export judgments mr-math-invalid judgments.csv --format csv --gold error
@@ -30,18 +30,20 @@ _FORMAT = f"the format of the file; {FOLDER}: a folder with a card, for datasets
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     whats = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
-    labels = whats.add_parser("labels", help="labels that people gave in a campaign", description=_LABELS)
+    labels = whats.add_parser("labels", help="the labels of a campaign", description=_LABELS)
     labels.add_argument("campaign", metavar="CAMPAIGN", help="a campaign of the store")
     labels.add_argument("path", metavar="FILE", help="the file to write")
     labels.add_argument("--format", required=True, choices=(*FORMAT_NAMES, FOLDER), help=_FORMAT)
-    labels.add_argument("--per-annotator", action="store_true", help="each one's own labels, a row for each")
+    labels.add_argument(
+        "--per-annotator", action="store_true", help="the labels of each annotator instead of the consensus"
+    )
     labels.add_argument(
         "--exposed",
         action="store_true",
-        help="count also labels whose maker had seen scores, marked equations, gold or others' labels of the trace",
+        help="include labels by people who had seen scores, marked equations, gold or others' labels of the trace",
     )
-    judgments = whats.add_parser("judgments", help="what evaluators say of a dataset", description=_JUDGMENTS)
-    traces = whats.add_parser("traces", help="traces of a dataset, with their gold", description=_TRACES)
+    judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
+    traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
     for one in (judgments, traces):
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
@@ -51,24 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by", action="append", default=[], metavar="NAME", help="an evaluator; may be repeated (default: all)"
     )
     for one in (labels, judgments, traces):
-        one.add_argument("--force", action="store_true", help="replace a file that is there")
+        one.add_argument("--force", action="store_true", help="replace an existing file")
         add_db(one)
 
 
 _LABELS = (
-    "Write the labels that people gave in a campaign into a file: those that they agree on, where"
-    " a decision comes before a majority, and a tie or unsure is unlabelled. jsonl and events lose nothing and"
-    " are read back by: stepsight import labels FILE"
+    "Write the consensus of a campaign into a file. A decision comes before a majority, and a tie or unsure is"
+    " unlabelled. jsonl and events lose nothing and are read back by: stepsight import labels FILE"
 )
 _JUDGMENTS = (
-    "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. What an evaluator"
-    " does not say is empty. Parquet is what stepsight.frame gives with substeps=True."
+    "Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode. Values that an"
+    " evaluator does not give are empty. Parquet has the rows of stepsight.frame with substeps=True."
 )
 _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE"
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the file, all of it or nothing, and print what is in it and what is not."""
+    """Write the file, all or nothing, and print a summary."""
     with open_store(args.db) as store:
         print(_export_labels(args, store) if args.what == "labels" else _export_selection(args, store))
 

@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("dataset", metavar="DATASET")
     export.add_argument("file", metavar="FILE", help="- is standard output")
     export.add_argument(
-        "--state", choices=_STATES, default="accepted", help="of which disputes (default: %(default)s)"
+        "--state", choices=_STATES, default="accepted", help="the state of the disputes (default: %(default)s)"
     )
     add_db(export)
-    show = actions.add_parser("show", help="show what a label patch changes")
+    show = actions.add_parser("show", help="show the changes of a label patch")
     show.add_argument("file", metavar="FILE")
 
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    """Write the patch, whole or not at all, and tell what is in it and what was left out."""
+    """Write the patch, all or nothing, and print its size and the disputes left out."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
         patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
@@ -49,7 +49,7 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    """Print where a patch comes from and each label that it changes."""
+    """Print the origin of a patch and each label that it changes."""
     patch = read_patch(args.file)
     print(f"{patch.name}: {patch.size}")
     print(f"dataset {patch.dataset} (SHA-256 {patch.sha256[:12]}…), written {patch.moment}")

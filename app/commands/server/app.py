@@ -35,10 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--public-read-only",
         action="store_true",
-        help="let everybody in, to look and to score; only who logs in may do more",
+        help="let everybody look and score; everything else needs a login",
     )
     parser.add_argument(
-        "--name", action="append", default=[], metavar="NAME", help="a name that browsers elsewhere ask for it by"
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which browsers on other machines reach the server",
     )
     parser.add_argument(
         "--proxy",
@@ -46,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=network,
         metavar="ADDRESS",
-        help="a proxy in front of the server, or its network: believe what it says of where requests come from",
+        help="a proxy in front of the server, or its network: trust its statements on the origin of requests",
     )
     parser.add_argument(
         "--request-tokens",
@@ -67,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="offer this one too: a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL",
+        help="also offer this one: a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL",
     )
     parser.add_argument("--access-log", action="store_true", help="log every request: no query, no text, no token")
     parser.add_argument(
@@ -94,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
     return_freed_memory()
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
-    # Gradio and PyTorch take seconds, and what is wrong with the command line is said before.
+    # Gradio and PyTorch take seconds to import; errors of the command line are reported before.
     from stepsight.app.scoring.gallery_seed import open_evaluators
     from stepsight.app.server import LOOPBACK, build_app, serve
 
@@ -110,7 +114,8 @@ def run(args: argparse.Namespace) -> None:
             evaluators,
             read_only=public and not users,
             public=public,
-            # A name is for a proxy, behind which others would become the local user once the last user is ended.
+            # A name means a proxy, and everybody behind it would become the local user once the last user is
+            # deactivated.
             loopback=is_loopback(args.host) and not (users and args.name),
             hosts=[*LOOPBACK, *public_names(args.host, args.name)] if public or users else LOOPBACK,
             seconds=args.request_seconds,
@@ -131,7 +136,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _end(*_: object) -> NoReturn:
-    """End as after an interrupt, but with 0: who sends SIGTERM means it."""
+    """End as after an interrupt, but with exit code 0, since SIGTERM is intended."""
     raise SystemExit(0)
 
 
@@ -156,7 +161,7 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 
 def _has_users(db: str | None) -> bool:
-    """True if somebody can log in; a store that is not there is not made."""
+    """True if somebody can log in. A missing store is not created."""
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return False
@@ -165,7 +170,7 @@ def _has_users(db: str | None) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens on `host`."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -173,7 +178,8 @@ def is_loopback(host: str) -> bool:
 
 
 def public_names(host: str, names: Sequence[str]) -> list[str]:
-    """What browsers elsewhere may call the server: its address, its machine's names, and `names`."""
+    """The names under which browsers on other machines may reach the server: its address, its machine's names, and
+    `names`."""
     own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
     return sorted(_in_address(name) for name in {host, *own, *names})
 

@@ -1,4 +1,4 @@
-"""A backup, put in the place of a store's content.
+"""A store's content, replaced by a backup.
 
 stepsight restore monday.backup --db restored.db
 """
@@ -11,16 +11,18 @@ from stepsight.storage.backup.restore import restore_backup
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Check a backup and put it in the place of a store's content. Stop the server first: what is"
-        " written meanwhile is lost. Everybody has to log in again afterwards."
+        "Check a backup and replace a store's content by it. Stop the server first: anything written meanwhile is"
+        " lost. Everybody has to log in again afterwards."
     )
     parser.add_argument("path", metavar="FILE", help="a file that stepsight backup wrote")
     parser.add_argument(
-        "--force", action="store_true", help="replace what the store holds; that is kept as a backup beside it"
+        "--force",
+        action="store_true",
+        help="replace a store that is not empty; its content is kept as a backup beside it",
     )
     add_db(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Restore the backup and print where, and what became of the old content."""
+    """Restore the backup and print the place of the store and of its old content."""
     print(restore_backup(args.path, args.db, args.force))

@@ -1,4 +1,4 @@
-"""The people who may log in.
+"""The users, who may log in.
 
 stepsight user add ada --role annotator
 """

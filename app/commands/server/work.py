@@ -1,4 +1,4 @@
-"""A worker for jobs, without a server or beside one that is elsewhere.
+"""A worker for jobs, without a server or for one on another machine.
 
 stepsight work
 """
@@ -13,13 +13,13 @@ from stepsight.storage.database.store import open_store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="end when no job is left")
+    parser.add_argument("--once", action="store_true", help="exit when no job is left")
     add_placement(parser)
     add_db(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Take up jobs until interrupted, or until there is none."""
+    """Run jobs until interrupted, or with --once until none is left."""
     place = read_placement(args)
     with open_store(args.db) as store:
         worker = Worker(store, place=place)

@@ -17,7 +17,7 @@ from stepsight.training.experiments.filtering.run import Filtering, filter_pool
 from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS
 from stepsight.training.runs.progress import progress_bars
 
-# The options that are fields of what is asked for.
+# The options that set fields of the request.
 _OPTIONS = {
     **dict.fromkeys(("seed", "where", "sample", "skip_bad", "scores"), ""),
     "benchmarks": "--benchmark",
@@ -27,8 +27,8 @@ _OPTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Score every solution of a pool once and write subsets of one size: those that are valid and "
-        "not redundant, the most valid, the least redundant, and some at random. Rows keep their fields; query and "
-        "response are written as those. Stop it when you like; the same command goes on."
+        "not redundant, the most valid, the least redundant, and some at random. Rows keep their fields; "
+        "query and response are written under these names. Stop it when you like; the same command resumes."
     )
     parser.add_argument(
         "pool",
@@ -54,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--redundancy", type=fraction, metavar="T", help="redundant if s_red >= T")
     parser.add_argument(
-        "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="what the pool calls them (default: found out)"
+        "--fields", nargs=2, metavar=("QUERY", "RESPONSE"), help="the pool's names for them (default: recognised)"
     )
     add_engine(parser)
     add_placement(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Filter the pool, or go on with it, and print where the manifest is."""
+    """Filter the pool, or resume, and print the path of the manifest."""
     place = read_placement(args)
     workers = read_workers(args, place)
     wanted = Filtering(

@@ -19,20 +19,19 @@ from stepsight.training.runs.processes import MachineShare
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Choose subsets of a pool, fine-tune a causal language model on each with each seed, and "
-        "measure it on MATH-500. Stop it when you like; the same command goes on. Needs stepsight[sft]."
+        "measure it on MATH-500. Stop it when you like; the same command resumes. Needs stepsight[sft]."
     )
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/filter-mini.yaml")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="how many runs at once (default: as many as there is room for)"
+        "--jobs", type=int, metavar="N", help="the number of runs at once (default: as many as fit)"
     )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the study, or go on with it, write its report and print the paper's table of it."""
+    """Run the study, or resume, write its report and print the table of the paper's kind."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
-
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(study.processes, study.threads).room()

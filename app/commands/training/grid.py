@@ -1,4 +1,4 @@
-"""A grid of training runs, and what each reaches.
+"""A grid of training runs, each trained and measured.
 
 stepsight grid training/configs/grid-mini-random.yaml --output runs/grid-mini-random --jobs 2
 stepsight grid training/configs/grid.yaml --plan
@@ -20,15 +20,15 @@ from stepsight.training.runs.processes import MachineShare
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train every run of a grid and measure it. Stop it when you like; the same command goes on. "
+        "Train every run of a grid and measure it. Stop it when you like; the same command resumes. "
         "Without --size, --data, --mask and --seed all runs are done."
     )
     parser.add_argument("config", type=Path, help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="how many at once (default: as many as there is room for)"
+        "--jobs", type=int, metavar="N", help="the number of runs at once (default: as many as fit)"
     )
-    parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
+    parser.add_argument("--plan", action="store_true", help="print the estimated needs, and load nothing")
     parser.add_argument("--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335")
     for name, what in (("size", "size"), ("data", "amount of data"), ("mask", "mask"), ("seed", "seed")):
         parser.add_argument(f"--{name}", action="append", metavar="NAME", help=f"only this {what}; may be repeated")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the grid, or go on with it, and print where its results are."""
+    """Run the grid, or resume, and print the path of its results."""
     design = read_design(args.config)
     runs = _chosen(design, args)
     if args.jobs is not None and args.jobs < 1:
@@ -47,7 +47,6 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
-
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _chosen(design: Design, args: argparse.Namespace) -> list[RunSettings]:
-    """The runs that the options name, all without any."""
+    """The runs that the options name, or all."""
     options = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
     for key, values in options.items():
         for name in getattr(args, key) or ():

@@ -26,8 +26,8 @@ _ENGINES = ("auto", "vllm", "transformers")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Let models answer problems greedily, grade the answers with math-verify, and tell pass@1 and "
-        "the mean length. Stop it when you like; the same command goes on. Needs stepsight[sft]."
+        "Let models answer problems greedily, grade the answers with math-verify, and print pass@1 and "
+        "the mean length. Stop it when you like; the same command resumes. Needs stepsight[sft]."
     )
     parser.add_argument("models", nargs="+", metavar="MODEL", help="a folder or a hub's OWNER/NAME")
     parser.add_argument(
@@ -36,24 +36,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON Lines with problem and answer (default: MATH-500 in the folder that STEPSIGHT_DATA names)",
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for a folder of each model")
     parser.add_argument(
-        "--engine", choices=_ENGINES, default="auto", help="default: vLLM where it and a GPU are there"
+        "--output", type=Path, required=True, metavar="FOLDER", help="for the results, a folder per model"
     )
     parser.add_argument(
-        "--tokens", type=int, default=2048, metavar="N", help="at most in an answer (default: %(default)s)"
+        "--engine", choices=_ENGINES, default="auto", help="default: vLLM if it and a GPU are there"
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=2048, metavar="N", help="the most tokens of an answer (default: %(default)s)"
     )
     parser.add_argument(
         "--batch", type=int, default=32, metavar="N", help="problems at once (default: %(default)s)"
     )
     parser.add_argument(
-        "--prompt", metavar="TEXT", help="with {query} in it (default: what the model was fine-tuned with)"
+        "--prompt",
+        metavar="TEXT",
+        help="the prompt, with {query} in it (default: the one that the model was fine-tuned with)",
     )
     add_placement(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each model, or go on, and print what they reach as a table."""
+    """Measure each model, or resume, and print the results as a table."""
     place = read_placement(args)
     place = replace(place, dtype=args.dtype or "float32")
     settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, place)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from stepsight.core.errors import UserError
+from stepsight.app.commands.options import add_resources, check_resources
 from stepsight.core.validation import update
 from stepsight.training.experiments.finetuning.recipe import Recipe, read_recipe
 from stepsight.training.experiments.finetuning.run import (
@@ -26,30 +26,19 @@ from stepsight.training.runs.processes import is_main_process
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N "
-        "-m stepsight sft .... Stop it when you like; the same command goes on. Needs stepsight[sft]."
+        "-m stepsight sft .... Stop it when you like; the same command resumes. Needs stepsight[sft]."
     )
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/mistral-7b-sft.yaml")
     parser.add_argument("--init", metavar="MODEL", help="a folder or a hub's OWNER/NAME (default: the recipe's)")
     parser.add_argument("--data", metavar="FILE", help="JSON Lines with query and response (default: the recipe's)")
     parser.add_argument("--seed", type=int, metavar="N", help="default: the recipe's")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/, the recipe, subset and seed")
-    parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
-    parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
-    parser.add_argument(
-        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
-    )
-    parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
+    add_resources(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Fine-tune, or go on with a run that was stopped, and print where the model is."""
-    for name in ("threads", "devices"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
-    if not args.plan and (args.gpu or args.devices):
-        raise UserError(
-            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
-        )
+    """Fine-tune, or resume an interrupted run, and print the path of the model."""
+    check_resources(args)
     recipe = _recipe(args)
     if args.plan:
         _plan(recipe, args)
@@ -58,8 +47,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
-    """The recipe with what the command line says instead."""
-    # What is named here is looked up from here.
+    """The recipe with the values of the command line."""
+    # A path on the command line is relative to the current folder, not to the recipe.
     data = None if args.data is None else str(Path(args.data).absolute())
     options = {"init": args.init, "seed": args.seed, "data": data}
     return update(read_recipe(args.config), **{key: value for key, value in options.items() if value is not None})

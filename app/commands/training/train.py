@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from stepsight.core.errors import UserError
+from stepsight.app.commands.options import add_resources, check_resources
 from stepsight.training.runs.processes import is_main_process
 from stepsight.training.train.config import TrainConfig, read_config
 from stepsight.training.train.estimate import check_devices, estimate_run
@@ -21,32 +21,21 @@ from stepsight.training.train.run import train
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Train an evaluator. On several devices: torchrun --nproc-per-node N -m stepsight train ..., "
-        "or accelerate launch; a step's traces are shared out, and the result is that of one device."
+        "or accelerate launch; a step's traces are divided among them, and the result is that of one device."
     )
     parser.add_argument("config", help="a YAML file; training/configs holds the shipped ones")
     parser.add_argument("--output", metavar="FOLDER", help="default: runs/ and the file's name")
-    parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
-    parser.add_argument("--plan", action="store_true", help="say what it needs, and load nothing")
-    parser.add_argument(
-        "--gpu", metavar="GIB,TFLOPS,GBPS", help="with --plan: on GPUs such as 80,989,335 (default: the recipe's)"
-    )
-    parser.add_argument("--devices", type=int, metavar="N", help="with --plan: on so many (default: the recipe's)")
+    add_resources(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Train, or go on with a run that was stopped, and print where the evaluator is."""
+    """Train, or resume an interrupted run, and print the path of the evaluator."""
     config = read_config(args.config)
-    for name in ("threads", "devices"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
+    check_resources(args)
     if args.plan:
         _plan(config, args)
-        return
-    if args.gpu or args.devices:
-        raise UserError(
-            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
-        )
-    _train(config, args)
+    else:
+        _train(config, args)
 
 
 def _plan(config: TrainConfig, args: argparse.Namespace) -> None:
