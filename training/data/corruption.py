@@ -18,7 +18,7 @@ from stepsight.core.trace import Step, Trace
 WEIGHTS = {"number": 4.0, "operation": 2.0, "remove": 1.0, "swap": 1.0, "repeat": 1.5}
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?|(?<=[a-zA-Z(\[{^_ ])\d+(?:\.\d+)?")
-# An operator between two operands; a minus at the start of a term or a hyphen between words is none.
+# An operator between two operands, not a minus at the start of a term or a hyphen between words.
 _OPERATOR = re.compile(r"(?<=[\w)}\]!])( ?)(\+|-|\*|/|\^|=|\\cdot|\\times|\\div|<|>)( ?)(?=[\w({\[\\$])")
 _OTHERS = {
     "+": "-*/", "-": "+*/", "*": "+-/", "/": "+-*", "^": "+-*", "<": ">", ">": "<",
@@ -71,7 +71,7 @@ def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str
 def _operation(steps: list[Step], rng: random.Random) -> list[Step] | None:
     def change(text: str) -> str | None:
         matches = [match for match in _OPERATOR.finditer(text) if match[2] in _OTHERS]
-        # Words are hyphenated, and dates and units hold slashes: only signs next to a number or in maths count.
+        # Words have hyphens, and dates and units have slashes: only signs next to a number or in maths count.
         matches = [m for m in matches if _is_maths(text, m)]
         if not matches:
             return None
@@ -88,7 +88,7 @@ def _is_maths(text: str, match: re.Match[str]) -> bool:
 
 
 def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: random.Random) -> list[Step] | None:
-    # As real slips do, planted ones fall the more often on a step the more numbers it holds.
+    # Like real slips, planted ones are more frequent in steps with more numbers.
     places = [i for i, step in enumerate(steps) for _ in range(1 + len(_NUMBER.findall(step.text)))]
     for place in rng.sample(places, len(places)):
         substeps = list(steps[place].substeps)
@@ -101,7 +101,7 @@ def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: rand
 
 
 def _remove(steps: list[Step], rng: random.Random) -> list[Step] | None:
-    # What follows a redundant step is right without it.
+    # The steps after a redundant one are right without it.
     places = [i for i, step in enumerate(steps[:-1]) if step.label == Label.POS]
     if len(steps) < 3 or not places:
         return None

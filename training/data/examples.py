@@ -47,7 +47,7 @@ def build_examples(
         kept = len(trace.steps)
         if truncation != "as-labelled" and rng.random() < 0.5:
             kept = int(rng.integers(1, kept + 1))
-            # Where only later steps are labelled, a cut would leave nothing to learn.
+            # If only later steps are labelled, a cut would leave nothing to learn.
             if labelled and all(label is None for label in trace.labels[:kept]):
                 kept = len(trace.steps)
         example = _example(trace, encoder, kept)

@@ -16,10 +16,10 @@ from stepsight.core.trace import Trace
 from stepsight.training.data.sources import SourceReading, open_origin, open_problems
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
 
-# A shorter beginning, such as "Find the value of x", is not enough to know a problem by.
+# A shorter beginning, such as "Find the value of x", does not identify a problem.
 _HEAD = 50
 
-# Some copies of MATH spell a line break as a backslash and an n: what is none of LaTeX's own commands.
+# Some copies of MATH spell a line break as a backslash and an n; LaTeX's own commands are left alone.
 _LINE_BREAK = re.compile(
     r"\\n(?!(?:abla|atural|e|eq|earrow|eg|ewline|exists|geq|i|leq|mid|onumber|ot|otin|u|warrow)(?![A-Za-z]))"
 )
@@ -79,8 +79,8 @@ class Benchmarks:
     def overlaps(self, trace: Trace) -> set[int]:
         """The benchmarks, by their index in the configuration, that share a problem with the trace.
 
-        Two problems are the same if their normalised texts are equal, or one, of at least 50 characters, continues
-        as the other: with a hint, or a first step of the solution.
+        Two problems are the same if their normalised texts are equal, or one of them, of at least 50 characters, is
+        the beginning of the other, which adds a hint or a first step of the solution.
         """
         if not self.records:
             return set()

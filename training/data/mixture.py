@@ -38,7 +38,7 @@ from stepsight.training.data.transforms import (
 )
 
 PRM800K = KIND.name
-# Why a trace is left out, in the order of the questions, and in words.
+# The reasons for leaving a trace out, in the order in which they are checked, and in words.
 _MEANING = {
     "unwanted": "by `where`",
     "overlapping": "with a benchmark's problem",
@@ -206,7 +206,7 @@ class Mixture:
         """The number of copies of a trace: the weight, rounded up with the probability of its fraction."""
         weight = self._sources[at].weight
         fraction = weight % 1
-        # The draw is the trace's own, whatever else is left out.
+        # The draw depends only on the trace's number, whatever else is left out.
         return int(weight) + int(
             fraction > 0 and np.random.default_rng((self._seed, at, number)).random() < fraction
         )

@@ -31,7 +31,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SourceReading(Protocol[T_co]):
-    """Reads its origin anew on each iteration; `record` describes the last complete one."""
+    """Reads its origin anew on each iteration; `record` describes the last complete iteration."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 

@@ -33,7 +33,7 @@ CONTINUED, RELABEL = "continued", "relabel"
 Share = Annotated[float, Field(ge=0, le=1)]
 
 _SOURCES = (*GENERATED, STORE, *KINDS, *ALIASES, COLUMNS)
-# The keys that say where traces of a kind come from, that which must be there first; files have the last.
+# The keys for the origin of each kind of traces, the required one first; files have the last entry.
 _PLACES = {
     SYNTHETIC: ("size", "seed", "families", "consequences"),
     DRILLS: ("size", "seed", "wrong"),
@@ -41,7 +41,7 @@ _PLACES = {
     COLUMNS: ("path", "skip_bad", "columns"),
     "": ("path", "skip_bad"),
 }
-# Those whose traces may keep the rest of the solution beyond their labels.
+# The kinds whose traces may have the rest of the solution beyond their labels.
 _CONTINUABLE = ("prm800k", "plain", STORE)
 
 
@@ -103,11 +103,10 @@ class Source(TraceOrigin):
     unlabelled, of steps that the gold calls valid without saying whether they are redundant; required if there are
     such steps. `where`: required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
     finish_reason: [solution, found_error]}`. `corrupt`: the share of traces in which an error is planted, in the
-    part before their own (`training.data.corruption`). `correct`: only traces without a wrong step. `online`: each
-    trace stops at one labelled step, the only one it supervises (`training.data.transforms`). `sample`: the number
-    of remaining traces to learn from, drawn at random independently of the run's seed; a smaller sample is a subset
-    of a larger one.
-    """
+    part before their own first error (`training.data.corruption`). `correct`: only traces without a wrong step.
+    `online`: each trace stops at one labelled step, the only one it supervises (`training.data.transforms`).
+    `sample`: the number of remaining traces to learn from, drawn at random independently of the run's seed; a
+    smaller sample is a subset of a larger one."""
 
     kind: Annotated[str, choice(_SOURCES)]
     weight: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
@@ -162,7 +161,7 @@ def file_kind(origin: TraceOrigin) -> str:
 
 def _check_families(families: tuple[str, ...]) -> None:
     try:
-        # No trace is made, but the names are looked up.
+        # This makes no trace, but checks the names.
         list(generate(0, 0, families))
     except UserError as error:
         raise invalid(error.message, error.hint) from None

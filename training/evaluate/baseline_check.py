@@ -1,10 +1,9 @@
-"""Whether an evaluator tells more of a dataset than the best trivial baseline does.
+"""The check that an evaluator clears the best trivial baseline on a dataset.
 
-It is told by the figure that every table of an evaluation holds against the baselines, step AUC where there is one:
-for invalid errors where the gold has such, else for redundant ones. An evaluator *clears* the baselines if the 95 %
-interval of its paired difference to the best of them, over resamples of the traces, lies above 0. Nothing is told
-with fewer than `FEWEST` steps that have an error, or that have none: hardly any evaluator would clear them.
-"""
+An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best of them, over
+resamples of the traces, lies above 0. The figure is that of the tables of an evaluation, step AUC if there is one,
+for invalid errors if the gold has any, else for redundant ones. With fewer than `FEWEST` steps that have an error,
+or fewer that have none, there is no check, since hardly any evaluator would pass."""
 
 import math
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Row, evaluate, with_thresholds
 
 FEWEST = 20
-"""Of steps (or solutions, of an evaluator that says nothing of steps) with an error, and of those without."""
+"""The least number of steps with an error, and of steps without; of solutions for an evaluator that does not judge
+steps."""
 
 
 @dataclass(frozen=True)
 class BaselineCheck:
-    """An evaluator beside the best trivial baseline, by its name: the `figure` of both on the traces that the
-    evaluator has judged, and the paired `difference`."""
+    """An evaluator compared with the best trivial `baseline` on the traces that it has judged: the name of the
+    `figure`, the evaluator's `value`, and the paired `difference`."""
 
     evaluator: str
     mode: Mode
@@ -40,13 +40,13 @@ class BaselineCheck:
 
     @property
     def clears(self) -> bool:
-        """True if it is above the baseline by more than the interval of the difference."""
+        """True if the interval of the difference lies above 0."""
         return self.difference.low > 0
 
 
 def check_row(row: Row) -> BaselineCheck | None:
-    """The check of a row of an evaluation; None if it is a baseline, cannot be held against one, or there are too
-    few labels to tell."""
+    """The check of a row of an evaluation; None for a baseline, without a comparable baseline, or with too few
+    labels."""
     if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
         return None
     value = row.measured[row.beats_in].value.number
@@ -56,8 +56,8 @@ def check_row(row: Row) -> BaselineCheck | None:
 def check_baselines(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, draws: int = DRAWS
 ) -> BaselineCheck | None:
-    """The check of an evaluator in a mode; the online one if traces stop at their first error. None also if it has
-    judged no trace so."""
+    """The check of an evaluator in a mode, or online if the traces stop at their first error. None as for
+    `check_row`, and if the evaluator has judged no trace in that mode."""
     measured = with_thresholds(store, dataset, evaluator, force=True)
     rows = evaluate(store, dataset, [measured], [mode], draws).rows
     row = next((row for row in rows if not row.is_baseline), None)
@@ -65,7 +65,7 @@ def check_baselines(
 
 
 def _has_enough(row: Row) -> bool:
-    """True if there are enough steps, or solutions, of either kind to tell by the figure."""
+    """True if there are enough steps, or solutions, with and without an error."""
     level = Level.STEP if row.beats_in.startswith("step") else Level.SOLUTION
     gold = row.subject.items(row.errors, level).gold
     return min(int(gold.sum()), int((~gold).sum())) >= FEWEST

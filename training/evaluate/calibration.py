@@ -1,7 +1,7 @@
 """Calibration of thresholds on a validation dataset, since none may be chosen on the dataset that is measured
 (paper, App. C).
 
-One threshold between every two adjacent scores is tried, all at once; any other would judge every step alike.
+One threshold between every two adjacent scores is tried, all at once: others there give the same verdicts.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold with its figures on the steps that it was chosen on: macro-F1, and precision and recall of the
+    """A threshold with its figures on the steps on which it was chosen: macro-F1, and precision and recall of the
     errors, as fractions; the precision is NaN if it finds none."""
 
     value: float

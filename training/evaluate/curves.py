@@ -1,5 +1,5 @@
-"""Curves of a class against the rest: ROC, and the decision rule at many thresholds. Only pictures need them, and
-scikit-learn, which takes a second to import."""
+"""Curves of a class against the rest: ROC, and the decision rule at many thresholds. They are a module of their own
+because only figures need scikit-learn, which takes a second to import."""
 
 from dataclasses import dataclass
 

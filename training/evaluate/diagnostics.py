@@ -1,4 +1,4 @@
-"""Diagnostics beyond the figures of a table: which steps, which classes, and the effect of later steps.
+"""Diagnostics beyond the figures of a table: by position, by class, and by the effect of later steps.
 
 The paper has them in its appendices: neutral-class and class-wise diagnostics, and the positional decomposition.
 """
@@ -54,7 +54,7 @@ class RuleFigures:
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
     """The figures of deciding for a class by argmax, or if its probability is at least `tau`."""
-    # Probabilities are of single precision, and so is what they are compared with.
+    # Probabilities are in single precision, so the threshold has to be too.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
     rule = "argmax" if tau is None else f"p ≥ {tau:g}"
@@ -110,7 +110,7 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
 
 def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
     """`step_auc` in each third of the solutions, and `macro_auc` if the row has it: the positional decomposition. A
-    third may lack a class, so that its macro-AUC covers fewer than another's: `reason` says so."""
+    third may lack a class, so that its macro-AUC covers fewer classes; its `reason` says so."""
     subject = row.subject
     table = subject.table
     parts = by_third(table, counted(table, row.errors))

@@ -1,7 +1,7 @@
-"""An evaluation: what evaluators reach on a dataset of the store, from their stored judgments.
+"""An evaluation: evaluators' figures on a dataset of the store, from their stored judgments.
 
-Every table carries the trivial baselines. All evaluators meet the same resamples of the dataset's traces, so that
-differences are paired. What the paper prints of the dataset stands beside them.
+Every evaluation includes the trivial baselines. All evaluators share the same resamples of the dataset's traces, so
+that differences are paired. The paper's figures for the dataset are given beside the measured ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,14 +29,14 @@ from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
 
-# Of a dataset's traces, the share that may be among those that thresholds were chosen on.
+# The largest share of a dataset's traces that may be among those on which thresholds were chosen.
 _MAY_SHARE = 0.03
 
 
 @dataclass(frozen=True)
 class MeasuredEvaluator:
-    """A baseline, or an evaluator of the store by its `id`, with the thresholds that it is measured at: calibrated
-    ones, else its `own`."""
+    """A baseline, or an evaluator of the store with its `id`, and the thresholds at which it is measured:
+    calibrated ones, else its `own`."""
 
     name: str
     outputs: Outputs
@@ -69,7 +69,7 @@ def with_thresholds(
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """The dataset with these traces that thresholds were chosen on, in words; "" if there is none."""
+    """The dataset with these traces on which thresholds were chosen, in words; "" if there is none."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -87,8 +87,8 @@ BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """The tables of the baselines, `trivial`, and of judgments, by mode; the latter one at a time, so that only one
-    is held that no row needs."""
+    """The tables of the baselines, `trivial`, and of the evaluators' judgments, by mode. Those of judgments are
+    read one at a time, to save memory."""
     for mode, tables in trivial.items():
         for baseline, table in tables:
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
@@ -100,8 +100,8 @@ def read_tables(
 
 
 def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> BaselineTables:
-    """For each mode a table of each baseline, of those of sub-steps where a step has several; in one pass over the
-    texts. Modes share the table of a baseline that says the same in all of them."""
+    """A table of each baseline for each mode, from one pass over the texts. Baselines of sub-steps are included if
+    a step has several. Modes share the table of a baseline whose scores do not depend on the mode."""
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
     views = [(one, mode) for one in baselines for mode in (modes if one.by_mode else modes[:1])]
     probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in views]
@@ -121,7 +121,7 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
-    """The gold with each trace in view up to a step drawn uniformly."""
+    """The gold with each trace cut after a step drawn uniformly."""
     kept = [draw_kept(int(count), seed, place) for place, count in enumerate(gold.counts)]
     return replace(gold, kept=np.array(kept, np.int64))
 
@@ -129,17 +129,16 @@ def cut_at_random(gold: Gold, seed: int) -> Gold:
 MODES = (Mode.OFFLINE, Mode.ONLINE)
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
-"""What is held against the baselines: the first of these that both have."""
+"""The figures for comparison with the baselines: the first of these that an evaluator has is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
-    `beats` is the difference of its step AUC to that of the best baseline; where it has none, that of the figure
-    named in `beats_in`: solution AUC, step F1 or solution F1. `rival` is the name of that baseline. `calibration`
-    tells where its thresholds come from, and `chosen_here` whether that is the dataset that they are measured on.
-    `published` is what the paper prints of it on these traces.
+    `beats` is the difference to the best baseline, whose name is `rival`, in the figure `beats_in`: step AUC or,
+    without one, the next in `RIVALRY`. `calibration` holds the origin of calibrated thresholds; `chosen_here` is
+    True if they were chosen on this dataset. `published` holds the paper's figures for it on these traces.
     """
 
     evaluator: str
@@ -163,12 +162,12 @@ class Row:
 
     @property
     def above_baselines(self) -> bool:
-        """True if it beats the best baseline by more than the interval of the difference."""
+        """True if the interval of the difference to the best baseline lies above 0."""
         return bool(self.beats.exists and self.beats.low > 0)
 
     @property
     def on_thresholds(self) -> str:
-        """The thresholds and the datasets that they were chosen on, in words; "" if they are the default."""
+        """The thresholds and the datasets on which they were chosen, in words; "" for default ones."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -207,11 +206,11 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The rows of a dataset, or of its `group`, which has `traces`.
+    """The rows of a dataset, or of its `group`, with the number of `traces`.
 
-    `warning` says why offline figures are not shown, or what they are worth. `published` are the figures of the
-    paper that no row recomputes. `patch` is what the gold was changed by, if anything; the paper's figures are of
-    the gold as it is, and none stands beside those of a changed one. `cut` is the seed by which traces were cut.
+    `warning` gives the reason why offline figures are left out, or their limits. `published` are the paper's
+    figures that no row reproduces. `patch` is the label patch by which the gold was changed, if any; the paper's
+    figures are for the original gold, so a patched evaluation has none. `cut` is the seed of random cuts.
     """
 
     dataset: Dataset
@@ -235,7 +234,7 @@ class Evaluation:
 
     @property
     def judged(self) -> list[tuple[Mode, Errors]]:
-        """Modes and kinds of error in which an evaluator has judged; where none has, those of the baselines."""
+        """The modes and kinds of error in which an evaluator has judged; without any, those of the baselines."""
         evaluators = dict.fromkeys((row.mode, row.errors) for row in self.rows if not row.is_baseline)
         return list(evaluators or dict.fromkeys((row.mode, row.errors) for row in self.rows))
 
@@ -280,13 +279,13 @@ def evaluate(
     """Measure evaluators and every baseline on a dataset, or on one `group` of its traces. With `cut`, a seed, each
     trace ends after a step drawn uniformly; evaluators need hindsight judgments for that.
 
-    Where its traces stop at their first error only online figures are given, unless `force`. An evaluator
-    without a judgment of the dataset in a mode has no row. With a `patch` the gold is as the patch has it (see
-    `storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
+    If its traces stop at their first error, only online figures are given, unless `force` is set. An evaluator
+    without a judgment of the dataset in a mode has no row. With a `patch`, its labels replace the gold's
+    (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
-    # Where the traces were cut stays the same, whatever is thought of their labels since.
+    # The place where traces were cut does not change with a patch of their labels.
     gives_away = ENDS_AT_ERROR if cut is None else CUT_AT_ERROR
     warning = gives_away.format(name=dataset.name) if gold.ends_at_first_error() else ""
     gold = apply_patch(gold, patch) if patch else gold
@@ -295,7 +294,7 @@ def evaluate(
     weights = _weights(inside, draws)
     rows: list[Row] = []
     trivial = baseline_tables(store, gold, chosen)
-    # A baseline's table may serve several modes.
+    # Modes may share the table of a baseline.
     done: dict[int, list[Row]] = {}
     for one, mode, table in read_tables(store, gold, evaluators, trivial):
         if id(table) in done:
@@ -328,7 +327,7 @@ def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
 
 
 def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
-    """Resamples of the traces inside; the others are never drawn."""
+    """Resamples of the traces that are `inside`, with weight 0 for the others."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():
         return drawn
@@ -338,7 +337,7 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 
 
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
-    """A row for each kind of error that the gold tells of; the first also carries what needs no kind."""
+    """A row for each kind of error in the gold. The first also has the figures that do not depend on the kind."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
@@ -362,8 +361,8 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
 
 
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
-    """The rows with what is printed of them, and what is printed of no row. An evaluator that judged some of the
-    traces only is not the printed one."""
+    """The rows with their published figures, and the published figures that no row matches. An evaluator that has
+    judged only some of the traces matches none."""
     matched, beside = set(), []
     for row in rows:
         matches = [
@@ -379,8 +378,8 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class PairedComparison:
-    """First minus second, on the traces that both have judged: the differences by figure, and McNemar's test by
-    level where both say something of it."""
+    """First minus second, on the traces that both have judged: the differences by figure, and McNemar's test for
+    each level that both judge."""
 
     first: str
     second: str
@@ -401,7 +400,7 @@ class PairedComparison:
 
 
 def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
-    """Two rows of the same errors, paired trace by trace."""
+    """Compare two rows of the same kind of error, paired trace by trace."""
     one, other = _on_common_traces(first, second, weights)
     differences = {
         name: difference(one.measured[name].value, figure.value, one.measured[name].draws, figure.draws)
@@ -433,7 +432,7 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
-    """The row with its difference to the baseline that is best where it is measured itself."""
+    """The row with its difference to the best baseline on its own traces."""
     if row.is_baseline:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
@@ -441,7 +440,7 @@ def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     differences = {rival.evaluator: _difference(row, rival, name, weights) for rival in rivals}
     existing = {rival: value for rival, value in differences.items() if value.exists}
     if not differences:
-        # The part of the gold that it judged tells of other errors than the whole does.
+        # The traces that it judged have other kinds of error than the whole gold.
         return row
     if not existing:
         return replace(row, beats=next(iter(differences.values())))
@@ -450,7 +449,7 @@ def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
-    """The difference between a row and a baseline in one figure, on the traces of the row."""
+    """The difference between a row and a baseline in one figure, on the row's traces."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
     if row.subject.outputs == Outputs.CHECKS:
@@ -460,8 +459,7 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
 
 
 def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
-    """A baseline on the steps alone of which an evaluator says something, which its figures count; both are of the
-    same traces."""
+    """The baseline restricted to the steps that the evaluator of `row` judges, on the same traces."""
     silent = np.isnan(row.subject.table.validity)
     probs = np.where(silent[:, None], np.float32(np.nan), rival.subject.table.probs)
     table = replace(rival.subject.table, probs=probs)

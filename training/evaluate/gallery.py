@@ -31,7 +31,7 @@ DATASET = GALLERY.stem
 EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
 KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
 
-# (how many meet a condition, of how many) in one trace.
+# In one trace: the number of steps that meet a condition, and the number to which it applies.
 Count = tuple[int, int]
 
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 
-# Seconds of processor time that a text may take.
+# The processor time allowed for a text, in seconds.
 _SECONDS = 15.0
-# Seconds of processor time beyond, after which the process is ended by the system.
+# Additional seconds of processor time, after which the system ends the process.
 _GRACE = 5
-# Seconds after which a process is given up that neither computes nor answers.
+# Seconds after which a process that neither computes nor answers is given up.
 _SILENCE = 900.0
 _MEMORY = 4 * 2**30
 _READY = "ready"
@@ -67,7 +67,7 @@ class Grader:
             else:
                 self._end()
         except (EOFError, OSError):
-            # The system ended it, or somebody did.
+            # The process was ended, by the system or by somebody.
             self._end()
         if verdict is None:
             self.timeouts += 1
@@ -82,7 +82,7 @@ class Grader:
         if self._pipe is not None:
             return self._pipe
         ours, theirs = multiprocessing.Pipe()
-        # It finds what this process finds, wherever it was started.
+        # The process must find the same modules, whatever its current folder.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         command = [sys.executable, "-c", _CODE, str(theirs.fileno()), str(self._seconds)]
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
@@ -114,7 +114,7 @@ def serve() -> None:
     """Grade the requests from the pipe whose number is the first argument until it is closed; the second is the
     time limit per text in seconds."""
     pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
-    # Ctrl-C is for the process that asked.
+    # Ctrl-C is handled by the parent process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, _time_up)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -131,7 +131,7 @@ def serve() -> None:
 
 def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
     """The verdict, None if time or memory do not suffice."""
-    # What is computed in one go, such as a power, sees no signal: there the system ends the process.
+    # A signal cannot interrupt a single long operation, such as a power: there the system ends the process.
     used = math.ceil(time.process_time() + seconds) + _GRACE
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -153,7 +153,7 @@ def _judge() -> Any:
     from math_verify import parse, verify
 
     def judge(answer: str, text: str) -> bool:
-        # A box is what math-verify looks for first, so that an answer is read whole, words and all.
+        # math-verify looks for a box first, so a boxed answer is read whole, including words.
         gold = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
         answered = parse(text, parsing_timeout=None)
         return bool(verify(gold, answered, timeout_seconds=None))

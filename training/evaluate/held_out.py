@@ -3,7 +3,7 @@
 python -m stepsight.training.evaluate.held_out mini-bidir
 
 prints a JSON object. For traces of a fresh seed, of families never trained on and with larger numbers, and for
-those of the first in which a later step exposes or clears the decisive one and those in which none does: macro-F1
+the traces of the first set with and without a later step that exposes or clears the decisive one: macro-F1
 and AUC of step validity (ReasonEval's protocol), online and offline, and their difference, each as [value, low,
 high] with a 95 % bootstrap interval over traces. Then, for correct traces, the share of steps called wrong if the
 trace is cut after them, and if the rest is there.

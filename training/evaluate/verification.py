@@ -15,7 +15,7 @@ from stepsight.core.metrics.table import StepTable, build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
-# Thresholds that are tried, at most: between them F1 changes by less than its last digit.
+# The most thresholds to try: between neighbouring ones F1 changes by less than its last digit.
 _MOST = 2000
 
 
@@ -36,7 +36,7 @@ def best_threshold(table: StepTable) -> float:
     scores = np.unique(table.validity[~np.isnan(table.validity)])
     if len(scores) > _MOST:
         scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))
-    # A step is wrong below the threshold: between two neighbouring scores all thresholds are alike.
+    # A step is wrong below the threshold, so all thresholds between two neighbouring scores are equivalent.
     between = (scores[:-1].astype(np.float64) + scores[1:]) / 2
     candidates = sorted({0.5, *between.tolist()}, key=lambda one: abs(one - 0.5))
 

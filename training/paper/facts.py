@@ -1,10 +1,10 @@
-"""Facts: numbers by name, as items of the paper ask for them; NaN where what was measured has no such figure, as a
-test whose last thirds hold nothing but errors has no AUC there.
+"""Facts: numbers by name, for the items of the paper. A fact is NaN if the measurement has no such figure; for
+example, a test whose last thirds contain only errors has no AUC there.
 
 TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
-grid/…, tab:…/…                      what the runs of a grid come to, in percent and percentage points
-recipe/FILE/KEY, grid-design/KEY     what a configuration sets
-dataset/NAME/traces, …/errors        what a benchmark's file holds
+grid/…, tab:…/…                      the results of a grid's runs, in percent and percentage points
+recipe/FILE/KEY, grid-design/KEY     a setting of a configuration
+dataset/NAME/traces, …/errors        counts of a benchmark's file
 prm800k-train/…, prm800k-test/…      counts and shares of labels, in percent
 neutral/…                            LLaDA-PRM's decisions for neu, in percent
 training/…                           a training run
@@ -62,7 +62,7 @@ _RECIPES = ("llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control")
 _PLACES = ("Params", "Size", "Data", "Seed")
 _TAUS = (0.5, 0.15)
 _RHO = 0.5
-# Section 6.1; what was kept of it is in a table.
+# Section 6.1; the number kept is in a table.
 _POOL = 10_000.0
 _BOTH = {"bidirectional": "bidir", "causal": "causal"}
 _HEADS = METRICS | {ACCURACY: "Acc"}

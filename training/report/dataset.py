@@ -104,8 +104,8 @@ def patched_by(patch: Patch) -> str:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part as a screen shows it: its sections in one mode for one kind of error, and the section on an
-    evaluator's classes by its name."""
+    """The part of a report for a page: its sections in one mode for one kind of error, and the section on each
+    evaluator's classes, by the evaluator's name."""
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
@@ -174,7 +174,7 @@ def tables_of(parts: Sequence[Part]) -> list[Table]:
     return _tables(section for part in parts for section in part.sections)
 
 
-# Of a figure's name, in signs: file systems take 255, some less.
+# The most characters of a figure's file name: file systems allow 255, some fewer.
 _LONGEST = 150
 
 
@@ -351,7 +351,7 @@ def _neutral(evaluation: Evaluation, look: Styles) -> Section:
     contents: list[Content] = [decisions(evaluation), confusions(evaluation)]
     modes = dict.fromkeys(row.mode for row in rows)
     contents.append([share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes])
-    # One mode of each evaluator is drawn, offline where there is one; the tables have both.
+    # One mode of each evaluator is drawn, offline if there is one; the tables have both.
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.evaluator, row)

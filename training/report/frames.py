@@ -122,7 +122,7 @@ def _typed(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
 
 
 def _column(values: list[Any], kind: str) -> "pd.Series[Any]":
-    # Else a column without a value is one of objects, of which there are no categories of texts.
+    # Otherwise a column without values has the type object, which cannot become a category of texts.
     texts = pd.Series(values, dtype="str" if kind == "category" else kind)
     return texts.astype("category") if kind == "category" else texts
 

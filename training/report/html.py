@@ -25,7 +25,7 @@ CellWrap = Callable[[int, int, Markup], Markup]
 
 
 def breakable(name: str) -> Markup:
-    """A name that may be broken across lines after its punctuation."""
+    """The HTML of a name, which may be broken across lines after its punctuation."""
     return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
@@ -60,7 +60,7 @@ def content_html(content: Content) -> Markup:
 
 
 def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
-    """A table with its caption and notes; `files` is HTML linking to it as a file."""
+    """A table with its caption and notes; `files` is HTML with links to the table as a file."""
     return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
 
 

@@ -72,7 +72,8 @@ def _counts(changes: Sequence[PatchEffect]) -> str:
 
 
 def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
-    """The changes by the patch, by mode and kind of error; baselines alone only if no evaluator has judged."""
+    """A table of changes for each mode and kind of error in which an evaluator has judged; without any, for those
+    of the baselines."""
     effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
     for change in patched.changes():
         effects.setdefault((change.before.mode, change.before.errors), []).append(change)

@@ -1,6 +1,6 @@
-"""The figures of a report, in Plotly. A page sets the colours of ink and grid.
+"""The figures of a report, in Plotly. A page sets the colours of text and grid.
 
-A figure mentions in its notes whatever it cannot draw; one with nothing to draw has only notes.
+The notes of a figure name whatever it cannot draw; a figure with nothing to draw has only notes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +31,10 @@ from stepsight.training.runs.figures import write_pictures
 INKS = ("#3d7fc4", "#dd6b20", "#2c9c74", "#b45fb4", "#b8901c", "#d14b66", "#3aa6b9", "#8d6e52")
 GREY = "#8b93a1"
 _DASHES = ("dot", "dash", "dashdot", "longdash")
-# What a curve is thinned to: more points than a screen shows.
+# A curve is thinned to this many points, more than a screen shows.
 _POINTS = 400
 _HEIGHT = 340
-# Of figures as files; pixels.
+# The size of figures as files, in pixels.
 _PICTURE_SIZE = {"width": 640, "height": 400}
 _PICTURES = ("pdf", "png")
 
@@ -73,7 +73,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
     """An empty figure; with `square`, both axes go from 0 to 1 and have a diagonal."""
-    # All at once: Plotly checks a figure anew at every change, and a report has dozens of figures.
+    # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
         "showlegend": False,
@@ -108,7 +108,7 @@ def make_line(
 
 
 def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
-    """The ROC of the score for freedom from error: validity, or minus redundancy."""
+    """The ROC of the score by which steps without an error are ranked: validity, or minus redundancy."""
     score = "validity" if errors == Errors.INVALID else "redundancy"
     figure = make_figure("False positive rate", "True positive rate", square=True)
     notes = []

@@ -37,7 +37,7 @@ class Report:
 
     @classmethod
     def of(cls, title: str, lead: str, parts: Sequence[Part]) -> "Report":
-        """The report that is made of these parts."""
+        """The report with these parts."""
         return cls(page_html(title, lead, parts), tuple(tables_of(parts)), plots_of(parts))
 
 
@@ -77,7 +77,7 @@ def make_report(
 def write_up(
     evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
-    """The report of evaluations, one or more, of those evaluators."""
+    """The report on evaluations of these evaluators."""
     parts = [_part(one) for one in evaluations]
     plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
@@ -143,8 +143,7 @@ def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEva
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
-    """Write `tables/`, `report.html`, whole, and with `figures` those in a folder of that name; returns the path of
-    the page.
+    """Write `tables/`, `report.html` and, with `figures`, a folder `figures/`, and return the path of the page.
 
     Raises `UserError` if the folder cannot be written, or figures cannot be drawn.
     """

@@ -46,14 +46,14 @@ def slug(name: str) -> str:
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
-    """Evaluators one after another, each with its modes; the baselines below them."""
+    """The rows grouped by evaluator, with the baselines last."""
     kept = list(rows)
     places = {name: place for place, name in enumerate(dict.fromkeys(row.evaluator for row in kept))}
     return sorted(kept, key=lambda row: (row.is_baseline, places[row.evaluator]))
 
 
 def measured_on(evaluation: Evaluation) -> str:
-    """The name of what was measured on: dataset, group and whether it is patched."""
+    """The name of the measured data: dataset, group, and `patched` for a patched gold."""
     parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
@@ -66,7 +66,7 @@ def make_table(
     rows: Iterable[tuple[Row, tuple[Cell, ...]]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """A table whose rows are of rows of the evaluation, with a line before the baselines."""
+    """A table with a row for each of some rows of the evaluation, and a line before the baselines."""
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(
@@ -80,8 +80,8 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """The protocol's four figures for one kind of error, and what an evaluator is above the best baseline. What the
-    paper prints and no row recomputes stands below, as published."""
+    """The protocol's four figures for one kind of error, with the difference to the best baseline. The paper's rows
+    that are not measured here stand below, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,
@@ -125,7 +125,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
 
 
 def _other_traces(evaluation: Evaluation) -> list[str]:
-    """A remark if the paper's figures of this benchmark are of another number of traces."""
+    """A remark if the paper's figures for this benchmark are for another number of traces."""
     printed = published_rows(evaluation.dataset.kind, evaluation.group)[:1]
     return [
         f"published figures are of {one.benchmark.traces:,} traces of this benchmark, these are"
@@ -195,8 +195,7 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes, those with the same reason merged into one for all their evaluators; a note is `NAME: REASON`, or a
-    sentence."""
+    """Notes, `NAME: REASON` or a sentence, with those of the same reason merged into `NAME, NAME: REASON`."""
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -205,7 +204,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Figures of first errors, of every mode, and of how many traces they are; None if none has one."""
+    """Figures of first errors in every mode, with the number of traces; None if no row has any."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -222,8 +221,8 @@ def measures(
     kind: CellKind,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Other figures, of every mode, and of how many `traces`; those without a value are left out with the reason.
-    None if none has one."""
+    """A table of further figures in every mode, with the number of `traces`. Undefined figures are left out and
+    their reasons noted. None if no row has any."""
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
@@ -241,7 +240,7 @@ def measures(
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """The reasons for figures that no row has."""
+    """The reasons why no row has some figures."""
     missing = []
     for key, title in titles.items():
         reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
@@ -250,13 +249,13 @@ def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
 
 
 def prm_titles(evaluation: Evaluation) -> dict[str, str]:
-    """The titles of PRMScore and its parts, where the benchmark has them."""
+    """The titles of PRMScore and its parts; empty for other benchmarks."""
     keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
     return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
 
 
 def subjects(evaluation: Evaluation) -> list[Row]:
-    """One row per evaluator and mode: the first, which has the figures that are of no kind of error."""
+    """One row per evaluator and mode: the first, which has the figures that do not depend on the kind of error."""
     first: dict[tuple[str, Mode], Row] = {}
     for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
@@ -264,12 +263,12 @@ def subjects(evaluation: Evaluation) -> list[Row]:
 
 
 def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
-    """One row per evaluator that says something of steps in a mode."""
+    """One row in a mode for each evaluator that judges steps."""
     return [row for row in ordered(subjects(evaluation)) if row.mode == mode and row.subject.outputs.has_steps]
 
 
 def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
-    """The evaluators, each with the fingerprint that tells it from others of its name."""
+    """The evaluators with their fingerprints, since names may be shared."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
@@ -277,13 +276,13 @@ def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
     return Table("evaluators", "The evaluators of this report", columns, rows)
 
 
-# Where the table of decision rules is read off; the curve has the rest.
+# The thresholds in the table of decision rules; the curve has all.
 _TAUS = (0.05, 0.1, 0.15, 0.25, 0.5)
 _CLASS = (("auc", "AUC"), ("f1", "F1"))
 
 
 def three_way_rows(evaluation: Evaluation) -> list[Row]:
-    """The rows, one per evaluator and mode, of which there is something to tell by class."""
+    """One row per evaluator and mode with classes to compare."""
     return [row for row in ordered(subjects(evaluation)) if is_three_way(row.subject)]
 
 
@@ -360,7 +359,7 @@ def has_pairs(evaluation: Evaluation) -> bool:
 
 
 def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
-    """The figures in each third of the solutions, by evaluator and mode, and under `gain` what offline adds."""
+    """The figures in each third of the solutions, by evaluator and mode, with offline minus online as `…_gain`."""
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
     values: dict[tuple[str, Mode], dict[Third, dict[str, Value]]] = {}
@@ -375,7 +374,7 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
 
 
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
-    """Step AUC, and macro-AUC where there are three classes, by the third that a step stands in."""
+    """Step AUC, and macro-AUC if there are three classes, by third of the solution."""
     names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
@@ -437,8 +436,8 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 
 def outcomes(evaluation: Evaluation) -> Table | None:
-    """Outcomes of first errors, in traces: the first step called wrong is the gold's, another one, or there is one
-    on one side only. None if no evaluator says anything of steps."""
+    """Outcomes of first errors, in traces: the first step called wrong is the gold's or another one, or only one of
+    the two has an error. None if no evaluator judges steps."""
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [TRACES]

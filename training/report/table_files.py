@@ -1,5 +1,5 @@
-"""Tables as LaTeX, CSV and Markdown: LaTeX and Markdown for reading, in percent with intervals, CSV with the
-fractions as computed. Those for a terminal are written without pandas, which takes 60 MB."""
+"""Tables as LaTeX and Markdown, in percent with intervals, and as CSV, with fractions as computed. Tables for a
+terminal are in `tables`, without pandas, which takes 60 MB."""
 
 import numpy as np
 import pandas as pd

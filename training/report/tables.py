@@ -1,4 +1,4 @@
-"""Tables of names, counts and values, and how a person reads them."""
+"""Tables of names, counts and values, and their display."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -29,7 +29,7 @@ class CellKind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """`key` names it in CSV, `title` for people."""
+    """A column, named `key` in CSV and `title` for people."""
 
     key: str
     title: str
@@ -87,7 +87,7 @@ def _number(number: float, kind: CellKind) -> str:
     if kind == CellKind.NUMBER:
         return f"{number:.3f}"
     places = 2 if kind == CellKind.FINE_POINTS else 1
-    # Adding zero takes the sign from what rounds to nothing.
+    # Adding zero removes the sign of a negative zero.
     rounded = round(100 * number, places) + 0.0
     sign = "+" if kind in (CellKind.POINTS, CellKind.FINE_POINTS) and rounded else ""
     return f"{rounded:{sign}.{places}f}"

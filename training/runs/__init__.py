@@ -1,4 +1,4 @@
-"""Long runs: folders, checkpoints, progress, and going on after an interruption.
+"""Long runs: folders, checkpoints, progress, and resuming after an interruption.
 
 Begin with `RunFolder` and `Checkpoints`.
 """

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Sampler
 
-# Batches that are sorted by length together: enough that the traces of a batch are of nearly one length, few
-# enough that a batch is not always made of the same traces.
+# Batches that are sorted by length together: enough for nearly equal lengths within a batch, and few enough for
+# batches to differ between epochs.
 _SORTED = 50
 
 
@@ -60,7 +60,7 @@ class Batches(Sampler[list[int]]):
 
     def steps(self) -> list[list[int]]:
         """The epoch's batches, over all processes."""
-        # A sum of the two would make the second epoch of a seed the first of the next. The generator takes 32 bits.
+        # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
         drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()

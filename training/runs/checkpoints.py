@@ -47,7 +47,7 @@ class Checkpoints:
         self.partial.rmdir()
 
     def last(self) -> Path | None:
-        """The newest whole one."""
+        """The newest whole checkpoint."""
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
 
     def last_step(self) -> int:

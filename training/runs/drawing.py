@@ -1,6 +1,6 @@
 """Pictures by Kaleido, in a process that can be ended: `python -m stepsight.training.runs.drawing`.
 
-Standard input has a JSON list with what Kaleido calls a dictionary of a figure: figure, path and options.
+Standard input has a JSON list of figures in Kaleido's format: figure, path and options of each.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from kaleido import Kaleido
 
 
 async def draw(orders: list[dict[str, Any]]) -> None:
-    """Draw each figure to its path. Raises whatever Kaleido, its browser or the file system does."""
+    """Draw each figure to its path. Errors of Kaleido, its browser and the file system pass through."""
     _listen_early()
-    # Else its page fetches MathJax. What the browser fetches by itself ends at a proxy that is not there.
+    # Otherwise its page fetches MathJax. The browser's own requests end at a proxy that does not exist.
     async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
         await browser.write_fig_from_object(orders, cancel_on_error=True)
 
@@ -24,7 +24,7 @@ def _listen_early() -> None:
     """Let each tab of this process report loaded pages from its beginning.
 
     Kaleido sends a tab to its page first and subscribes to its events second: on a busy machine the page may be
-    loaded in between, and Kaleido waits for ever.
+    loaded in between, and Kaleido would wait for ever.
     """
     create_session = Tab.create_session
 
@@ -37,10 +37,11 @@ def _listen_early() -> None:
 
 
 def main() -> int:
-    """Draw what standard input orders; returns the exit code. The last line on standard error is the reason."""
+    """Draw the figures from standard input and return the exit code. The last line on standard error is the
+    reason."""
     try:
         asyncio.run(draw(json.load(sys.stdin)))
-    except Exception as error:  # a browser can fail in many ways
+    except Exception as error:  # browsers fail in many ways
         print((str(error).strip() or type(error).__name__).splitlines()[0], file=sys.stderr)
         return 1
     return 0

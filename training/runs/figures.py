@@ -1,8 +1,7 @@
 """The curves of a run, and Plotly figures as pages and pictures.
 
-A browser draws pictures in a process of its own, within a time limit: Kaleido waits for its browser without end, in
-threads that nobody can stop; a process can be ended, and its browser ends with it.
-"""
+Pictures are drawn by a browser in a separate process with a time limit: Kaleido may wait for its browser for ever,
+in threads that cannot be stopped, whereas a process can be ended together with its browser."""
 
 import json
 import os
@@ -22,9 +21,9 @@ from stepsight.core.errors import UserError
 
 _CURVES = (("loss", "Cross-entropy"), ("grad_norm", "Gradient norm"), ("learning_rate", "Learning rate"))
 _INK, _GRID = "#1f5fa8", "#e3e6ea"
-# Pixels of a picture for each of its figure's own.
+# Pixels of a picture per pixel of the figure.
 _SCALE = 2
-# Seconds for the browser to start, and for each picture. On an idle machine all of it takes three.
+# Seconds for the browser to start, and for each picture. On an idle machine everything takes three.
 _START, _EACH = 120, 15
 _DRAWING = "stepsight.training.runs.drawing"
 _HINT = "Install Chrome or Chromium, or name one that starts in BROWSER_PATH."
@@ -52,8 +51,8 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
 def write_figure(figure: go.Figure, path: Path) -> None:
     """Write `path` with the suffixes .html and .png; the figure's width and height are the picture's.
 
-    A picture that cannot be drawn costs no run: the page alone is written, and a line on standard error says how to
-    get the picture.
+    If the picture cannot be drawn, only the page is written, and a line on standard error says how to get the
+    picture, since a run must not fail for it.
     """
     page, picture = path.with_suffix(".html"), path.with_suffix(".png")
     figure.write_html(page, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
@@ -75,7 +74,7 @@ def check_pictures() -> None:
 
 
 def _starts(browser: str) -> bool:
-    """True if a browser says its version. Kaleido may wait without end for one that exits at once."""
+    """True if a browser prints its version. Kaleido may wait for ever for one that exits at once."""
     try:
         done = subprocess.run([browser, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_START)
     except (OSError, subprocess.TimeoutExpired):

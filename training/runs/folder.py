@@ -1,7 +1,7 @@
-"""The folder of a run: a record of what its results depend on, and one process at a time.
+"""The folder of a run: a record of the values on which its results depend, and one process at a time.
 
-FOLDER/run.json        what tells this run from others; some runs have another name for it
-FOLDER/running.lock    while a process works in the folder
+FOLDER/run.json        the record, which identifies the run; some runs name it differently
+FOLDER/running.lock    present while a process works in the folder
 """
 
 import json
@@ -18,7 +18,7 @@ from stepsight.training.runs.processes import is_main_process
 
 RECORD = "run.json"
 _LOCK = "running.lock"
-# Keys named where two runs differ.
+# The number of keys named if two runs differ.
 _NAMED = 4
 
 
@@ -81,7 +81,7 @@ class RunFolder:
                 yield
         finally:
             if is_new:
-                # A run that was refused leaves nothing.
+                # A refused run leaves nothing behind.
                 with suppress(OSError):
                     self.path.rmdir()
 
@@ -94,7 +94,7 @@ class RunFolder:
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the file `lock`, which stands for `place` and is removed at the end.
+    """Hold the lock file `lock` for `place`, and remove it at the end.
 
     Raises `UserError` if another process holds it, or it cannot be written.
     """
@@ -108,7 +108,7 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Whoever opened the file meanwhile finds that it has no name any more, and makes another.
+        # Another process that has opened the file meanwhile sees that it is deleted, and creates a new one.
         lock.unlink(missing_ok=True)
         held.release()
 

@@ -19,7 +19,7 @@ from stepsight.core.errors import UserError
 Process = subprocess.Popen[bytes]
 
 _POLL = 0.2
-# Failed runs that an error names.
+# The number of failed runs that an error names.
 _NAMED = 3
 
 
@@ -35,7 +35,7 @@ def processors() -> int:
 
 def gpus_here() -> int:
     """The number of GPUs that this process may use."""
-    # Whoever only names what there is to choose from does without it.
+    # Commands that only list choices do without PyTorch.
     import torch
 
     return torch.cuda.device_count()

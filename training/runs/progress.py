@@ -9,9 +9,9 @@ from typing import Any
 from tqdm import tqdm
 from transformers import TrainerCallback
 
-# At most so many where there is no bar, for they stay.
+# The most lines without a bar.
 _LINES = 50
-# Seconds before anything is shown of what may be over soon.
+# Seconds before progress is shown, since the work may be short.
 _DELAY = 2.0
 
 Watch = Callable[[str, int, int | None], None]
@@ -24,7 +24,7 @@ def unwatched(counted: str, done: int, total: int | None) -> None:
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """A `Watch` with a `RunProgress` for each thing counted, one after another."""
+    """A `Watch` that shows a `RunProgress` for each thing counted, one after another."""
     bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:

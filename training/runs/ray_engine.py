@@ -24,10 +24,10 @@ Make = Callable[[], Callable[[Part], Result]]
 LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 
-# Parts that a worker has at once, so that it never waits for the next; and how many for each worker are done ahead
-# of the one whose turn it is.
+# Parts that a worker holds at once, so that it never waits; and parts per worker that may be finished ahead of the
+# next one in order.
 _HELD, _AHEAD = 2, 8
-# Workers that may die over one part, or one after the other before they can begin: then it is no accident.
+# Workers that may die over one part, or in a row before they begin; more is not an accident.
 _DEATHS = 3
 _AGAIN = "The same command goes on where it stopped."
 _OBJECT_STORE = 200_000_000
@@ -35,7 +35,7 @@ _OBJECT_STORE = 200_000_000
 
 def import_ray() -> Any:
     """Import Ray. Raises `UserError` naming the extra that installs it if it is missing."""
-    # Only what stops a run is printed.
+    # Print only fatal errors.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
@@ -108,9 +108,9 @@ class _Team(Generic[Part, Result]):
         self._kind = ray.remote(_Worker).options(num_cpus=1, num_gpus=gpus, max_restarts=0, max_task_retries=0)
         self._most = workers * _AHEAD
         self._free: deque[Any] = deque()
-        # What is under way: the worker, and the number of the part, None while it makes ready.
+        # Calls in progress: the worker and the number of its part, None while it starts.
         self._busy: dict[Any, tuple[Any, int | None]] = {}
-        # Parts that are not done, those that wait for a worker, and the results that wait for their turn.
+        # Unfinished parts, parts that wait for a worker, and results that wait for their turn.
         self._parts: dict[int, Part] = {}
         self._waiting: deque[int] = deque()
         self._done: dict[int, Result] = {}
@@ -144,7 +144,7 @@ class _Team(Generic[Part, Result]):
 
     def _hand_out(self, rest: Iterator[tuple[int, Part]]) -> bool:
         """Give parts to idle workers; True while any part is unfinished."""
-        # Not too far ahead of the one whose turn it is.
+        # Not too far ahead of the next part in order.
         for number, part in islice(rest, self._most - len(self._parts) - len(self._done)):
             self._parts[number] = part
             self._waiting.append(number)
@@ -199,15 +199,15 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
         return
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if not os.environ.get("RAY_ADDRESS"):
-        # What is refused is refused before the seconds that Ray takes to start.
+        # Checked before Ray starts, which takes seconds.
         check_room({"CPU": processors(), "GPU": gpus_here()}, workers, gpus)
         options |= {"num_cpus": workers, "object_store_memory": _OBJECT_STORE, "include_dashboard": False}
     try:
         ray.init(**options)
     except Exception as error:
-        # It raises nothing more particular.
+        # Ray raises no more specific error.
         raise UserError(f"Ray did not start: {_reason(error)}", "The same command tries again.") from None
-    # Ray tells of a worker that died on standard output, which is for results, and of some only as it ends.
+    # Ray reports dead workers on standard output, some of them only at its end; that is for results.
     with redirect_stdout(sys.stderr):
         try:
             check_room(ray.cluster_resources(), workers, gpus)

@@ -79,13 +79,13 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
     """
     check_for_workers(spec, place)
     if spec != EQUATIONS:
-        # Their devices may compute well in another type than the processor here.
+        # Workers' devices may support another type than this machine's processor.
         place = resolve_placement(place, evaluator_folder(spec))
     evaluator = load_evaluator(spec, "cpu", place.dtype)
     if not is_shipped(spec) and Path(spec).is_dir():
-        # Workers are not in this folder.
+        # Workers have another current folder.
         spec = str(Path(spec).resolve())
-    # Each has one of its own, whatever its number is here.
+    # Each worker sees its own device only.
     place = replace(place, device="cpu" if place.on_processor else "cuda")
     return evaluator, WorkerEvaluator(spec, evaluator.fingerprint, place, torch.get_num_threads())
 
@@ -101,7 +101,7 @@ class RayScorer:
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """As `Scorer.score`; also raises `UserError` as `work_on_ray` does."""
+        """Like `Scorer.score`. Also raises `UserError` as `work_on_ray` does."""
         windows = _windows(encode_all(self.evaluator, traces, on_skip), self._window)
         make = partial(_window_scorer, self._theirs, Mode(mode))
         with closing(work_on_ray(make, windows, self._workers, self._theirs.gpus)) as scored:

@@ -24,9 +24,9 @@ from stepsight.core.errors import UserError
 from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.optimisation import Optimisation
 
-# A history of at least so many rows, and at most so many steps a row.
+# The least number of rows of a history, and the most steps per row.
 _ROWS, _STEPS_A_ROW = 100, 20
-# Rows whose mean is called the final loss.
+# The number of last rows whose mean is the final loss.
 _LAST_ROWS = 10
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
@@ -55,7 +55,7 @@ def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
         "disable_tqdm": True,
         "dataloader_pin_memory": torch.cuda.is_available(),
         "ddp_find_unused_parameters": False,
-        # With FSDP it is FSDP's own, which gathers the weights once only.
+        # With FSDP, its own checkpointing is used, which gathers the weights only once.
         "activation_checkpointing": config.activation_checkpointing and not config.fsdp,
         "fsdp": config.fsdp or None,
         "fsdp_config": {
@@ -113,7 +113,7 @@ class Resumable(Trainer):
                 plugin.set_mixed_precision("bf16")
             state = self.accelerator.state
             state.distributed_type, state.fsdp_plugin = DistributedType.FSDP, plugin
-            # Every later state is made from this one.
+            # Accelerate derives every later state from this one.
             PartialState._shared_state["distributed_type"] = DistributedType.FSDP
             self.is_fsdp_enabled = True
 
@@ -134,7 +134,7 @@ class Resumable(Trainer):
                 print(f"\nThe same command goes on from step {step:,} of {self.steps:,}.", file=sys.stderr)
             raise
         if self.args.world_size > 1:
-            # A process that left while another one still writes would take the group's threads down with it.
+            # A process that exits while another still writes would end the group's threads.
             self.accelerator.wait_for_everyone()
             self.accelerator.end_training()
 
@@ -200,7 +200,7 @@ class Resumable(Trainer):
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
         folder, self.args.output_dir = self.args.output_dir, str(self.checkpoints.partial)
         try:
-            # Transformers' own: what trainers made from it add are pages for a model hub.
+            # Transformers' own method: subclasses add pages for a model hub.
             Trainer._save_checkpoint(self, model, trial)
             self.accelerator.wait_for_everyone()
             if self.args.should_save:

@@ -32,7 +32,7 @@ class RowFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Each addition has been written by itself, and where it failed an error was raised.
+        # Every addition was flushed, with an error if it failed.
         with suppress(OSError):
             self._file.close()
 

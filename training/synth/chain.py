@@ -116,8 +116,8 @@ class DrawnProblem:
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
-    """Draw a problem. Both chains must be presentable whichever is used, so that a problem's numbers give nothing
-    away.
+    """Draw a problem. Both chains must be presentable, whichever is used, so that the numbers of a problem do not
+    reveal if it has an error.
 
     Raises `RuntimeError` naming the story if its conditions leave almost nothing to draw.
     """
@@ -139,7 +139,7 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
         if unfit % _TRIES_OF_A_PLACE == 0:
             index, kind = _draw_place(story, rng)
         elif unfit % _TRIES_OF_A_KIND == 0 and kind != ErrorKind.ANSWER:
-            # The place stays, so that no calculation is wrong more often as errors of it are easier to draw.
+            # The place is kept, so that a calculation is not wrong more often for errors that are easy to draw.
             kind = _draw_kind(story, index, rng)
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 

@@ -109,7 +109,7 @@ class Inspection:
         return SelfCheck(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
     def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """A product must be a multiple: a weak test, which settles the step only by failing."""
+        """Test that a product is a multiple of its factor: a weak test, which settles the step only by failing."""
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
             return
@@ -211,7 +211,7 @@ class Inspection:
     def _contradiction(
         self, verification: BackCalculation, values: Values, start: str, step: int
     ) -> Iterator[SelfCheck]:
-        """On the way back from the answer a division leaves a remainder, so the answer is wrong."""
+        """A check that fails because a division on the way back from the answer leaves a remainder."""
         for count, calculation in enumerate(verification.calculations):
             chain = carry_out(verification.calculations[: count + 1], values)
             if chain is None:

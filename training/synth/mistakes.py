@@ -51,7 +51,7 @@ def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
         for other in _SWAPS.get(type(tree.op), ()) if simple else ():
             if unit == PI and not isinstance(other, _LIKE[type(tree.op)]):
-                continue  # a sum of π and no π, or π times π, is no multiple of it
+                continue  # 2 + 3π and π * π are not multiples of π
             yield ErrorKind.OPERATION, ast.unparse(ast.BinOp(tree.left, other, tree.right))
         if not simple:
             yield from _sign_errors(tree)

@@ -83,7 +83,7 @@ class _StoryWriter:
         """One step; both versions draw from the same position in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
         calculation = group.last(self.right).calculation
-        # A mistake that leaves nothing to calculate shows a result alone, so right steps there often do.
+        # A mistake without a calculation shows only a result, so right steps of that calculation often do too.
         terse = self.rng.random() < (TERSE_RATE_WHERE_INVITED if calculation.invites_terse else TERSE_RATE)
         reasoned = self.rng.random() < self._reason_rate
         place, key = self.rng.random(), calculation.key
@@ -102,7 +102,8 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """The rate at which a mistake is told by its own reason, lower if no problem makes that reason right."""
+        """The rate at which a mistake is worded with its own reason, lower if that reason is right in no
+        problem."""
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 

@@ -95,7 +95,7 @@ def _draw_faulty(right: _Solution, kind: ErrorKind, step: int, rng: random.Rando
     if kind == ErrorKind.MISREAD:
         return _solve(*rng.choice([(-p, -q), (p, -q), (-p, q), (p + 1, q), (p, q + 1), (p - 1, q)]))
     if kind == ErrorKind.SLIP:
-        # One of product and sum mostly stays right, so that half of the evidence looks well.
+        # Product or sum mostly stays right, so that half of the evidence looks fine.
         same_sum = (p + 1, q - 1) if rng.random() < 0.5 else (p - 1, q + 1)
         options = [(-p, -q), same_sum, *_same_product(p * q, {p, q}), (p, -q)]
         u, v = rng.choice(options)
@@ -146,7 +146,7 @@ class _QuadraticWriter:
             c=math(str(solution.c)),
             p=math(str(p)),
             q=math(str(q)),
-            # Where the pair is wrong, it is this equation that is false, not its other side.
+            # If the pair is wrong, this equation is false, and its other side is not.
             pq=math(f"{p} * {signed(q)} = {solution.c}"),
             sum=math(f"{p} + {signed(q)} = {solution.b}"),
             f=math(solution.factored),

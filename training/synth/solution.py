@@ -121,7 +121,7 @@ class _TraceDraft:
         """Append a check after a solution step; one that settles the focus is the evidence, and a redo may
         follow."""
         if self.evidence and redo != "none" and not check.settles:
-            return  # it speaks of numbers that a redo has replaced
+            return  # it mentions numbers that a redo has replaced
         text = start + (capital(check.text()) if start.endswith(". ") else check.text())
         if check.settles and redo == "merged":
             text = f"{text} {self.plan.redo(after)}"

@@ -10,7 +10,7 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
         k: {values: 3 to 9, noun: people}
         a: {values: [2, 4, 6], noun: pizzas, words: {6: half a dozen pizzas}}
         p: {values: 10 to 30 by 5, noun: dollars for one pizza}
-      conditions: [x > 5]              # what must be true of the right values
+      conditions: [x > 5]              # must hold for the right values
       steps:                           # key: formula over the quantities and the steps before; `what` names it
         w: {formula: a * p, what: the bill}
         x:
@@ -21,25 +21,25 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
           mistakes:                    # errors that the step invites besides those that any formula invites
             - kind: invalid inference
               formula: w / (k + 1)
-              wording: "{What} comes to {eq}."       # can be said of the right calculation, and is
-              reason: With {name}, {eq} for each.    # is false of it
+              wording: "{What} comes to {eq}."       # fits the right calculation too, and is used for both
+              reason: With {name}, {eq} for each.    # fits only the error
               right:                                 # problems in which the reason is true
                 problems: |
                   {name} and {k} others share a bill for {a_} at @{p} each. What does each of them pay?
-      verifications:                   # ways back from the answer to what the problem says
+      verifications:                   # ways back from the answer to a number in the problem
         - steps: {y: answer * k, z: y / a}
           equals: p
-      bounds:                          # truths about a right solution
+      bounds:                          # true of every right solution
         x < w: the share {x} must be less than the whole bill {w}
 
-A file begins with a comment that says what its stories are about. Wordings that several stories of a file share are
+A file begins with a comment on the subject of its stories. Wordings that several stories of a file share are
 written once and named: `wording: &halved |`, then `wording: *halved`.
 
-Words must not tell what is wrong. So an error is mostly told in the words of the right calculation, and a phrase
-that only the error can be told with, its `reason`, should have a counterpart: `right` has problems of the same
-quantities whose solution it is. There the mistake's formula is the right one and the story's own formula the
-mistake; steps whose results are not needed are left out, as are verifications and bounds. Results that mean
-something else there are named in `what`, by key, and told in the common wording.
+The wording must not give errors away. So an error mostly has the wording of the right calculation, and a phrase
+that fits only the error, its `reason`, should have a counterpart: `right` has problems with the same quantities in
+which the phrase is true. There the mistake's formula is the right one and the story's own formula the mistake;
+steps whose results are not needed are left out, as are verifications and bounds. Results that mean something else
+there are named in `what`, by key, and have the common wording.
 
 `{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
 mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
@@ -128,7 +128,7 @@ _Values = Annotated[Sequence[int], PlainValidator(_values)]
 _Words = Annotated[tuple[str, ...], PlainValidator(_words)]
 Templates = Annotated[tuple[str, ...], PlainValidator(_templates)]
 """Text in the file, one template a line."""
-# YAML reads a formula that is a number as one.
+# YAML reads a formula that is just a number as a number.
 _FormulaText = Annotated[str, BeforeValidator(lambda entry: str(entry) if type(entry) is int else entry),
                          AfterValidator(_formula)]  # fmt: skip
 _ConditionText = Annotated[str, AfterValidator(_condition)]
@@ -163,7 +163,7 @@ class Quantity(Model):
         value = rng.choice(self.values)
         if not larger or self.fixed or self.words:
             return value
-        # Beyond every value that training sees, on the same grid.
+        # Beyond all values in training, on the same grid.
         top, low = max(self.values), min(self.values)
         return value + (top - low) + (self.values.step if isinstance(self.values, range) else 1)
 
@@ -254,7 +254,7 @@ class Calculation(Model):
     def among(self, known: Collection[str]) -> Self:
         """This calculation with those of its mistakes that use only `known` keys."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
-        # Not a copy, which would have what is cached of the other mistakes.
+        # A copy would keep cached properties of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return self.model_construct(**fields | {"mistakes": kept})
 

@@ -13,7 +13,7 @@ Values = Mapping[str, Number]
 
 _PLACE = re.compile(r"\{([+(]?)(\w+)\)?\}")
 _POLYNOMIAL = re.compile(r"<(?:([a-z]);)?([\w ,-]+)>")
-# A problem's text: a formula, a polynomial alone, or a value, perhaps of dollars or percent.
+# Placeholders of a problem's text: a formula, a polynomial, or a value, also of dollars or percent.
 _SLOT = re.compile(r"\[(.+?)\]|(@?)\{(\w+)\}(%?)")
 _TYPESET = tuple(
     (re.compile(pattern), replacement)
@@ -78,9 +78,9 @@ class Style:
     def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
         """Fill a step's template.
 
-        `{key}` is a text or a value, `{(key)}` a value in brackets if negative, `{+key}` a value with its sign
-        as it stands after another term; `[...]` is a formula; `<a,b,c>` the polynomial ax² + bx + c of values or
-        whole numbers (`<t;a,b>` in t). Braces around anything else stay, as LaTeX needs them.
+        `{key}` is a text or a value, `{(key)}` a value in brackets if negative, `{+key}` a value with the sign
+        that it has after another term; `[...]` is a formula; `<a,b,c>` the polynomial ax² + bx + c of values or
+        whole numbers (`<t;a,b>` in t). Other braces stay, since LaTeX needs them.
         """
 
         def value(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ SAYS = (
     "{What} comes out as {eq}.",
     "That makes {what} {eq}.",
 )
-# Of a result that no calculation stands before.
+# For a result without a calculation.
 BARES = (
     "{What} is {res}.",
     "So {what} is {res}.",
@@ -120,7 +120,7 @@ OUTLINES = (
     "The plan: {first}, and then {what}.",
 )
 
-# Of a pair, the first is said where a check passes, the second where it fails.
+# Of each pair, the first is for a check that passes, the second for one that fails.
 _PAIRS = (
     ("as stated", "not {c}"),
     ("which agrees", "which is not {c}"),
@@ -186,7 +186,7 @@ _BOUNDS = (
     ("so this is plausible", "so this is impossible"),
     ("and that is so", "and that is not so"),
 )
-# What the result alone may follow.
+# The words after which the result may stand alone.
 _TERSE = re.compile(
     r"(?:\b(?:is|are|be|gives|get|has|have|equals|remain|remains|makes|leaves|takes|so|then)|[,:]) \{w?eq\}"
 )

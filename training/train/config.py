@@ -23,8 +23,8 @@ _LEAST_WITH_GROUPS = 1400
 
 @dataclass(frozen=True, config=STRICT)
 class Backbone(Record):
-    """Dimensions of a Llama backbone; `mlp` is the width of its feed-forward layer, `context` its longest input in
-    tokens, and `kv_heads` the number of key and value heads if they are fewer than `heads`."""
+    """The dimensions of a Llama backbone: `mlp` is the width of its feed-forward layer, `context` its longest input
+    in tokens, and `kv_heads` the number of key and value heads if they are fewer than `heads`."""
 
     hidden: PositiveInt
     layers: PositiveInt
@@ -45,8 +45,7 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """The data and hardware that a recipe is written for: `stepsight train --plan` estimates from it what is needed
-    before anything is loaded.
+    """The data and hardware for which a recipe is written, from which `stepsight train --plan` estimates its needs.
 
     `gpu` has the GiB and TFLOP/s of each of the `devices`, and its GB/s to the others. `traces` and `tokens`, the
     mean of a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is
@@ -164,7 +163,7 @@ class TrainConfig(Optimisation):
         if self.loss != "pooled" and not self.needs_labels:
             raise invalid("loss goes with objective steps.", "Remove one.")
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
-            # The wrappers that compute again hide the adapters from what writes the checkpoints' shards.
+            # With wrappers that recompute activations, the sharded checkpoint lacks the adapters.
             raise invalid(
                 "lora, fsdp and activation_checkpointing do not go together: such a run could not be gone on with.",
                 "Set one of the last two to false.",

@@ -27,16 +27,16 @@ from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted_layers
 
 GIB = 2**30
-# The share of the memory that a run may fill: the rest goes to the driver, the library and what lies idle between.
+# The share of the memory that a run may fill; the rest is for the driver, the library and fragmentation.
 USABLE = 0.92
-# The share of the peak that training reaches where it does not wait for anything.
+# The share of the peak that training reaches while it does not wait.
 UTILISATION = 0.4
-# Characters for each token, where no tokenizer has counted them.
+# Characters per token, assumed without a tokenizer.
 CHARACTERS = 3
 # Bytes for each parameter that is trained: its weight, its gradient and AdamW's two moments, in float32.
 _STATE = {"weights": 4, "gradients": 4, "optimiser": 8}
-# Bytes kept for the backward pass, as measured in tests/training/train/test_estimate.py: for each token and layer
-# of a Llama so many times the width, and the width of the feed-forward layer; and before and after all layers.
+# Bytes per token kept for the backward pass, as measured in tests/training/train/test_estimate.py: in each layer of
+# a Llama, factors of its width and of the feed-forward layer's width; outside the layers, a factor of the width.
 _LAYER = {2: (34, 8), 4: (40, 16)}
 _ENDS = 14
 
@@ -52,7 +52,8 @@ class Gpu:
 
     @classmethod
     def read(cls, text: str) -> "Gpu":
-        """The device that a text such as `80,989,335` describes. Raises `UserError`."""
+        """The device described by a text such as `80,989,335`. Raises `UserError` if it is not three positive
+        numbers."""
         try:
             memory, peak, link = map(float, text.split(","))
         except ValueError:
@@ -66,7 +67,7 @@ class Gpu:
 
     @property
     def usable(self) -> float:
-        """Bytes that a run may fill."""
+        """The number of bytes that a run may fill."""
         return self.memory * GIB * USABLE
 
 
@@ -76,9 +77,9 @@ DEFAULT = Gpu(80, 989, 335)
 
 @dataclass(frozen=True)
 class Network:
-    """The size of a network: `parameters` of the backbone and the score head, of which `embedding` only look tokens
-    up. `layers`, `hidden`, `mlp` are dimensions. With LoRA `adapters` are the parameters beside these, and `head`
-    those of the score head."""
+    """The size of a network: the number of `parameters` of the backbone and the score head, including those of the
+    `embedding`, and the dimensions `layers`, `hidden` and `mlp`. With LoRA, `adapters` are the additional
+    parameters, and `head` those of the score head."""
 
     parameters: int
     embedding: int
@@ -90,20 +91,20 @@ class Network:
 
     @property
     def frozen(self) -> int:
-        """The parameters that stay as they are."""
+        """The number of parameters that are not trained."""
         return self.parameters - self.head if self.adapters else 0
 
     @property
     def trained(self) -> int:
-        """The parameters that have a gradient."""
+        """The number of parameters that are trained."""
         return self.parameters + self.adapters - self.frozen
 
 
 def network_of(config: TrainConfig, root: Path) -> Network:
     """The network that a run trains, from its configuration alone; `root` is the folder of the configuration.
 
-    That of `init` is in its config.json where it is on this machine, and else in the recipe's `plan`. Nothing is
-    fetched. Raises `UserError` if neither has it.
+    The dimensions of `init` come from its config.json if it is on this machine, else from the recipe's `plan`.
+    Nothing is fetched. Raises `UserError` if neither has them.
     """
     head = config.head or Head()
     values = _config(config, root)
@@ -120,7 +121,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
         layers=int(model.config.num_hidden_layers),
         hidden=hidden,
-        # GPT-2 and its like name no width of the feed-forward layer where it is four times the model's.
+        # GPT-2 and similar models give no width of the feed-forward layer if it is four times the model's.
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
         adapters=sum(rank * (layer.in_features + layer.out_features) for layer in adapted),
         head=sum(size for name, size in sizes.items() if not name.startswith("model.")),
@@ -144,7 +145,7 @@ def _config(config: TrainConfig, root: Path) -> PretrainedConfig:
 
 
 def _folder(init: str, root: Path) -> Path | None:
-    """The folder that `init` names where it is here: nothing is fetched."""
+    """The folder that `init` names, None if it is not on this machine."""
     for folder in (root / init, Path(init), asset("evaluators", init)):
         if (folder / "config.json").is_file():
             return folder
@@ -154,7 +155,8 @@ def _folder(init: str, root: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Work:
-    """What is learnt from: traces of an epoch and the mean of their tokens, `counted` or taken from the recipe."""
+    """The amount of training data: the traces of an epoch and their mean number of tokens, `counted` or taken from
+    the recipe."""
 
     traces: int
     tokens: float
@@ -173,22 +175,22 @@ class Estimate:
 
     @property
     def steps(self) -> int:
-        """Optimiser steps of all epochs."""
+        """The number of optimiser steps in all epochs."""
         return math.ceil(self.work.traces / self.config.batch_size) * self.config.epochs
 
     @property
     def tokens(self) -> float:
-        """Tokens that are computed, without padding."""
+        """The number of tokens in all epochs, without padding."""
         return self.work.traces * self.work.tokens * self.config.epochs
 
     @property
     def per_device(self) -> int:
-        """Traces that a device computes at once."""
+        """The number of traces that a device computes at once."""
         return math.ceil(self.config.batch_size / self.config.accumulation / self.devices)
 
     @property
     def longest(self) -> int:
-        """The longest trace that is learnt from, in tokens."""
+        """The length of the longest trace, in tokens."""
         if self.config.max_length:
             return self.config.max_length
         backbone = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
@@ -196,13 +198,13 @@ class Estimate:
 
     @property
     def width(self) -> int:
-        """Bytes of a number that is computed with."""
+        """The size in bytes of a number in the computation."""
         return 2 if self.config.bf16 else 4
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
-        """Bytes on each device, at the longest traces: `_STATE` for each parameter that is trained, the others as
-        they are held, both shared out with FSDP, and what is kept for the backward pass."""
+        """Bytes on each device with the longest traces: `_STATE` per trained parameter, the weights of frozen ones,
+        both divided among the devices with FSDP, and the activations."""
         share = self.devices if self.config.fsdp else 1
         states = {name: size * self.network.trained / share for name, size in _STATE.items()}
         states["weights"] += self.width * self.network.frozen / share
@@ -210,7 +212,8 @@ class Estimate:
 
     @property
     def activations(self) -> float:
-        """Bytes kept for the backward pass on each device; with checkpointing the layers' inputs and all of one."""
+        """Bytes kept for the backward pass on each device; with checkpointing, every layer's input and one whole
+        layer."""
         net, (wide, fed) = self.network, _LAYER[self.width]
         layer = wide * net.hidden + fed * net.mlp
         checkpointing = self.config.activation_checkpointing
@@ -219,12 +222,12 @@ class Estimate:
 
     @property
     def states(self) -> float:
-        """Bytes of weights, gradients and optimiser state on each device: no setting but sharding lessens them."""
+        """Bytes of weights, gradients and optimiser state on each device, which only sharding reduces."""
         return sum(self.memory[name] for name in _STATE)
 
     @property
     def needed(self) -> float:
-        """Bytes on each device."""
+        """The total number of bytes on each device."""
         return sum(self.memory.values())
 
     @property
@@ -233,7 +236,7 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """Hours of arithmetic and then of exchange.
+        """The hours of arithmetic plus those of exchange between devices.
 
         Arithmetic: 6 operations for each weight and token, 8 with checkpointing, two fewer for a frozen weight
         (Kaplan et al. 2020; Korthikanti et al. 2022). Exchange: with FSDP each part of a step gathers all weights
@@ -253,7 +256,7 @@ class Estimate:
             self.refuse(self.needed)
 
     def refuse(self, needed: float) -> NoReturn:
-        """Raise the error that a run of so many bytes on each device does not fit."""
+        """Raise the error that a run with this many bytes on each device does not fit."""
         raise UserError(
             f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
             f"{self.gpu.memory:g} GiB.",
@@ -287,7 +290,7 @@ def _duration(hours: float) -> str:
 def estimate_run(
     config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
 ) -> Estimate:
-    """The estimate of a configuration in the folder `root`, on the devices that it is written for, or others.
+    """The estimate of a configuration in the folder `root`, on the devices of its plan, or others.
 
     `gpu` is a text for `Gpu.read`. Raises `UserError` if it is invalid, or if neither the recipe nor its files show
     the amount of data.
@@ -298,13 +301,13 @@ def estimate_run(
 
 
 def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
-    """The device that is named, else the recipe's, else `DEFAULT`. Raises `UserError`."""
+    """The device named by `gpu`, else the recipe's, else `DEFAULT`. Raises `UserError` as `Gpu.read` does."""
     return Gpu.read(gpu) if gpu else Gpu(*plan.gpu) if plan and plan.gpu else DEFAULT
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
     """Raises `UserError` if weights, gradients and optimiser state alone are more than this machine's GPUs hold,
-    before any of it is loaded. Without a GPU, and where nothing tells the dimensions, nothing is checked."""
+    before anything is loaded. Without a GPU, or if the dimensions are unknown, nothing is checked."""
     if not torch.cuda.is_available():
         return
     device = torch.cuda.get_device_properties(0)
@@ -319,7 +322,8 @@ def check_devices(config: TrainConfig, root: Path) -> None:
 
 
 def work_of(config: TrainConfig, root: Path) -> Work:
-    """What the recipe says is learnt from, or what its files hold, a token for every three characters."""
+    """The amount of data according to the recipe, or counted in its files with three characters per token. Raises
+    `UserError` if there is none."""
     expected = config.plan or Expected()
     if expected.traces and expected.tokens:
         return Work(expected.traces, float(expected.tokens), counted=False)

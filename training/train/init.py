@@ -34,16 +34,16 @@ from stepsight.training.train.config import Backbone, Head, Lora, Numbers, Train
 from stepsight.training.train.lora import trained_targets
 
 PAD, SEPARATOR = "<pad>", "<step>"
-# What stands in the place of a hidden token, of BERT, of LLaDA, and of tokenizers that have neither.
+# The mask token of BERT, of LLaDA, and of tokenizers without either.
 _MASKS = ("[MASK]", "<|mdm_mask|>", "<mask>")
 
-# Of Mitchell's initialisation: standard deviations, and the modules that write to the residual stream.
+# Mitchell's initialisation: the cut-off in standard deviations, and the modules that write to the residual stream.
 _CUT = 3
 _OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
-# Words with their leading space, single digits or groups of them, runs of other signs, white space.
+# Words with their leading space, single digits or groups of them, runs of other characters, white space.
 _PIECES = {
     "digits": r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+",
-    # A space before a number goes with what stands before it: else it would be a token of its own.
+    # A space before a number belongs to the preceding piece; otherwise it would be a token of its own.
     "groups": r" ?\p{L}+(?: (?=[0-9]))?|[0-9]{1,3}(?=(?:[0-9]{3})*(?![0-9]))|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+(?: (?=[0-9]))?|\s+",
 }
@@ -51,9 +51,9 @@ _DIGITS = re.compile("[0-9]+")
 GROUPS = tuple(f"{number:0{width}}" for width in (2, 3) for number in range(10**width))
 """The groups of two and three digits."""
 _PERIODS = (2, 3, 4, 5, 7, 9, 10, 11, 13, 20, 25, 50, 100, 200, 500, 1000)
-# How much larger the features of a number begin than what tells it from other tokens.
+# The initial size of a number's features relative to the rest of its embedding.
 _NUMBER_SCALE = 3.0
-# Traces of each source that the tokenizer is learnt from; more change nothing but the time.
+# The number of traces per source from which the tokenizer is learnt; more only take longer.
 _TOKENIZER_TRACES = 4000
 
 
@@ -97,7 +97,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
                 f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
                 "Start from its backbone, or from an evaluator of three classes.",
             )
-        # What scores is not always what can be trained.
+        # Not every evaluator that can score can be trained.
         layers = read_layers(checkpoint)
         backbone = load_backbone(checkpoint.folder, layers=layers if isinstance(layers, int) else None)
         model = StepModel(backbone, evaluator.model.score, evaluator.model.mixture)
@@ -141,7 +141,7 @@ def init_folder(init: str, root: Path) -> Path:
     hub's model."""
     if (root / init).is_dir():
         return root / init
-    # What is trained from is not offered as an evaluator.
+    # A base for training is not listed as an evaluator.
     return model_folder(init) if is_hub_id(init) and not Path(init).is_dir() else evaluator_folder(init)
 
 
@@ -261,11 +261,11 @@ def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> Promp
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if isinstance(card.get("template"), dict):
         return PromptTemplate.from_dict(card["template"])
-    # A tokenizer that begins an input with a token of its own does so for an empty one.
+    # A tokenizer with a start token adds it to an empty input too.
     first = tokenizer.encode("", add_special_tokens=True).tokens[:1]
     bos = first[0] if first else None
     if frozen:
-        # A new token would mean nothing to an embedding that stays as it is.
+        # A new token would be meaningless, since the embedding is not trained.
         return PromptTemplate(separator="\n", separator_is=Separator.TEXT, opening=False, bos=bos)
     tokenizer.add_special_tokens([SEPARATOR])
     return PromptTemplate(separator=SEPARATOR, bos=bos)
@@ -300,7 +300,7 @@ def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
 def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
     backbone.config.is_causal = attention == "causal"
     if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
-        # A window would hide what is far ahead and what is far behind.
+        # A sliding window would hide distant tokens on both sides.
         backbone.config.sliding_window = None
     try:
         is_bidirectional = looks_ahead(backbone)
@@ -326,7 +326,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "d
     if numbers == "digits":
         tokenizer.train_from_iterator(texts, trainer)
         return tokenizer
-    # Of digits nothing is to be learnt: each group is a token, however often it is met.
+    # Merges of digits are not learnt: each group is a token, however frequent.
     tokenizer.train_from_iterator((_DIGITS.sub("0", text) for text in texts), trainer)
     state = json.loads(tokenizer.to_str())
     size = tokenizer.get_vocab_size()

@@ -145,7 +145,7 @@ def save_adapter(
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
     save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
     stored = copy.deepcopy(config)
-    # PEFT holds a set, whose order is another one in each process.
+    # PEFT holds a set, whose order differs between processes.
     stored.target_modules = sorted(config.target_modules or ())
     stored.base_model_name_or_path, stored.revision = base.name, base.revision
     stored.task_type, stored.inference_mode = "TOKEN_CLS", True

@@ -22,7 +22,7 @@ from stepsight.training.data.examples import Example, padded_width
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.trainer import StepTrainer
 
-# The least rate, of LLaDA's code: a rate near zero would give one token the weight of thousands.
+# The lowest rate, as in LLaDA's code: a rate near zero would give one token the weight of thousands.
 _LEAST = 1e-3
 
 

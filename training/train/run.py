@@ -37,10 +37,10 @@ from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
 RECORD = "config.used.json"
-# Keys that may differ when a run goes on, for they change nothing of what is learnt; what the tokenizer in another
-# place makes of the traces shows in their hash.
+# Keys that may differ when a run is resumed, since they do not affect what is learnt. Another tokenizer would
+# change the hash of the examples.
 _FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
-# Beside the configuration, a hash of what it gave to learn from.
+# The key for the hash of the examples, beside those of the configuration.
 _EXAMPLES = "examples_sha256"
 
 
@@ -95,7 +95,7 @@ def settings(config: TrainConfig) -> dict[str, Any]:
 
 
 def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
-    """Claim the folder for this run. Raises `UserError` if its run began on other examples."""
+    """Claim the folder for this run. Raises `UserError` if its run began with other examples."""
     digest = _digest(examples)
     if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(

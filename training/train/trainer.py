@@ -26,11 +26,11 @@ from stepsight.training.runs.resumable import Resumable, arguments_for, check_pr
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.lora import adapted, trained_weights
 
-# Up to this width plain products take less time on a processor than the fused attention, whose backward pass is
-# slow there; they take memory with the square of the width.
+# Up to this width, plain products are faster on a processor than fused attention, whose backward pass is slow
+# there; their memory grows with the square of the width.
 _NARROW = 256
 
-# One without a label, for the part of a step that has too few traces for all parts.
+# An example without a label, for an empty part of a step.
 _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
 
 
@@ -38,7 +38,7 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
     """The trainer's arguments from a configuration, with checkpoints in `folder`; joins processes that were
     launched together. Raises `UserError` if `fsdp` is set with a single process."""
     arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
-    # Several devices are used by several processes, never by one.
+    # Each process uses one device.
     arguments._n_gpu = min(arguments.n_gpu, 1)
     check_processes(config, arguments.world_size, "train")
     return arguments

@@ -1,4 +1,4 @@
-"""What a filtering writes of its subsets.
+"""The output of a filtering: its subsets and their manifest.
 
 FOLDER/NAME.jsonl      the rows of a subset, in the order of the pool
 FOLDER/manifest.json   counts, thresholds, fingerprints; written last
@@ -28,7 +28,7 @@ from stepsight.training.runs.provenance import versions
 
 MANIFEST = "manifest.json"
 FORMAT = "stepsight-filter"
-# Rows left out that it names; the scores name all.
+# The number of left-out rows that the manifest names; the scores name all.
 _NAMED = 1_000
 
 
@@ -46,7 +46,7 @@ def write_subsets(
     with ExitStack() as stack:
         files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
         chosen = _members(subsets, scores.rows)
-        # A pool that has grown or shrunk is noticed by its hash.
+        # The hash shows a pool that has grown or shrunk.
         for entry, row in zip(pool, scores.scores(), strict=False):
             if isinstance(row, ScoredRow):
                 if not isinstance(entry, Solution) or entry.digest != row.digest:

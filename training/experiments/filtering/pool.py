@@ -47,11 +47,11 @@ PlacedRow = tuple[str, Row | UserError]
 """The place of a row, such as `pool.jsonl line 3` or `pool.parquet row 3`, with the row or the error in it."""
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
-# Rows of a Parquet file held at once.
+# The number of rows of a Parquet file in memory at once.
 _BATCH = 256
-# Bad rows are kept until the next good one. So many in a row are another kind of file.
+# Bad rows are kept until the next good one. This many in a row mean another kind of file.
 _MOST_BAD = 10_000
-# Rows at the start of a file that show what it calls its fields.
+# The number of rows at the start of a file from which its fields are recognised.
 _FIRST = 20
 
 
@@ -77,7 +77,7 @@ class Solution:
         try:
             return f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode()
         except UnicodeEncodeError:
-            # Half of a surrogate pair, in a field that nobody reads, has no other spelling.
+            # Half of a surrogate pair, possible in an unused field, can only be written escaped.
             return f"{json.dumps(row, default=str)}\n".encode()
 
 
@@ -163,7 +163,7 @@ def _parquet_rows(path: Path, name: str) -> Iterator[PlacedRow]:
     arrow, parquet = load_parquet()
     number = 0
     try:
-        # Without pre-buffering a row group is read piece by piece, however large it is.
+        # Without pre-buffering, a row group of any size is read piece by piece.
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=_BATCH):
                 for row in batch.to_pylist():
@@ -264,7 +264,7 @@ class Pool:
     def _checked(self, solution: Solution) -> Entry:
         if not self.benchmarks:
             return solution
-        # Rewritten questions come with the original one in another field, as MetaMathQA's do.
+        # A rewritten question may have the original in another field, as in MetaMathQA.
         asked = replace(solution.trace, meta=dict(solution.rest))
         for digest, benchmark in self.benchmarks.items():
             if benchmark.overlaps(asked):
@@ -305,7 +305,7 @@ def _read_benchmark(path: Path) -> Benchmarks:
     if not path.is_file():
         raise UserError(f"there is no file {path}.", "Check the path of the benchmark.")
     whole = path.resolve()
-    # A benchmark's file is often called no more than test.jsonl: its folder tells which one it is.
+    # A benchmark's file is often just called test.jsonl: its folder identifies it.
     named = TraceOrigin(PROBLEMS, path=f"{whole.parent.name}/{whole.name}")
     try:
         return Benchmarks([named], whole.parent.parent)

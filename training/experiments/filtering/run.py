@@ -1,6 +1,6 @@
-"""Filtering a pool: its scores, gone on with where they stop, and the subsets chosen by them.
+"""Filtering a pool: its scores, computed with resumption, and the subsets chosen by them.
 
-FOLDER/run.json        what the folder belongs to
+FOLDER/run.json        the run to which the folder belongs
 FOLDER/scores.jsonl    a line for each row of the pool
 FOLDER/NAME.jsonl      the subsets
 FOLDER/manifest.json   counts, thresholds, fingerprints; written last
@@ -44,7 +44,7 @@ ScoredChunks = Generator[list[ScoreRow], None, None]
 """The rows of one chunk after another; closing it ends the workers."""
 
 _ROWS = "rows"
-# What the scores depend on; the rest of a run's record is about what is chosen by them.
+# The keys of a run's record on which its scores depend; the others concern the choice of subsets.
 _SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk")
 
 
@@ -54,8 +54,8 @@ class Filtering:
 
     `by`, `match`, `seed`: see `SubsetRule`. `validity` and `redundancy` are thresholds, the evaluator's own if
     None. `fields` are the files' names for query and response, recognised if None. `chunk` is the number of rows
-    scored together. `where` holds conditions as in `core.row_conditions`. The annotations of the other fields say
-    what they mean; a command shows them as its help.
+    scored together. `where` holds conditions as in `core.row_conditions`. The other fields are described by
+    their annotations, which a command shows as its help.
     """
 
     pool: tuple[Path, ...]
@@ -85,7 +85,7 @@ class Filtering:
     @property
     def draw(self) -> Draw:
         """The rows of the files that make up the pool."""
-        # Without a sample the seed draws none of them, and scores are good for every seed.
+        # Without a sample the seed does not affect the rows, so scores are valid for every seed.
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
@@ -162,7 +162,7 @@ def _identity(pool: Pool, evaluator: Evaluator, rule: SubsetRule, chunk: int) ->
         "benchmarks": list(pool.benchmarks),
         "evaluator": evaluator.fingerprint,
         "mode": str(Mode.OFFLINE),
-        # Runs of a whole pool are told by what they always were.
+        # A run of a whole pool has the record of earlier versions.
         **({} if pool.draw.takes_all else {"draw": pool.draw.as_json()}),
         "chunk": chunk,
         "subsets": list(rule.by),

@@ -19,7 +19,7 @@ SCORES = "scores.jsonl"
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """A row, counted from 1, with the validity of its solution and, where there is one, its redundancy."""
+    """A row, counted from 1, with the validity of its solution and, if the evaluator gives it, its redundancy."""
 
     row: int
     digest: str

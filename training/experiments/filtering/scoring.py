@@ -59,7 +59,7 @@ class ChunkScorer:
             scores = next(judgments).offline
             assert scores is not None
             if self._evaluator.outputs.in_words:
-                # What it says nothing of has no fault that it knows.
+                # Steps that it does not judge count as faultless.
                 scores = StepScores(np.where(scores.probs.sum(axis=1, keepdims=True) > 0, scores.probs, _NO_FAULT))
             verdict = judge_solution(scores)
             redundancy = verdict.redundancy if self._evaluator.outputs == Outputs.THREE_WAY else None

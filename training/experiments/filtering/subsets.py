@@ -1,13 +1,13 @@
-"""The rules of the four subsets, which keep equally many solutions (paper, §6.1).
+"""The rules of the four subsets, which have equally many solutions (paper, §6.1).
 
 val+red   every step is valid and none is redundant, by the thresholds
 val       those with the largest validity
 red       those with the least redundancy
 random    a uniform sample
 
-Where the rule leaves a choice, between equals at the edge or among more solutions than are wanted, it falls to a
-hash of the seed, the subset and the row, so that it depends on nothing else, such as the order of scoring.
-"""
+If a rule leaves a choice, between equals at the edge or among more solutions than are wanted, a hash of the
+seed, the subset and the row decides, so that the choice does not depend on anything else, such as the order of
+scoring."""
 
 import hashlib
 import math
@@ -101,7 +101,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
         elif name == RANDOM:
             chosen[name] = ChosenSubset(_first(scores.rows, [chance], size))
         else:
-            # What is best comes first.
+            # Validity is negated, so that ascending order puts the best first.
             values = -scores.validity if name == VALIDITY else scores.redundancy
             edge = np.sort(values)[size - 1]
             shown = float(-edge if name == VALIDITY else edge)

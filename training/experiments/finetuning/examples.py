@@ -1,4 +1,4 @@
-"""The examples of a fine-tuning run: the rows of a subset as token ids with the labels that are learnt.
+"""The examples of a fine-tuning run: the rows of a subset as token ids with their labels.
 
 {"query": "How many positive divisors does 196 have?", "response": "196 = 2^2 * 7^2, so 3 * 3 = 9.", "source": "…"}
 """
@@ -82,7 +82,7 @@ def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str, query: str) -> l
     """The tokens before an answer, starting as the tokenizer starts a text; the same in training and in
     generation."""
     ids = tokenizer(prompt.replace(QUERY, query))["input_ids"]
-    # Some tokenizers close every text, and an answer goes on.
+    # Some tokenizers end every text with an end token, but here the answer follows.
     return list(ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids)
 
 

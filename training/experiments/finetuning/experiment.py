@@ -1,10 +1,10 @@
-"""A study in its folder: the subsets, the model to start from, the runs that are still to be done, several at once.
+"""A study in its folder: the subsets, the initial model, and the remaining runs, several at once.
 
-FOLDER/study.json              the study that the folder belongs to
-FOLDER/start                   the model from scratch, where the study has one
-FOLDER/EVALUATOR/subsets       what it chose of the pool, as `stepsight filter` writes it
-FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, what was logged, answers and result in math500
-FOLDER/report.html, tables     what `stepsight report filtering FOLDER` makes of the results
+FOLDER/study.json              the study to which the folder belongs
+FOLDER/start                   the model from scratch, if the study has one
+FOLDER/EVALUATOR/subsets       the subsets that it chose, as `stepsight filter` writes them
+FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, the log, and answers and result in math500
+FOLDER/report.html, tables     the output of `stepsight report filtering FOLDER`
 FOLDER/logs                    the output of each run's process
 
 For each run `stepsight filter-study` starts a process, which may also be started by hand:
@@ -74,7 +74,7 @@ class Experiment:
         problems = read_problems(problems_file)
         pool = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
         if not (self.folder / RECORD).is_file():
-            # What cannot be drawn so is told before the folder is this study's.
+            # An impossible draw is an error before the folder is claimed for this study.
             self._open_pool(pool, problems_file)
         self._begin()
         for evaluator in self.study.evaluators:
@@ -137,7 +137,7 @@ class Experiment:
         if start is None or (self.folder / START / "config.json").is_file():
             return
         texts = _texts(self._open_pool(pool, problems))
-        # Its config is written last, so that half of it is never taken for whole.
+        # Its config is written last, so that an incomplete model is never mistaken for a whole one.
         partial = self.folder / f"{START}.partial"
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)
         partial.replace(self.folder / START)
@@ -201,7 +201,7 @@ class StudyWorker:
 
 
 def _train(study: Study, run: StudyRun, path: Path, folder: Path) -> None:
-    # Somebody may have changed the recipe since the runs before.
+    # The recipe may have changed since the previous runs.
     study_folder(folder).check(study.values(path.parent))
     job = FineTuning.of(recipe_of(study, run, folder, path.parent), path.parent)
     fine_tune(job, _model_path(folder, run), study.keep_models)

@@ -1,6 +1,6 @@
-"""Greedy answers of a causal language model, by vLLM where it is installed or by Transformers.
+"""Greedy answers of a causal language model, by vLLM if it is installed, else by Transformers.
 
-They come in batches of problems of similar length, each written to FOLDER/answers.jsonl as soon as it is there:
+They are generated in batches of problems of similar length, each written to FOLDER/answers.jsonl at once:
 
 {"problem": 1, "text": "196 = 2^2 * 7^2, so 9.", "tokens": 21, "ended": true}
 """
@@ -87,7 +87,7 @@ class TransformersEngine:
         for row, prompt in enumerate(prompts):
             ids[row, width - len(prompt) :] = torch.tensor(prompt, device=device)
             mask[row, width - len(prompt) :] = 1
-        # A checkpoint's own settings of sampling, penalties or forced tokens are ignored.
+        # Ignore the checkpoint's own settings for sampling, penalties and forced tokens.
         config = GenerationConfig(  # type: ignore[no-untyped-call]
             do_sample=False, num_beams=1, max_new_tokens=longest, eos_token_id=end, pad_token_id=pad, use_cache=True
         )
@@ -114,7 +114,7 @@ class VllmEngine:
             model=str(folder),
             dtype=place.dtype,
             tensor_parallel_size=max(1, torch.cuda.device_count()),
-            # A checkpoint's own settings of sampling are ignored.
+            # Ignore the checkpoint's own settings for sampling.
             generation_config="vllm",
             trust_remote_code=False,
         )
@@ -129,7 +129,7 @@ class VllmEngine:
 
     def _answer(self, output: Any) -> GeneratedAnswer:
         ended = output.finish_reason == "stop"
-        # The token that ends a text is among its tokens, and not in its text.
+        # The end token is among the tokens, but not in the text.
         return GeneratedAnswer(output.text, len(output.token_ids) - ended, ended)
 
 

@@ -1,12 +1,12 @@
-"""What a causal language model reaches on MATH-500: greedy answers, graded with math-verify.
+"""A causal language model's accuracy on MATH-500: greedy answers, graded with math-verify.
 
 stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
 
 Problems are one object a line: {"problem": "How many whole-number divisors does 196 have?", "answer": "9"}
 
-FOLDER/run.json        what the result depends on
-FOLDER/answers.jsonl   what the model wrote, as it comes
-FOLDER/math500.json    what it reached
+FOLDER/run.json        the values on which the result depends
+FOLDER/answers.jsonl   the model's answers, written as they come
+FOLDER/math500.json    the result
 """
 
 import hashlib

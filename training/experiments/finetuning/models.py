@@ -28,7 +28,7 @@ from stepsight.training.train.init import PAD, llama_config, train_tokenizer
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Without Transformers' progress bars while the block runs."""
+    """Hide Transformers' progress bars in a `with` block."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

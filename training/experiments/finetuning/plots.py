@@ -53,7 +53,7 @@ def _plots(runs: Sequence[_Point]) -> list[Plot]:
 
 
 def _draw(figure: go.Figure, runs: Sequence[_Point], values: Sequence[float]) -> None:
-    """Each evaluator's points beside the others', with a dash at the mean of each subset that has several."""
+    """Each evaluator's points side by side, with a dash at the mean of each subset with several."""
     scorers = list(dict.fromkeys(run.scorer for run in runs))
     for place, scorer in enumerate(scorers):
         shift = 0.16 * (place - (len(scorers) - 1) / 2)

@@ -85,7 +85,7 @@ def read_result(path: Path) -> Result:
     for told in ("pass@1", "mean_tokens"):
         values.pop(told, None)
     if isinstance(correct := values.get("correct"), list):
-        # They are written as 0 and 1.
+        # The file has them as 0 and 1.
         values["correct"] = [bool(one) if type(one) is int and one in (0, 1) else one for one in correct]
     try:
         return validate(Result, values)

@@ -3,9 +3,9 @@
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
 torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 
-FOLDER/run.json        what the run is made from, which tells it from others
-FOLDER/checkpoints     where it goes on
-FOLDER/sft.json        what became of it, written last, beside the model's own files
+FOLDER/run.json        the inputs of the run, which identify it
+FOLDER/checkpoints     the checkpoints from which it resumes
+FOLDER/sft.json        the outcome, written last, beside the model's own files
 """
 
 import json
@@ -67,10 +67,10 @@ class FineTuning:
         return cls(recipe, model_folder(recipe.init, root), read_subset(data))
 
     def values(self) -> dict[str, Any]:
-        """The values on which the result depends, none of them of the machine."""
+        """The values on which the result depends, without any of the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
-        # The file is recorded by what is in it.
+        # The data is identified by its content rather than its path.
         return json.loads(json.dumps(used | {"data": self.subset.as_json(), "init": model}))  # type: ignore[no-any-return]
 
 
@@ -185,7 +185,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
         raise UserError(
             f"{output}: the model cannot be written ({error}).", "Make room; the same command writes it."
         ) from None
-    # They are several times as large as the model, and the run is done.
+    # Checkpoints are several times as large as the model, and the run is finished.
     shutil.rmtree(trainer.checkpoints.folder, ignore_errors=True)
 
 
@@ -201,9 +201,8 @@ def estimate_fine_tuning(
 ) -> Estimate:
     """The estimate of a recipe in the folder `root`, on the devices it names, or others.
 
-    Raises `UserError` if that is no GPU, or neither the recipe nor its files show the amount of data or the
-    size of the model.
-    """
+    Raises `UserError` if `gpu` is invalid, or if neither the recipe nor its files show the amount of data or the
+    size of the model."""
     config = _as_training(recipe)
     expected = recipe.plan
     count = devices or (expected.devices if expected else 1)

@@ -24,9 +24,9 @@ from stepsight.training.train.config import Backbone
 
 RECORD = "study.json"
 """The file of a study's folder that identifies the study."""
-# What the study itself sets.
+# Keys of a recipe that the study itself sets.
 _OWN = ("data", "seed")
-# Keys of a study that its results do not depend on, and those that the recipe's own values tell of.
+# Keys of a study that do not affect its results, and keys whose effect shows in the recipe's values.
 _FREE = ("notes", "keep_models", "threads", "processes")
 _OF_RECIPE = ("recipe", "settings")
 _UNSAFE = re.compile(r"[^\w.+-]+")
@@ -78,13 +78,13 @@ class StudyRun:
 
 @dataclass(frozen=True, config=STRICT)
 class Study(Record):
-    """A study.
+    """A study of data filtering.
 
-    `pool` are files, looked up beside the study, then in the folder of data; `match` is the size of the subsets, by
-    default that of val+red, chosen with `filter_seed`. Rows of the pool that are not solutions, or too long for an
-    evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with `leave_out_problems`.
-    The files are searched for rows that meet `where`, of which a `sample` is drawn with `filter_seed`
-    (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
+    `pool` are files, resolved in the study's folder, then in the folder of data; `match` is the size of the
+    subsets, by default that of val+red, chosen with `filter_seed`. Rows of the pool that are not solutions, or too
+    long for an evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with
+    `leave_out_problems`. The files are searched for rows that meet `where`, of which a `sample` is drawn with
+    `filter_seed` (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
 
     The model is the recipe's, or `start`, the same for every run. `recipe` is a file beside the study, and
     `settings` are keys that override the recipe's. Every model answers `problems`, or MATH-500, with at most

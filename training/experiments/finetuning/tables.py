@@ -45,11 +45,11 @@ class _Group:
         the same for all runs, and over the seeds of either side."""
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
-        # Which problems each run solved, shape (runs, problems).
+        # True for the problems that each run solved, shape (runs, problems).
         solved = [np.array([one.correct for one in side], np.float64) for side in (self.runs, self.random)]
         difference = Value(float(solved[0].mean() - solved[1].mean()))
         if (solved[0] == solved[1][:1]).all() and (solved[1] == solved[1][:1]).all():
-            # Resamples of nothing but ties would say that there can be no difference.
+            # Resamples of ties alone would give an interval of zero width.
             return difference
         weights, rng = resamples(solved[0].shape[1]).astype(np.float64), np.random.default_rng(0)
         draws = np.zeros(len(weights))

@@ -19,7 +19,7 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
 from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
 
-# Tokens of an example without a label: one that could be learnt after one that could not.
+# The tokens of an example without a label: the first can never be learnt, the second could.
 _EMPTY = 2
 
 
@@ -29,11 +29,11 @@ def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
     process."""
     arguments = SFTConfig(
         **arguments_for(recipe, folder),
-        # The rows are token ids of the length that the recipe allows, with their labels.
+        # The rows are already token ids with labels, within the recipe's length.
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
     )
-    # Several devices are used by several processes, never by one.
+    # Each process uses one device.
     arguments._n_gpu = min(arguments.n_gpu, 1)
     _share_out(arguments, recipe)
     return arguments
@@ -68,7 +68,7 @@ class FineTuner(Resumable, SFTTrainer):
         self.begin(checkpoints)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         parts = arguments.gradient_accumulation_steps
-        # As TRL shuffles: in batches of one length the tokens of short rows would count for more.
+        # Shuffled as by TRL: in batches of similar length, tokens of short rows would weigh more.
         self.batches = Batches(
             [len(example.ids) for example in examples],
             arguments.per_device_train_batch_size * parts * arguments.world_size,
@@ -135,6 +135,6 @@ class FineTuner(Resumable, SFTTrainer):
 
     def _init_training_state(self, *args: Any, **options: Any) -> Any:
         state = super()._init_training_state(*args, **options)
-        # TRL counts from 0 again.
+        # TRL starts counting from 0 again.
         self._total_train_tokens = int(self._last_row().get("num_tokens", 0))
         return state

@@ -1,4 +1,4 @@
-"""The design of a grid: a YAML file with what its runs share and what each size and amount of data changes.
+"""The design of a grid: a YAML file with the keys that its runs share, and those of each size and amount of data.
 
 name: toy
 base: {truncation: random, epochs: 3, …}            keys of a training configuration
@@ -34,7 +34,7 @@ from stepsight.training.data.sources_config import CONTINUED, Data, Source, Trac
 from stepsight.training.data.transforms import NOT_CONTINUED, beginning, continue_trace
 from stepsight.training.train.config import Attention, TrainConfig, Truncation
 
-# What a run sets itself.
+# Keys that each run sets.
 _OWN = ("attention", "seed")
 _NAME = re.compile(r"[\w.]+")
 
@@ -101,11 +101,10 @@ class RunSettings:
 class Design(Record):
     """A whole grid, with its parts in the order of the file.
 
-    A run takes `processes` processes with `threads` threads each; one process if the number is not given as several
-    devices. With `learn_tokenizer`, one tokenizer for all runs is learnt from the last entry of `data`; without it,
-    every run has the one its configuration names, or learns its own. With `leave_out_tests`, problems of the tests
-    are left out of the training data; problems of the data's own `benchmarks` always are.
-    """
+    A run takes `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all
+    runs is learnt from the last entry of `data`; without it, every run has the one its configuration names, or
+    learns its own. With `leave_out_tests`, problems of the tests are left out of the training data; problems of the
+    data's own `benchmarks` always are."""
 
     name: str
     base: dict[str, Any]
@@ -162,10 +161,10 @@ class Design(Record):
         for held in values["tests"]:
             del held["note"]
             if held["truncation"] == "as-labelled":
-                # Grids were run before there was a choice.
+                # Keeps the hash of grids from before this key.
                 del held["truncation"]
         if self.leave_out_tests:
-            # Grids were run before there was a choice.
+            # Keeps the hash of grids from before this key.
             del values["leave_out_tests"]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 

@@ -1,7 +1,7 @@
-"""A grid in its folder: the runs that are still to be done, several at once where there is room.
+"""A grid in its folder: the remaining runs, several at once if they fit.
 
-FOLDER/grid.json       the design that the folder belongs to
-FOLDER/tokenizer       the tokenizer that all runs share, where the design has one learnt
+FOLDER/grid.json       the design to which the folder belongs
+FOLDER/tokenizer       the tokenizer that all runs share, if the design has one learnt
 FOLDER/runs/RUN        the evaluator of a run
 FOLDER/results/RUN.json, FOLDER/logs/RUN.txt
 FOLDER/results.json    all results so far, which `stepsight report grid` reads
@@ -85,7 +85,7 @@ class Grid:
     def run(
         self, runs: Sequence[RunSettings], jobs: int, store: Store | None, db: str | None = None
     ) -> GridResults:
-        """Do the remaining ones of the runs, `jobs` at a time, and return all results in the folder.
+        """Do those of the `runs` that remain, `jobs` at a time, and return all results in the folder.
 
         `store` receives the traces of the tests and the judgments, and `db` is its address. A failed run does not
         stop the others. Raises `UserError` if the folder belongs to another design, and at the end if runs failed.
@@ -191,7 +191,7 @@ def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: St
     evaluator = replace(load_evaluator(output, device, "float32"), name=f"{design.name} {run.name}")
     measured = RunResult(run, _measure(evaluator, design, root, store), _about(evaluator))
     write_json(result, measured.as_json())
-    # They are large, and the run is done.
+    # Checkpoints are large, and the run is finished.
     shutil.rmtree(output / "checkpoints", ignore_errors=True)
     return measured
 

@@ -80,7 +80,7 @@ def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
             if any(value.exists for value in values):
                 figure.add_trace(_lying(make_bars(places, values, name, {"color": INKS[side]})))
         figure.update_layout(barmode="group", bargap=0.25)
-        # The first test stands above; names of any length have room beside the bars.
+        # The first test is at the top, and the margin leaves room for long names.
         figure.update_yaxes(type="category", autorange="reversed", automargin=True)
         figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
         plots.append(make_plot(f"The gain in {METRICS[metric]}: bidirectional minus causal", figure, ()))

@@ -3,11 +3,10 @@
     {"problem": "What is 2 + 3?", "solution": "2 + 3 = 6.\\nSo 6.", "answer": "6", "gold": "5"}
     {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "answer": "5", "gold": "5", "id": "b"}
 
-A solution is split into steps as a pasted one is; `problem_id` tells problems apart where it is given, else the
-text does. Without `answer` it is what a solution's last box holds, or what follows its `####`. `gold` is the right
-answer of a problem, and `correct` says of a candidate whether it is right, whatever its answer. The lines of a
-problem need not follow each other.
-"""
+A solution is split into steps like a pasted one. Problems are identified by `problem_id` if given, else by their
+text. The default `answer` is the content of a solution's last box, or the text after its `####`. `gold` is the
+right answer of a problem; `correct` marks a candidate as right or wrong, whatever its answer. The lines of a
+problem need not be adjacent."""
 
 import hashlib
 import json

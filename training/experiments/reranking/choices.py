@@ -15,7 +15,7 @@ from stepsight.training.experiments.reranking.candidates import CandidateSet
 from stepsight.training.experiments.reranking.scores import CandidateScores
 
 _DIGITS = 6
-# What a row says of a candidate besides its scores, where it says it.
+# Fields of a row that are copied to the output if present.
 _KEPT = ("id", "steps", "solution")
 
 
