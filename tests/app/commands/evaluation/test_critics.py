@@ -221,5 +221,5 @@ def test_addresses_that_lead_nowhere(
 def test_pages_ask_no_critic(command: Command, chat: ChatServer, db: str) -> None:
     code, _, err = command("app", "--evaluator", name(chat), "--db", db, "--port", 0)
     assert code == 2
-    assert "pages show what critics said, and ask none" in err
+    assert "pages only show stored judgments of critics" in err
     assert chat.asked == []
