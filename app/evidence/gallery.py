@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import note_shown
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
+from stepsight.app.browse.hits import excerpt
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
 from stepsight.app.scoring.evaluators import Evaluators
@@ -180,15 +181,11 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     return {
         "name": title if isinstance(title, str) and title else trace.id,
         "url": EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url(),
-        "problem": _beginning(trace.problem),
+        "problem": excerpt(trace.problem, _PREVIEW),
         "sentence": _sentence(trace, hindsight, revision),
         "curve": _curve(hindsight, revision, gallery.thresholds.validity),
         "change": change_html(revision.change),
     }
-
-
-def _beginning(problem: str) -> str:
-    return problem if len(problem) <= _PREVIEW else problem[:_PREVIEW].rsplit(" ", 1)[0] + " …"
 
 
 def _sentence(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:

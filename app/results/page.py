@@ -3,13 +3,13 @@
 Its content follows from the address. The page's script refreshes parts that are still being measured.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, Response
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
@@ -19,6 +19,7 @@ from stepsight.app.jobs.form import judge_form
 from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
+from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
@@ -222,10 +223,6 @@ def _same(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(str(name), str(name)) for name in names]
 
 
-class _NotYetError(UserError):
-    """The requested figures are still being measured."""
-
-
 def result_files(store: Store, measurements: Measurements) -> APIRouter:
     """The routes of the files, and of Plotly's script for the figures of the page."""
     router = APIRouter(include_in_schema=False)
@@ -234,11 +231,11 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
 
     @router.get("/results/table", dependencies=needs_reading)
     def table(request: Request) -> Response:
-        return _file(lambda: _table(store, measurements, request.query_params))
+        return _file(*_table(store, measurements, request.query_params))
 
     @router.get("/results/report", dependencies=needs_reading)
     def report(request: Request) -> Response:
-        return _file(lambda: _report(store, measurements, ResultsAddress.exact(request.query_params)))
+        return _file(*_report(store, measurements, ResultsAddress.exact(request.query_params)))
 
     @router.get(PLOTLY)
     def plotly() -> Response:
@@ -250,12 +247,7 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
     return router
 
 
-def _file(make: Callable[[], tuple[str, str, str]]) -> Response:
-    """A download of a text, its name and its kind."""
-    try:
-        text, name, kind = make()
-    except _NotYetError as error:
-        return PlainTextResponse(str(error), 503, headers={"retry-after": "5"})
+def _file(text: str, name: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
@@ -277,7 +269,7 @@ def _of_overview(store: Store, measurements: Measurements, address: ResultsAddre
     mode = address.chosen_mode(MODES)
     overview = gather(measurements, list_datasets(store), mode, address.against)
     if overview.waiting:
-        raise _NotYetError("The datasets are still being measured.", "Try again in a minute.")
+        raise ShortError("The datasets are still being measured.", "Try again in a minute.")
     return overview_table(overview.columns, address.chosen_figure, mode, address.against)
 
 
@@ -304,5 +296,5 @@ def _measured(store: Store, measurements: Measurements, address: ResultsAddress)
 
 def _there(result: Computed | Pending) -> Computed:
     if isinstance(result, Pending):
-        raise _NotYetError("This is still being measured.", "Try again in a minute.")
+        raise ShortError("This is still being measured.", "Try again in a minute.")
     return result

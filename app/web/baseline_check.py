@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.app.web.html import macro
+from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import find_baseline
@@ -47,7 +48,7 @@ class Shortfall:
     def interval(self) -> str:
         """The difference with its interval."""
         one = self.check.difference
-        return f"{_signed(one.number)}, 95 %: {_signed(one.low)} to {_signed(one.high)}"
+        return f"{signed(one.number)}, 95 %: {signed(one.low)} to {signed(one.high)}"
 
 
 class BaselineChecks:
@@ -107,8 +108,3 @@ def card_id(fingerprint: str) -> str:
 
 def card_address(evaluator: StoredEvaluator) -> str:
     return f"/evaluators#{card_id(evaluator.fingerprint)}"
-
-
-def _signed(value: float) -> str:
-    text = f"{abs(value):.2f}"
-    return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
