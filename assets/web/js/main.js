@@ -6,7 +6,7 @@ import "./shared/navigation.js";
 import "./shared/frame.js";
 import "./score/score.js";
 import "./browse/browse.js";
-// Its keys stand above those of the page that it is opened from.
+// Its keys take precedence over those of the page that it is opened from.
 import "./evidence/presentation.js";
 import "./evidence/evidence.js";
 import "./data/data.js";
@@ -16,5 +16,5 @@ import "./results/results.js";
 import "./annotate/campaigns.js";
 import "./annotate/labelling.js";
 import "./annotate/adjudicate.js";
-// After every other has seen the page for the first time.
+// After all other modules have seen the page for the first time.
 import "./shared/early_input.js";

@@ -1,4 +1,4 @@
-// The page on which disagreements are decided: its keys, and decisions that are stored before the page goes on.
+// The page for deciding disagreements: its keys, and decisions, which are stored before the page moves on.
 import { failure } from "../shared/connection.js";
 import { showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
@@ -43,7 +43,7 @@ const choose = (label) => {
   form.elements.reason.focus();
 };
 
-// A decision that is sent again, its answer having been lost, keeps its key; another one gets another.
+// A decision that is sent again because its answer was lost keeps its key; a different one gets a new key.
 const keyOf = (form, content) => {
   const last = keys.get(form);
   if (last?.content === content) return last.key;
@@ -64,14 +64,14 @@ const store = (form) => {
   return post("/annotate/adjudicate/decisions", { ...decision, key: keyOf(form, JSON.stringify(decision)) });
 };
 
-// What was entered into a form: a label only where it is another than the one in force, which may be a new one now.
+// The input in a form; a label only if it differs from the current decision, which may have changed meanwhile.
 const entered = (step) => {
   const values = Object.fromEntries(new FormData(step.querySelector("form")));
   if (step.querySelector("input[name=label]:checked")?.defaultChecked) delete values.label;
   return [step.dataset.step, values];
 };
 
-// What is typed into the forms of other steps stays.
+// Input in the forms of other steps stays.
 const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(entered);
 
 const restore = (values) => {
@@ -84,13 +84,13 @@ const restore = (values) => {
   }
 };
 
-// Draws the page anew; what is typed into the form of the step `but` is done with.
+// Redraw the page; the input in the form of the step `but` is no longer needed.
 const draw = async (but) => {
   const response = await fetch(`/annotate/adjudicate?campaign=${page().dataset.campaign}&item=${item()}`).catch(() => null);
   const text = response?.ok ? await response.text().catch(() => null) : null;
   if (text === null) return false;
   const shown = new DOMParser().parseFromString(text, "text/html").querySelector("#adjudicate");
-  // Where nobody disagrees on the trace any more it is another one, of which nothing was typed.
+  // Once the trace has no disagreement left the page shows another one, without any input yet.
   const values = shown.querySelector("ol[data-item]")?.dataset.item === item() ? typed(but) : [];
   page().replaceChildren(...shown.childNodes);
   restore(values);
@@ -112,7 +112,7 @@ const decide = async (form) => {
     else location.reload();
   } else {
     const message = response ? await failure(response) : AWAY;
-    // What stands against it, such as another person's decision, is to be seen.
+    // The reason, such as another person's decision, must be visible.
     if (response?.status === 409) await draw();
     const open = page().querySelector(`li[data-step="${number}"] form`) ?? form;
     showNotice(open.querySelector(".told"), message);
@@ -120,7 +120,7 @@ const decide = async (form) => {
   busy.delete(form);
 };
 
-// Presses that come while a decision is being stored are meant for the next open steps.
+// Keys pressed while a decision is being stored are meant for the next open steps.
 let work = Promise.resolve();
 let pending = 0;
 

@@ -1,4 +1,4 @@
-// The annotation of a trace as the server tells it, with the events that are still on their way folded into it.
+// The annotation of a trace from the server, with the events folded in that are still on their way.
 //
 // A copy of the fold in storage/labelling/annotation.py, so that a key press shows at once; tests hold both to the
 // same sequences of events.
@@ -13,18 +13,18 @@ const copy = (annotation) => ({
   redo: [...annotation.redo],
 });
 
-/** What the part of an annotation that an event is about says now. */
+/** The current value of the part of an annotation that an event changes. */
 export const valueOf = (annotation, { kind, step }) =>
   (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
 
 const setValue = (annotation, { kind, step }, value) => {
   if (kind === "flag") annotation.flag = value;
   else annotation[LISTS[kind]][step] = value;
-  // Whoever touches a label makes it theirs.
+  // A suggested label that a person sets becomes their own.
   if (kind === "label") annotation.suggested[step] = null;
 };
 
-/** Whether an event of that kind can be undone. */
+/** True if an event of that kind can be undone. */
 export const isUndoable = (kind) => kind === "flag" || kind in LISTS;
 
 const replace = (annotation, event) => {
@@ -36,8 +36,8 @@ const replace = (annotation, event) => {
   setValue(annotation, event, event.new);
 };
 
-// `undo` and `redo` hold events on their way, and the keys of stored ones. Of those stored before this page was opened
-// nothing more is known; the server's answer tells what they were.
+// `undo` and `redo` contain events on their way, and the keys of stored ones. Only the server knows the content of those
+// stored before this page was opened.
 const turn = (annotation, from, to, value, stored) => {
   const entry = annotation[from].at(-1);
   const event = typeof entry === "object" ? entry : stored.get(entry);
@@ -59,7 +59,7 @@ const FOLD = {
   skip: leave,
 };
 
-/** The annotation with `events`, in order; `stored` has the events that the server stored for this page, by key. */
+/** The annotation with `events` folded in, in order; `stored` are the events that the server stored for this page, by key. */
 export const fold = (annotation, events, stored) => {
   const result = copy(annotation);
   for (const event of events) {
@@ -75,7 +75,7 @@ export const firstChange = (one, other) => {
   return one.labels.findIndex((_, step) => lists.some((list) => one[list][step] !== other[list][step]));
 };
 
-/** How many steps have to be labelled: all, or those up to the first neg. */
+/** The number of steps that need a label: all, or those up to the first neg. */
 export const neededSteps = (annotation, afterError) => {
   const wrong = afterError ? -1 : annotation.labels.indexOf("neg");
   return wrong < 0 ? annotation.labels.length : wrong + 1;

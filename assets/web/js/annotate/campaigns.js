@@ -1,5 +1,5 @@
-// The pages around labelling: campaigns, disputes and their forms, a submitted trace, the heatmap of agreement; and what
-// an earlier page could not send.
+// The pages around labelling: campaigns, disputes and their forms, a submitted trace, and the heatmap of agreement; and
+// the events that an earlier page could not send.
 import { failure } from "../shared/connection.js";
 import { element, showNotice } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
@@ -12,7 +12,7 @@ const page = () => document.querySelector(PAGES);
 
 const show = (message, ...controls) => showNotice(page().querySelector(".told"), message, ...controls);
 
-// The answer to what is sent; null where there is none, which `told` says.
+// The answer to a request; null if there is none, and a message in `told`.
 const request = async (url, values, told = page().querySelector(".told")) => {
   const response = await post(url, values);
   if (response?.ok) return response.json();
@@ -22,7 +22,7 @@ const request = async (url, values, told = page().querySelector(".told")) => {
 
 const busy = new Set();
 
-// What was filled in stays where the server refuses it.
+// The input stays if the server refuses it.
 const send = async (url, values, button, told) => {
   if (busy.has(url)) return;
   busy.add(url);
@@ -35,12 +35,13 @@ const send = async (url, values, button, told) => {
   else location.assign(answer.go);
 };
 
-// Boxes stand for the list of those that are ticked. A new dispute is of a step of a trace; no choice is sent as null.
+// Checkboxes of one name give the list of those that are ticked. A new dispute names a step of a trace, and sends no
+// choice as null.
 const read = (form, button) => {
   const data = new FormData(form, button);
   const values = Object.fromEntries(data);
   for (const { name } of form.querySelectorAll("input[type=checkbox]")) values[name] = data.getAll(name);
-  // A field may be called dataset, and would stand for the form's own.
+  // Not `form.dataset`, since a field may have that name.
   const [trace, step, digest] = ["trace", "step", "digest"].map((name) => form.getAttribute(`data-${name}`));
   if (trace === null) return values;
   return { ...values, proposed: values.proposed || null, trace: Number(trace), step: Number(step), digest };
@@ -51,7 +52,7 @@ const reopen = async (button) => {
   if (await request(button.dataset.reopen, event)) turnTo(location.href);
 };
 
-// Events of a page that was closed before they were stored.
+// Send the events of a page that was closed before they were stored.
 const sendRest = (person, slot) => {
   const rest = new Outbox(person, slot, {
     answered: () => {},
@@ -86,7 +87,7 @@ document.addEventListener("click", (event) => {
   turnTo(link.href);
 });
 
-// The page to label on sends its own.
+// The labelling page sends its own events.
 const sendOthers = () => {
   const { person, slot } = page().dataset;
   for (const other of keptSlots(person)) if (page().id !== "labelling" || other !== slot) sendRest(person, other);
@@ -95,10 +96,10 @@ const sendOthers = () => {
 const next = () => document.querySelector("#review a.next");
 register({ key: ["n", "Enter"], label: "next trace", when: () => next() !== null, run: () => next().click() });
 if (page()) sendOthers();
-// A page that comes back from the browser's memory shows what was.
+// A page restored from the browser's memory is out of date.
 window.addEventListener("pageshow", (event) => event.persisted && page() && location.reload());
 
-// Cells of a heatmap by the arrow keys: of its links one is in the order of Tab, the one last moved to.
+// Arrow keys move between the cells of a heatmap; only the cell last visited is in the tab order.
 const GRID = "table[data-moves]";
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
@@ -108,7 +109,7 @@ const move = (link, [down, right]) => {
   const cell = link.closest("th, td");
   const grid = link.closest(GRID);
   const row = cell.parentElement.sectionRowIndex + down;
-  // Traces differ in length: from a long one to the last step of a short one.
+  // Traces differ in length; the move from a long one ends at the last step of a short one.
   const last = (grid.tBodies[0].rows[row]?.cells.length ?? 1) - 1;
   const next = linkAt(grid, row, down ? Math.min(cell.cellIndex, last) : cell.cellIndex + right);
   if (!next) return;

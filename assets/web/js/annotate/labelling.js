@@ -1,5 +1,5 @@
-// The page on which a trace is labelled. Each event goes to the server at once; the page shows the server's answer
-// with the events that are still on their way.
+// The page for labelling a trace. Each event goes to the server at once; the page shows the server's annotation with the
+// events folded in that are still on their way.
 import { element, html, setText, showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
 import { firstChange, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
@@ -7,12 +7,12 @@ import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
 import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
 import { dropTexts, freshKey, keepText, keptText, Outbox } from "./outbox.js";
 
-// The name under which the step is kept that the person was at.
+// The name under which the current step is stored.
 const HERE = "here";
 const AGAIN = 2000;
 const ON_ITS_WAY = "The next step is on its way.";
 
-// How long the person is at something: while the page is in view, and no longer than a while after the last movement.
+// The time spent counts while the page is in view, up to a while after the last movement.
 const IDLE = 60_000;
 const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchmove"];
 let spent = 0;
@@ -31,7 +31,7 @@ document.addEventListener("visibilitychange", () => {
   running = !document.hidden;
 });
 
-// The seconds since this was asked last.
+// The seconds since the last call.
 const lap = () => {
   countTime();
   const seconds = Math.round(spent) / 1000;
@@ -67,7 +67,7 @@ const leaveText = (page, event) => {
   } else if (event.key === "Escape" && event.target.closest("form[data-panel]")) page.closePanels();
 };
 
-// Have the page react to its person.
+// Add the listeners of the page.
 const listen = (page) => {
   const { section } = page;
   const isText = (target) => target.matches("[data-field] textarea");
@@ -89,14 +89,14 @@ const listen = (page) => {
     if (page.outbox.events.length || page.texts.typed.size) event.preventDefault();
   };
   window.addEventListener("beforeunload", leaving, { signal: page.life.signal });
-  // The problem stays in view above the steps: they are scrolled to below it.
+  // The problem stays in view, so steps are scrolled to below it.
   const problem = section.querySelector(".problem");
   const measure = new ResizeObserver(() => section.style.setProperty("--problem", `${problem.offsetHeight}px`));
   measure.observe(problem);
   page.life.signal.addEventListener("abort", () => measure.disconnect());
 };
 
-// Where the server refuses an event the page says why, takes the mark back, and keeps what was typed.
+// If the server refuses an event, the page says why, takes the mark back, and keeps typed texts.
 
 // The event may be fine, but the slot, the guideline or the campaign has changed since the page was loaded.
 const HAS_CHANGED = [403, 404, 409];
@@ -111,7 +111,7 @@ const passOver = (page, message) => {
   page.outbox.drop();
 };
 
-// Nothing more can be stored here; what was not stays in view.
+// Nothing more can be stored here; unsaved events stay in view.
 const end = (page, message) => {
   page.lost = [...page.outbox.events];
   page.over = true;
@@ -144,7 +144,7 @@ const showGuideline = async (page, version) => {
 
 const later = (page) => void setTimeout(() => page.outbox.resume(), AGAIN);
 
-// What to do about the first event of the outbox of `page`, refused with a status and a message.
+// Handle the refusal of the first event in the outbox of `page`, with a status and a message.
 const handleRefusal = async (page, event, status, message) => {
   if (status === 401) return show(page, message, link("Log in", `/login?next=${encodeURIComponent(here())}`));
   if (!HAS_CHANGED.includes(status)) return passOver(page, message);
@@ -165,8 +165,8 @@ class Labelling {
     Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline), steps: Number(steps) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
-    // The annotation as the server told it last, and the events it stored since the page was opened, by key; the events
-    // that never will be stored; whether it is all over; and whether a key would mean a step that is not there yet.
+    // The server's last annotation, and the events that it stored since the page was opened, by key; the events that will
+    // never be stored; whether nothing more can be stored; and whether keys are meant for a step that is not there yet.
     this.server = JSON.parse(annotation);
     this.stored = new Map();
     this.lost = [];
@@ -200,7 +200,7 @@ class Labelling {
   start() {
     const kept = keptText(this.person, this.slot, HERE);
     const { labels, suggested } = this.annotation;
-    // What was only suggested is still to be looked at.
+    // Suggested labels have not been reviewed yet.
     const open = labels.slice(0, this.needed).findIndex((label, step) => label === null || suggested[step] !== null);
     const step = kept === null ? (open < 0 ? this.steps : open) : Number(kept);
     return Math.min(step, this.rows.length - 1);
@@ -210,7 +210,7 @@ class Labelling {
     return [...this.section.querySelectorAll("ol.steps > li")];
   }
 
-  /** What the person says: what is stored, and what is on its way. */
+  /** The person's annotation, with the events that are still on their way. */
   get annotation() {
     return fold(this.server, [...this.outbox.events, ...this.lost], this.stored);
   }
@@ -223,7 +223,7 @@ class Labelling {
     return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
   }
 
-  /** The first step whose label is missing, -1 where none is. */
+  /** The first step without a label, -1 if there is none. */
   firstOpen() {
     return this.annotation.labels.slice(0, this.needed).indexOf(null);
   }
@@ -282,7 +282,7 @@ class Labelling {
     this.follow(before);
   }
 
-  // Go where something has changed without a hand on it.
+  // Go to the step that has changed by undo or redo.
   follow(before) {
     const step = firstChange(before, this.annotation);
     if (step >= 0 && step < this.rows.length) this.moveTo(step);
@@ -303,7 +303,7 @@ class Labelling {
     this.record("submit");
   }
 
-  /** Ask for the next step once the one before it has its label. */
+  /** Request the next step once the one before it has a label. */
   reveal() {
     const { labels, revealed } = this.annotation;
     const ended = !this.afterError && labels.includes("neg");
@@ -317,7 +317,7 @@ class Labelling {
     const response = await fetch(`/annotate/label/steps?slot=${this.slot}&from=${from}`).catch(() => null);
     const text = response?.ok ? await response.text().catch(() => null) : null;
     if (text === null) return void setTimeout(() => this.fetchSteps(), AGAIN);
-    // Another answer may have come first.
+    // Another response may have arrived first.
     if (from !== this.rows.length) return;
     const rows = [...html(text).children];
     this.section.querySelector("ol.steps").append(...rows);
@@ -342,7 +342,7 @@ class Labelling {
     return `/annotate/label?campaign=${this.campaign}`;
   }
 
-  /** Where a campaign shows nothing after submission, the next trace comes at once. */
+  /** If the campaign shows nothing after submission, the next trace follows at once. */
   submitted(content) {
     this.leave(this.after === "nothing" ? this.next : `/annotate/label?slot=${this.slot}`, content);
   }
@@ -354,7 +354,7 @@ class Labelling {
     turnTo(url, content);
   }
 
-  /** Another trace took the place of this one. */
+  /** Another trace has replaced this one. */
   close() {
     this.over = true;
     this.life.abort();
@@ -385,7 +385,7 @@ class Labelling {
     if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
 
-  /** Bring the page up to date, once a frame. */
+  /** Update the page, once a frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;

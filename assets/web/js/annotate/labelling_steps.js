@@ -1,29 +1,29 @@
-// The steps of the labelling page as they stand: pressed labels, kinds of errors, texts, and what is not saved yet.
+// The current steps of the labelling page: pressed labels, kinds of errors, texts, and unsaved changes.
 //
-// Texts, comments and corrected steps, are kept in the browser while they are typed, and recorded once their field is
-// left.
+// Texts, which are comments and corrected steps, are stored in the browser while they are typed, and recorded once
+// their field loses the focus.
 import { setText } from "../shared/dom.js";
 import { valueOf } from "./annotation.js";
 import { keepText, keptText } from "./outbox.js";
 
 const fieldOf = (area) => area.closest("[data-field]");
 
-/** The step that an element is of. */
+/** The step that an element belongs to. */
 export const stepOf = (element) => Number(element.closest("[data-step]").dataset.step);
 
-/** The name under which a field's text is kept: its kind and step. */
+/** The name under which a field's text is stored: its kind and step. */
 const nameOf = (field) => `${field.dataset.field}.${stepOf(field)}`;
 
 export class Texts {
   /** `page` is the Labelling whose `record`, `annotation`, `outbox`, `person`, `slot` and `rows` this uses. */
   constructor(page) {
     this.page = page;
-    /** What is typed and not stored, by name; and the fields that were opened, whatever is in them. */
+    /** Unsaved texts by name, and the fields that were opened, even if empty. */
     this.typed = new Map();
     this.opened = new Set();
   }
 
-  /** Fill the fields of these rows with what was typed in them before the page was closed. */
+  /** Fill the fields of these rows with the unsaved texts from before the page was closed. */
   restore(rows) {
     for (const field of rows.flatMap((row) => [...row.querySelectorAll("[data-field]")])) {
       const text = keptText(this.page.person, this.page.slot, nameOf(field));
@@ -39,7 +39,7 @@ export class Texts {
     const area = field.querySelector("textarea");
     this.opened.add(nameOf(field));
     field.hidden = false;
-    // A correction begins with what is to be corrected.
+    // A correction begins with the text to be corrected.
     if (!area.value) area.value = field.dataset.source ?? "";
     area.focus();
   }
@@ -66,7 +66,7 @@ export class Texts {
     }
   }
 
-  /** Forget what `event` has stored, unless it was typed on since. */
+  /** Forget the text that `event` has stored, unless it has changed since. */
   stored({ kind, step, new: text }) {
     const name = `${kind}.${step}`;
     const field = this.page.rows[step]?.querySelector(`[data-field="${kind}"]`);
@@ -91,7 +91,7 @@ const paintField = (field, value, { typed, opened }) => {
   field.classList.toggle("unsaved", kept);
 };
 
-// What is no error has no kind; one that was chosen before counts again once the label is neg again.
+// Only errors have a kind; one chosen before counts again once the label is neg again.
 const paintKinds = (group, label, kind) => {
   group.hidden = label !== "neg";
   for (const chip of group.querySelectorAll("[data-error]")) press(chip, chip.dataset.error === kind);
@@ -108,8 +108,8 @@ const stateOf = (step, { annotation, needed, waiting, lost }) => {
 };
 
 /**
- * Bring a step's row up to what `shown` holds: the annotation, up to which step labels are `needed`, the events `waiting` and
- * `lost`, the `texts`, and whether all is `over`.
+ * Update a step's row to `shown`: the annotation, the number of steps whose labels are `needed`, the events `waiting`
+ * and `lost`, the `texts`, and `over` once nothing more can be stored.
  */
 export const paintRow = (row, shown) => {
   const step = stepOf(row);
@@ -130,7 +130,7 @@ export const paintRow = (row, shown) => {
   for (const other of row.querySelectorAll("[data-error], [data-open]")) other.disabled = over;
 };
 
-/** How many labels there are, and whether all that was said is stored. `whole` says that every step is in view. */
+/** The number of labels, and whether everything is stored. `whole` is true if every step is in view. */
 export const statusText = ({ annotation, needed, waiting, texts }, away, whole) => {
   const labelled = annotation.labels.slice(0, needed).filter((label) => label !== null).length;
   const done = whole ? `${labelled} of ${needed} labelled` : `${labelled} labelled`;

@@ -1,19 +1,19 @@
-// From one trace to the next without loading the page: the content is asked for, and takes the place of what is there.
+// Moving from one trace to the next without loading the page: only the content is requested and replaced.
 import { patiently, say } from "../shared/connection.js";
 import { html } from "../shared/dom.js";
 import { press } from "../shared/keys.js";
 import { PART } from "./outbox.js";
 
-// Milliseconds after which a key that was pressed meanwhile is not meant any more.
+// Milliseconds after which a key pressed meanwhile no longer counts.
 const STALE = 2000;
 const listeners = [];
-// The keys pressed since the next content was asked for: they are meant for it.
+// The keys pressed since the next content was requested, for which they are meant.
 let kept = null;
 let isTurning = false;
 
 const place = () => document.querySelector("main .page");
 
-/** Call `listener` with the section of the page whenever it is another one. */
+/** Call `listener` with the section of the page whenever it is a new one. */
 export const onTurn = (listener) => listeners.push(listener);
 
 const show = (text, url) => {
@@ -23,21 +23,21 @@ const show = (text, url) => {
   const heading = place().querySelector("h1");
   document.title = `${heading.textContent} · StepSight`;
   window.scrollTo({ top: 0 });
-  // Who hears the page hears what it is now; on a trace to label the step is gone to instead.
+  // Screen readers announce the new heading; on a trace to label, the focus goes to a step instead.
   heading.tabIndex = -1;
   heading.focus({ preventScroll: true });
   for (const listener of listeners) listener();
 };
 
-/** From now on keys are meant for what comes next. */
+/** From now on, record keys for the next content. */
 export const keepKeys = () => (kept ??= []);
 
-/** Do what was pressed meanwhile: on what came, or on what is there where nothing did. */
+/** Carry out the recorded keys, on the new content or, if there is none, on the present one. */
 export const releaseKeys = () => {
   const events = kept ?? [];
   kept = null;
   const since = performance.now() - STALE;
-  // A key that is held down was meant for what was there.
+  // A key that is held down was meant for the previous content.
   for (const event of events) if (!event.repeat && event.timeStamp > since) press(event);
 };
 
@@ -49,8 +49,8 @@ const ask = async (url) => {
 };
 
 /**
- * Go to an address of the labelling pages, whose content may be there already. What cannot be shown in place is
- * loaded, with what is wrong with it.
+ * Go to an address of the labelling pages, whose content may be known already. If it cannot be shown in place, the page
+ * is loaded, with the error message.
  */
 export const turnTo = async (url, content = null) => {
   if (isTurning) return;

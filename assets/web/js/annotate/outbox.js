@@ -1,19 +1,19 @@
-// Events on their way to the server: kept in the browser, and sent one at a time and in order, each until it is answered.
+// Events on their way to the server: stored in the browser, and sent one at a time in order, each until it is answered.
 //
-// Each is always sent under its own key, so that one which arrived though its answer was lost is not done twice. A page
-// that was closed finds its events again, and texts that were being typed.
+// Each event has its own key, so that it is not carried out twice if its answer was lost. After a reload, a page finds
+// its unsent events and unfinished texts again.
 import { failure } from "../shared/connection.js";
 import { quietly } from "../shared/storage.js";
 
 export const AWAY = "The server does not answer. What you typed stays here; try again.";
 
-/** POST values as JSON; null where the server does not answer. */
+/** POST values as JSON; null if the server does not answer. */
 export const post = (url, values, options = {}, more = {}) => {
   const headers = { "content-type": "application/json", ...more };
   return fetch(url, { method: "POST", headers, body: JSON.stringify(values), ...options }).catch(() => null);
 };
 
-/** The request header with which a page asks for content alone. */
+/** The request header for only the content of a page. */
 export const PART = { "stepsight-part": "1" };
 
 const EVENTS = "stepsight.unsent";
@@ -23,14 +23,14 @@ let count = 0;
 const keysBelow = (prefix) => quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix)), []).sort();
 const padded = (number) => String(number).padStart(15, "0");
 
-/** A key that no other event has. */
+/** A unique key for an event. */
 export const freshKey = () => {
   if (crypto.randomUUID) return crypto.randomUUID();
-  // Only there where the page came by https or from this machine.
+  // Available only over https or from this machine.
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 };
 
-// Keep an event of a person at a slot; `at` of the result is where. Each lies by itself, or two tabs would lose some.
+// Store an event of a person at a slot under `at` of the result. Each has its own entry, or two tabs would lose some.
 const keepEvent = (person, slot, event) => {
   const at = `${EVENTS}.${person}.${slot}.${padded(Date.now())}.${padded(count++)}.${event.key}`;
   quietly(() => localStorage.setItem(at, JSON.stringify(event)));
@@ -42,16 +42,16 @@ const dropEvent = ({ at }) => quietly(() => localStorage.removeItem(at));
 
 const read = (at) => quietly(() => ({ ...JSON.parse(localStorage.getItem(at)), at }), null);
 
-// The events of a person at a slot that were kept, in their order.
+// The stored events of a person at a slot, in order.
 const keptEvents = (person, slot) => keysBelow(`${EVENTS}.${person}.${slot}.`).map(read).filter((event) => event?.key);
 
-/** The slots at which a person has such events. */
+/** The slots for which a person has stored events. */
 export const keptSlots = (person) => [...new Set(keysBelow(`${EVENTS}.${person}.`).map((key) => key.split(".")[3]))];
 
-// A slot goes to somebody else once its lease ran out, who may sit at the same browser.
+// After its lease a slot goes to another person, who may use the same browser.
 const textKey = (person, slot, field) => `${TEXTS}.${person}.${slot}.${field}`;
 
-/** Keep what a person types in a field of a slot; null forgets it. */
+/** Store the text that a person is typing in a field of a slot; null deletes it. */
 export const keepText = (person, slot, field, text) => {
   const at = textKey(person, slot, field);
   quietly(() => (text === null ? localStorage.removeItem(at) : localStorage.setItem(at, text)));
@@ -59,7 +59,7 @@ export const keepText = (person, slot, field, text) => {
 
 export const keptText = (person, slot, field) => quietly(() => localStorage.getItem(textKey(person, slot, field)), null);
 
-/** Forget every text of a person at a slot. */
+/** Delete every text of a person at a slot. */
 export const dropTexts = (person, slot) => {
   for (const key of keysBelow(textKey(person, slot, ""))) quietly(() => localStorage.removeItem(key));
 };
@@ -68,7 +68,7 @@ const PATIENCE = 20_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 2000;
 
-// Statuses that say nothing of the event itself: it may be stored later.
+// Statuses that are not about the event itself, which may be stored later.
 const comesLater = (status) => status >= 500 || status === 408 || status === 429;
 const isTurn = ({ kind }) => kind === "undo" || kind === "redo";
 const path = (slot, event) => `/annotate/slots/${slot}/${isTurn(event) ? event.kind : "events"}`;
@@ -76,10 +76,10 @@ const body = ({ at, ...event }) => (isTurn(event) ? { key: event.key } : event);
 
 export class Outbox {
   /**
-   * `person` and `slot` are ids. `answered(event, answer)` is called when an event is stored; `refused(event, status,
-   * message)` when it will not be as it is: it stays the first and nothing is sent until `drop`, `resume` or `clear`.
-   * With `goesOn` the answer to a submission may bring what the page is to show next.
-   * `changed()` is called whenever `events` or `away` have changed; `away` says that the server is out of reach.
+   * `person` and `slot` are ids. `answered(event, answer)` is called when an event is stored, `refused(event, status,
+   * message)` when it is refused; it then stays first, and nothing is sent until `drop`, `resume` or `clear`.
+   * With `goesOn`, the answer to a submission may contain the next content of the page.
+   * `changed()` is called whenever `events` or `away` have changed; `away` is true while the server is out of reach.
    */
   constructor(person, slot, { answered, refused, changed = () => {}, goesOn = false }) {
     Object.assign(this, { person, slot, answered, refused, changed, goesOn });
@@ -92,7 +92,7 @@ export class Outbox {
     window.addEventListener("online", () => this.hurry(), { signal: this.life.signal });
   }
 
-  /** Hear of the network no more: nothing is to be sent from here. */
+  /** Stop listening to the network; nothing more is sent. */
   close() {
     this.life.abort();
   }
@@ -103,13 +103,13 @@ export class Outbox {
     this.send();
   }
 
-  /** Forget the event that was refused, and go on with the next. */
+  /** Drop the refused event, and continue with the next. */
   drop() {
     this.events.splice(0, 1).forEach(dropEvent);
     this.resume();
   }
 
-  /** Go on, after each event that waits was amended, such as by the guideline in force. */
+  /** Continue, with each waiting event amended, such as by the current guideline. */
   resume(amend = {}) {
     for (const event of this.events) changeEvent(Object.assign(event, amend));
     this.stopped = false;
@@ -117,13 +117,13 @@ export class Outbox {
     this.send();
   }
 
-  /** Forget everything that waits. */
+  /** Drop all waiting events. */
   clear() {
     this.events.splice(0).forEach(dropEvent);
     this.changed();
   }
 
-  /** Try at once, without the rest of a pause. */
+  /** Try at once, without waiting for the end of a pause. */
   hurry() {
     this.pause = FIRST_PAUSE;
     clearTimeout(this.timer);
@@ -140,7 +140,7 @@ export class Outbox {
     }
   }
 
-  // Whether the first event was answered.
+  // True if the first event was answered.
   async sendFirst() {
     const event = this.events[0];
     const headers = this.goesOn && event.kind === "submit" ? PART : {};

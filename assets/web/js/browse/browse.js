@@ -1,5 +1,5 @@
-// The Browse page: keys that lead through the list and from trace to trace, conditions in a sheet, and a focus that
-// stays where it was when the page changes around it.
+// The Browse page: keys for moving through the list and from trace to trace, conditions in a sheet on a phone, and a
+// focus that stays in place when the page changes.
 import { onChange } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 
@@ -9,17 +9,17 @@ const pager = () => inPage(".pager");
 const isTrace = () => Boolean(pager()?.dataset.trace);
 const isList = () => pager()?.dataset.trace === "";
 
-// Whether what the address asks for has arrived.
+// True if the content for the address has arrived.
 const isShown = () => {
   const query = new URLSearchParams(location.search);
   if (!pager() || pager().dataset.trace !== (query.get("trace") ?? "")) return false;
   return isTrace() || pager().dataset.page === (query.get("page") ?? "1");
 };
 
-// Keys pressed before what they lead away from is there wait for it.
+// Keys pressed before the current content has arrived wait for it.
 const waiting = [];
 
-// Which row a page of the list begins with, when a key led to it from the one before or after.
+// The row to begin with on a page that a key led to from the one before or after.
 let entered = null;
 
 const stepRow = (by) => {
@@ -47,7 +47,7 @@ register({ key: "u", label: "back to the list", when: isTrace, run: () => press(
 register({ key: "e", label: "evidence", when: () => inPage("a.evidence"), run: () => press("a.evidence") });
 register({ key: "/", label: "search", when: isList, run: () => inPage("input[name=q]")?.select() });
 
-// What had the focus, by its key, to have it again when it comes back; and the row of the trace last seen.
+// The key of the focused element, whose focus is restored when it is drawn again; and the row of the trace last seen.
 let focused = null;
 let seen = null;
 
@@ -59,7 +59,7 @@ const rowToEnter = () => {
   return isList() && !focused && seen ? keyed(seen) : null;
 };
 
-// An answer that comes after its address was left says nothing of where one is.
+// A response that arrives after its address was left does not count.
 const remember = () => {
   if (isTrace() && isShown()) seen = `trace ${pager().dataset.trace}`;
 };
@@ -74,7 +74,7 @@ const focusAgain = () => {
   target?.focus({ preventScroll: target !== row });
 };
 
-// Whether the sheet of conditions is open, on a phone.
+// True if the sheet of conditions is open, on a phone.
 let open = false;
 
 const fold = () => {
@@ -82,7 +82,7 @@ const fold = () => {
   inPage("button.sheet")?.setAttribute("aria-expanded", open);
 };
 
-// A text that is wider than its place scrolls in it, also by key.
+// A text that is wider than its box scrolls within it, also by keys.
 const reach = () => {
   for (const text of document.querySelectorAll("#browse :is(.t, .q):not([tabindex])")) {
     if (text.scrollWidth > text.clientWidth) text.tabIndex = 0;
@@ -102,7 +102,7 @@ window.addEventListener("popstate", forget);
 
 let above = 0;
 
-// Before the link is followed, which goes to the top of the page.
+// Before the link is followed, which scrolls to the top of the page.
 document.addEventListener("click", () => (above = window.scrollY), true);
 
 document.addEventListener("click", (event) => {
@@ -113,10 +113,10 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("#browse a[data-go]");
   if (!link) return;
   if (event.isTrusted) forget();
-  // A trace may be left before the change that brought it was noticed.
+  // A trace may be left before the change to it was noticed.
   remember();
   focused = link.dataset.key ?? null;
-  // A condition changes what is beside it, not where one is.
+  // A link that sets a condition does not scroll the page.
   if ("stay" in link.dataset) window.scrollTo({ top: above });
 });
 
@@ -126,7 +126,7 @@ document.addEventListener("change", (event) => {
   if (field.matches?.("#browse form.beside input")) field.form.requestSubmit();
 });
 
-// A condition on metadata is one part of the address: the field, a sign and the value.
+// A condition on metadata is a single part of the address: the field, an operator and the value.
 const SIGNS = { part: "~", least: ">=", most: "<=" };
 
 document.addEventListener("query", ({ target: form, detail: query }) => {

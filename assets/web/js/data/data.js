@@ -1,9 +1,9 @@
-// The Data page: files are sent, looked at and added; benchmarks are fetched; what is at work is followed.
+// The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
 import { failure, patiently, say } from "../shared/connection.js";
 import { element, html, onChange, showNotice } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
 
-// --- files in parts, which a server that was away or a page that was closed only delays ---
+// --- sending files in parts, which continues after an outage of the server or a reload of the page ---
 
 const post = async (address, body, type, tell, signal) => {
   const headers = { "content-type": type };
@@ -13,19 +13,19 @@ const post = async (address, body, type, tell, signal) => {
   return response;
 };
 
-// What the server answers to an object. Throws with a message for the person.
+// The server's answer to an object. Throws an error with a message for the person.
 const postJson = async (address, values, tell, signal) => {
   const response = await post(address, JSON.stringify(values), "application/json", tell, signal);
   return response.status === 204 ? null : response.json();
 };
 
-// Begin to send a file, or go on with it: the number of its upload, and how many of its bytes are there.
+// Begin to send a file, or continue: returns the number of its upload, and the number of bytes received.
 const beginUpload = (file, tell) => {
   const values = { name: file.name, size: file.size, modified: String(file.lastModified ?? "") };
   return postJson("/data/uploads", values, tell);
 };
 
-// Send what is missing of a file, `size` bytes at a time; `show` gets how many of its bytes are there.
+// Send the missing bytes of a file, `size` at a time; `show` is called with the number of bytes received.
 const sendRest = async (file, upload, size, { show, tell, signal }) => {
   let { received } = upload;
   while (received < file.size) {
@@ -33,7 +33,7 @@ const sendRest = async (file, upload, size, { show, tell, signal }) => {
       throw new Error(`${file.name} can no longer be read. Choose it again.`);
     });
     const address = `/data/uploads/${upload.upload}/parts?start=${received}`;
-    // The server says from where to go on, which is elsewhere where an answer was lost.
+    // The server says where to continue, which may differ if an answer was lost.
     ({ received } = await (await post(address, part, "application/octet-stream", tell, signal)).json());
     show(received);
   }
@@ -72,7 +72,7 @@ const answers = (row) => {
   return given;
 };
 
-// What was typed in it meanwhile and what has the focus stay.
+// Text typed meanwhile and the focus stay.
 const put = (row, part) => {
   const active = row.contains(document.activeElement) ? document.activeElement.name : "";
   const open = row.querySelector("details")?.open;
@@ -87,7 +87,7 @@ const put = (row, part) => {
   count();
 };
 
-// Of several answers about a file only the one that was asked for last counts.
+// Among several requests about a file only the last one counts.
 const asked = new Map();
 
 const look = async ({ dataset: { upload } }, given = "") => {
@@ -238,7 +238,7 @@ document.addEventListener("drop", (event) => {
   take([...event.dataTransfer.files]);
 });
 
-// What was sent before this page was opened is looked at; what was not sent whole waits for its file.
+// Files sent before this page was opened are previewed; incomplete ones wait for their file.
 let met = null;
 const start = () => {
   if (!room() || met === room()) return;

@@ -1,4 +1,4 @@
-// The Evaluators page: fetches, cancels and resumes, and follows what is fetched.
+// The Evaluators page: starts, cancels and resumes fetches, and follows running ones.
 import { failure, patiently } from "../shared/connection.js";
 import { onChange, showNotice } from "../shared/dom.js";
 import { LivePart } from "../shared/live_part.js";
@@ -13,7 +13,7 @@ const tell = (message) => {
   if (message) slot.scrollIntoView({ block: "nearest" });
 };
 
-// The hub is asked meanwhile, which may take some seconds; a button that waits keeps its focus.
+// The server asks the hub meanwhile, which may take some seconds; the button keeps its focus.
 const send = async (button, address, values) => {
   if (button.getAttribute("aria-disabled") === "true") return false;
   button.setAttribute("aria-disabled", "true");

@@ -1,4 +1,4 @@
-// The reveal curve: how one number of a step changed as later steps were revealed, as SVG.
+// The reveal curve as SVG: a number of a step as later steps are revealed.
 import { drawn } from "../shared/dom.js";
 
 const WIDTH = 470;
@@ -7,18 +7,18 @@ const LEFT = 34;
 const RIGHT = 20;
 const TOP = 24;
 const BOTTOM = 28;
-// Points up to which each has its number, and from which on they are small; names below the axis at most.
+// The most points that all have a number, the number from which points are small, and the most names below the axis.
 const MOST_NUMBERS = 8;
 const MANY = 16;
 const MOST_NAMES = 10;
-// What a number takes of the width.
+// The width of a number.
 const NUMBER = 32;
 
 const y = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
 const across = (count) => (place) =>
   count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1);
 
-// The place of the largest change, to which the curve jumps; 0 where there is none.
+// The place of the largest change; 0 if there is none.
 const largestJump = (values) => {
   let found = 0;
   let most = 0;
@@ -50,7 +50,7 @@ const names = (x, revealed) => {
     );
 };
 
-// The points that have their number: all of a few; else the jump and the ends, as far as there is room.
+// The points with a number: all of a few, else the jump and the ends, if there is room.
 const numbered = (count, jump, x) => {
   if (count <= MOST_NUMBERS) return new Set(Array(count).keys());
   const chosen = [];
@@ -77,9 +77,9 @@ const diamond = (x, value, label, size) => {
 };
 
 /**
- * Draw the curve of `values`, one for each of the steps `revealed`, by their names. `threshold` is null where the
- * number has none; `without` holds, for each but the first, the value with that step left out, or is null; `now` is
- * the place of the last step that is revealed.
+ * Draw the curve of `values`, one for each of the names in `revealed`. `threshold` is null for a number without one;
+ * `without` has the value with that step left out, for each step but the first, or is null; `now` is the place of the
+ * last step revealed.
  */
 export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
   const x = across(values.length);
@@ -100,7 +100,7 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   values.forEach((value, i) => {
     const number = withNumber.has(i);
     const kind = threshold === null ? "" : value >= threshold ? "yes" : "no";
-    // Where the curve turns down, below its line is where there is room.
+    // Where the curve turns down, there is room below its line.
     const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);
     const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;
     svg.append(...point(x(i), value, { label, kind, number, below, size }));
@@ -108,21 +108,21 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   holder.replaceChildren(svg);
 };
 
-// Lines that end closer than this to one another share the name of the last of them.
+// Lines that end closer together than this share one name.
 const NAMED = 15;
-// What the name of a line takes beside the picture.
+// The width of a line's name beside the picture.
 const ASIDE = 22;
 
 /**
- * Draw the curve of every step that is revealed into one picture. `curves` holds, for each of the steps `revealed` (by
- * their names), its values from its own revelation on; `kinds`, for each, "fell", "rose" or "" as its last change was;
- * the picture has room for `room` steps at least.
+ * Draw the curves of all revealed steps into one picture. `curves` has, for each of the names in `revealed`, the values
+ * from its own revelation on; `kinds` has "fell", "rose" or "" for its last change. The picture has room for at least
+ * `room` steps.
  */
 export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
   const x = across(Math.max(room, revealed.length));
   const svg = drawn("svg", { viewBox: `0 0 ${WIDTH + ASIDE} ${HEIGHT}`, role: "img", "aria-label": title });
   svg.append(...frame(threshold), ...names(x, revealed));
-  // What moved last lies on top of the others, and has its name first.
+  // The last curve that moved is on top of the others, and its name comes first.
   const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));
   for (const i of order) {
     const points = curves[i].map((value, later) => `${x(i + later)},${y(value)}`).join(" ");

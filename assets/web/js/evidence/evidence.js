@@ -4,7 +4,7 @@ import { register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
 import { colourCell, onArrival, Player, readTriangle, RevealedJudgment, valueOf } from "./reveal.js";
 
-// Milliseconds from step to step, of a short trace and of a long one.
+// Milliseconds between two steps, of a short trace and of a long one.
 const PACE = [900, 350];
 const LONG = 20;
 
@@ -97,7 +97,7 @@ class Evidence extends RevealedJudgment {
     this.address();
   }
 
-  /** What the cells of the matrix say and look like: once for each number that is chosen. */
+  /** Set the texts and colours of the matrix's cells, whenever another number is chosen. */
   paint() {
     const { validity } = this.thresholds;
     this.section.dataset.value = this.value;
@@ -176,7 +176,7 @@ class Evidence extends RevealedJudgment {
       `${name} of step ${this.names[this.step]} after each later step.${key}`;
   }
 
-  /** Ask what leaving steps out does, where the page does not say so itself. */
+  /** Request the leave-one-out scores, unless the page contains them. */
   async learn() {
     const { leftOut, ask } = this.section.dataset;
     if (leftOut) return this.learned(JSON.parse(leftOut));
@@ -204,7 +204,7 @@ class Evidence extends RevealedJudgment {
     });
   }
 
-  /** Keep the address, and that of the file, at what is shown. */
+  /** Update the page's address, and that of the file. */
   address() {
     const change = (url) => {
       const query = new URLSearchParams(url.search);
@@ -217,7 +217,7 @@ class Evidence extends RevealedJudgment {
     };
     const link = document.querySelector("a.file");
     if (link) link.href = change(new URL(link.href));
-    // A file has no address that could be changed.
+    // The address of a file cannot be changed.
     if (location.protocol !== "file:") history.replaceState(history.state, "", change(location));
   }
 }
@@ -227,7 +227,7 @@ onArrival("section.evidence.moves", (section) => {
   current = new Evidence(section);
 });
 
-// Keys pressed before the trace they lead away from is there wait for it.
+// Keys pressed before the current trace has arrived wait for it.
 const waiting = [];
 const pager = () => document.querySelector("#evidence .pager[data-trace]");
 const link = (kind) => pager()?.querySelector(`a.${kind}`);

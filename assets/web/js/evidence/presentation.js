@@ -1,4 +1,4 @@
-// The presentation of a trace: the address says how far it has come; keys and buttons go on, back and elsewhere.
+// The presentation of a trace: the address has its place; keys and buttons move forward, back and elsewhere.
 import { onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { go } from "../shared/navigation.js";
@@ -7,16 +7,16 @@ import { PresentationView } from "./presentation_view.js";
 import { onArrival, Player } from "./reveal.js";
 
 const KEPT = "stepsight.pace";
-// Seconds from thing to thing.
+// Seconds between two places.
 const PACES = [1, 2, 3, 4, 5, 7, 10, 15, 20, 30];
 const USUAL = 5;
-// These do not take the presentation out of the hands of its clock.
+// Keys that do not stop automatic playing.
 const PACING = ["p", "+", "-", "f", "Shift", "Control", "Alt", "Meta"];
 const NAMES = { problem: "Problem", evidence: "Evidence", note: "About this solution", gold: "Gold" };
 const DIGITS = [..."0123456789"];
 
 let current = null;
-// From the moment a presentation is asked for to that at which it is there, with what is pressed meanwhile.
+// The keys pressed between the request of a presentation and its arrival, null at other times.
 let waiting = null;
 
 class Presentation {
@@ -75,7 +75,7 @@ class Presentation {
     this.speak();
     const query = new URLSearchParams(location.search);
     query.set("present", this.places[next]);
-    // Back leaves the presentation, however far it has come.
+    // The browser's Back leaves the presentation at any place.
     history.replaceState(history.state, "", `${location.pathname}?${query}`);
   }
 
@@ -96,7 +96,7 @@ class Presentation {
     setText(this.section.querySelector("[role=status]"), this.view.told(...this.shown()));
   }
 
-  /** What stands beside the buttons: where the presentation is, or a message. */
+  /** The text beside the buttons: the place of the presentation, or a message. */
   say(message) {
     const name = this.places[this.place];
     setText(this.section.querySelector(".place"), message || (NAMES[name] ?? `Step ${name}`));
@@ -164,7 +164,7 @@ class Presentation {
     this.section.querySelector("[data-act=full]").setAttribute("aria-pressed", document.fullscreenElement !== null);
   }
 
-  /** What leaving steps out does to the step that the evidence is about. */
+  /** Request the leave-one-out scores of the step shown as evidence. */
   async learn() {
     const { ask, focus } = this.section.dataset;
     if (!ask) return;
@@ -180,7 +180,7 @@ class Presentation {
   }
 
   leave() {
-    // As Back does, where the page that it was opened from is there.
+    // As the browser's Back does, if that leads to the page that it was opened from.
     if (history.state?.presented) return history.back();
     const query = new URLSearchParams(location.search);
     query.delete("present");
@@ -211,7 +211,7 @@ onArrival("section.presentation", (section) => {
 const isThere = () => current?.isThere;
 const start = () => document.querySelector("a.present");
 document.addEventListener("click", (event) => {
-  // Only a click that the page follows itself, and not one that opens another window.
+  // Only a click that the page handles itself, not one that opens another window.
   if (event.target.closest?.("a.present") && event.defaultPrevented) waiting = [];
 });
 window.addEventListener("popstate", () => (waiting = null));

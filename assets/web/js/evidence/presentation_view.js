@@ -1,33 +1,33 @@
-// What a presentation shows: the steps, the matrix and the curves as far as they are revealed, then the conclusions.
+// The content of a presentation: the steps, the matrix and the curves as far as revealed, then the conclusions.
 //
-// What is not revealed is not in the document at all, so that nothing can show, name or find it.
+// Anything not yet revealed is not in the document, so that nothing can show, name or find it.
 import { element, shortened } from "../shared/dom.js";
 import { drawMaths } from "../shared/maths.js";
 import { drawCurves } from "./curve.js";
 import { colourCell, NOTABLE, RevealedJudgment } from "./reveal.js";
 
-// Matrix and curves have room for so many steps from the start; with more of them they draw closer.
+// The matrix and the curves have room for this many steps from the start, and shrink for more.
 const ROOM = 8;
-// Steps up to which the numbers of the matrix have room, and names beside it at most.
+// The largest number of steps whose numbers fit into the matrix, and of names beside it.
 const NUMBERED = 10;
 const MOST_NAMES = 16;
-// Sizes of the type of the steps, the first at which all of them fit, and the window they are meant for, in pixels.
+// The font sizes of the steps, of which the first that fits is used, and the window that they are meant for, in pixels.
 const SIZES = [29, 26, 24, 22];
 const WINDOW = [1280, 900];
 const SMALLEST = 16;
-// What moved is told of so many steps, and counted of the others.
+// Moves are described for this many steps, and only counted for the others.
 const MOST_TOLD = 2;
 
 const sentenceCase = (text) => text[0].toUpperCase() + text.slice(1);
 
-// A text as it is read out: formulas by their source.
+// A text for screen readers, with formulas as their source.
 const spoken = (node) => {
   const copy = node.cloneNode(true);
   for (const span of copy.querySelectorAll("span.math")) span.textContent = span.dataset.source;
   return copy.textContent.trim();
 };
 
-// As much of a problem or a step as is read out.
+// The length up to which a problem or a step is read out.
 const ENOUGH = 120;
 const begun = (node) => shortened(spoken(node), ENOUGH);
 
@@ -47,7 +47,7 @@ export class PresentationView extends RevealedJudgment {
     this.fit();
   }
 
-  /** Choose the size of the type with all steps, so that it stays while they are revealed; none of them is painted. */
+  /** Choose the font size with all steps in place, so that it stays while they are revealed; none of them is painted. */
   fit() {
     const shown = [...this.list.children];
     const { hasGold } = this;
@@ -83,7 +83,7 @@ export class PresentationView extends RevealedJudgment {
       this.showRow(item, after, i, `after step ${this.names[after]}`);
       const online = this.online(after, i);
       item.querySelector(".d").hidden = after <= this.ends[i];
-      // Where the bar turned from neg when the step was revealed.
+      // The end of the bar's neg part when the step was revealed.
       const before = item.querySelector(".before");
       before.style.left = `${(100 * (1 - online)).toFixed(1)}%`;
       before.hidden = Math.abs(this.number(after, i) - online) < NOTABLE;
@@ -133,7 +133,7 @@ export class PresentationView extends RevealedJudgment {
     this.section.querySelector(".matrix-key").hidden = !count;
   }
 
-  /** Once the evidence is told, the curve that it is about stands out as a whole. */
+  /** Once the evidence is shown, the whole curve that it is about stands out. */
   whole(step) {
     if (step !== this.focus) return "";
     return this.number(this.last, step) < this.number(step, step) ? "fell" : "rose";
@@ -191,7 +191,7 @@ export class PresentationView extends RevealedJudgment {
     return `step ${this.names[step]} ${now < before ? "fell" : "rose"} from ${before.toFixed(2)} to ${now.toFixed(2)}${turned}`;
   }
 
-  /** What is read out of the last thing revealed. */
+  /** The text that is read out for the last thing revealed. */
   told(steps, conclusions) {
     if (conclusions) return spoken(this.conclusions[conclusions - 1]);
     if (!steps) return `Problem: ${begun(this.section.querySelector(".q"))}`;
@@ -207,7 +207,7 @@ export class PresentationView extends RevealedJudgment {
     if (text) part.append(" ", element("p", { class: "without" }, text));
   }
 
-  /** Bring what is newest into view. */
+  /** Scroll to the newest content. */
   follow() {
     this.list.lastElementChild?.scrollIntoView({ block: "nearest" });
     this.section.querySelector(".conclusions > [data-name]:last-child")?.scrollIntoView({ block: "nearest" });

@@ -1,24 +1,24 @@
-// A hindsight judgment as its steps are revealed one by one: the record that the server writes, what can be read from an
-// entry of its triangle, and what the list of steps and the matrix show of one.
+// A hindsight judgment whose steps are revealed one by one: its record from the server, the numbers in its triangle, and
+// their display in the list of steps and the matrix.
 import { onChange, setText } from "../shared/dom.js";
 
 const LABELS = ["neg", "neu", "pos"];
 const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 
 /**
- * Read rows of entries: three probabilities each, validity alone, or null. Gives a function of row and column, whose
- * three numbers have single precision, as the server's have; row `j` has the columns 0 to `j`.
+ * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
+ * to three numbers in single precision, as on the server; row `j` has the columns 0 to `j`.
  */
 export const readTriangle = (rows) => (row, column) => {
   const entry = rows[row][column] ?? [0, 0, 0];
   return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);
 };
 
-/** One of the numbers of an entry: its validity, or a label's probability. In single precision, as the server has it. */
+/** The validity of an entry, or a label's probability, in single precision as on the server. */
 export const valueOf = (probs, name) =>
   name === "validity" ? Math.fround(probs[1] + probs[2]) : probs[LABELS.indexOf(name)];
 
-/** From here on a change is set in colour, as on the other pages. */
+/** The smallest change that is coloured, as on the other pages. */
 export const NOTABLE = 0.1;
 
 // A change with its sign.
@@ -27,7 +27,7 @@ const signed = (value) => {
   return text === "0.00" ? text : `${value > 0 ? "+" : "−"}${text}`;
 };
 
-/** The colour of a cell that shows a validity: the verdict, and how far from the threshold it is. */
+/** Colour a cell with a validity by its verdict and its distance from the threshold. */
 export const colourCell = (cell, value, validity) => {
   const valid = value >= validity;
   cell.className = valid ? "yes" : "no";
@@ -36,8 +36,8 @@ export const colourCell = (cell, value, validity) => {
 };
 
 /**
- * The judgment of a section, each of whose steps is looked at `after` another one is revealed: its triangle, its
- * thresholds, and for each sub-step its name and the place its step ends at.
+ * The judgment of a section: its triangle, its thresholds, and for each sub-step its name and the last sub-step of its
+ * step. Numbers of a sub-step are those `after` another one has been revealed.
  */
 export class RevealedJudgment {
   constructor(section) {
@@ -55,12 +55,12 @@ export class RevealedJudgment {
     };
   }
 
-  /** One of the numbers of a step, its validity if no other is named. */
+  /** A number of a step, by default its validity. */
   number(after, step, name = "validity") {
     return valueOf(this.at(after, step), name);
   }
 
-  /** Its validity as it was revealed: online a step is judged when all its sub-steps are there. */
+  /** The validity when its step was revealed; online, a step is judged once all of its sub-steps are. */
   online(after, step) {
     return this.number(Math.min(after, this.ends[step]), step);
   }
@@ -70,7 +70,7 @@ export class RevealedJudgment {
     return this.at(after, step)[1] >= this.thresholds.redundancy ? "redundant" : "valid";
   }
 
-  /** The row of a step in the list: its bar, and how it changed since the step was revealed; `when` says when that is. */
+  /** Update the row of a step in the list: its bar, and the change since it was revealed; `when` describes the time. */
   showRow(item, after, step, when) {
     const [probs, verdict, validity] = [this.at(after, step), this.verdict(after, step), this.number(after, step)];
     const bar = item.querySelector(".bar");
@@ -88,7 +88,7 @@ export class RevealedJudgment {
   }
 }
 
-/** Goes on by itself: calls `step` every `pace()` milliseconds, until that gives false or the button is pressed again. */
+/** Plays automatically: calls `step` every `pace()` milliseconds, until it returns false or the button is pressed. */
 export class Player {
   constructor(button, pace, step) {
     Object.assign(this, { button, pace, step, timer: 0 });
@@ -113,7 +113,7 @@ export class Player {
   }
 }
 
-/** Call `begin` with each element of a selector that comes into the page. */
+/** Call `begin` with each new element of a selector in the page. */
 export const onArrival = (selector, begin) => {
   const look = () => {
     const section = document.querySelector(`${selector}:not([data-started])`);

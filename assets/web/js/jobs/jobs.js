@@ -1,4 +1,4 @@
-// The Jobs page: asks how far the jobs are, starts, cancels and resumes them.
+// The Jobs page: refreshes the list of jobs; starts, cancels and resumes them.
 import { AWAY, failure, patiently, say } from "../shared/connection.js";
 import { html, onChange, showNotice } from "../shared/dom.js";
 
@@ -11,7 +11,7 @@ const room = () => document.querySelector("#jobs");
 
 const tell = (message) => showNotice(room().querySelector(".said"), message);
 
-// What has not changed stays, and so does a form that is being filled in; a button keeps the focus.
+// Unchanged parts stay, as does a form that is being filled in; a button keeps the focus.
 const put = (slot, part) => {
   const text = part?.outerHTML ?? "";
   if (text === (shown.get(slot) ?? slot.firstElementChild?.outerHTML ?? "")) return;
@@ -52,7 +52,7 @@ const post = async (url, values) => {
   await ask();
 };
 
-// From a page that has nothing to show before the job is done.
+// The form may be on a page that has nothing to show before the job is done.
 const lead = async (url, values) => {
   const headers = { "content-type": "application/json" };
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
@@ -64,7 +64,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target.closest("#jobs form[data-post], form[data-leads]");
   if (!form) return;
   event.preventDefault();
-  // `form.dataset` would be the field of that name.
+  // Not `form.dataset`, which is the field of that name.
   const start = form.hasAttribute("data-leads") ? lead : post;
   start(form.getAttribute("data-post"), Object.fromEntries(new FormData(form)));
 });
@@ -83,6 +83,6 @@ const start = () => {
   document.addEventListener("visibilitychange", ask);
 };
 
-// The page may have been drawn before this script came.
+// The page may have been drawn before this script was loaded.
 start();
 onChange(start);

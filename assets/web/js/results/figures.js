@@ -1,6 +1,6 @@
-// Figures: what Plotly draws of the data that a page holds, in the page's own ink, each with a legend of buttons.
+// Figures, which Plotly draws from the data in a page, in the page's colours and with a legend of buttons.
 //
-// The report has this file within its page, so that it imports nothing and finds Plotly where it is.
+// The report embeds this file, so it imports nothing, and uses the Plotly of its page.
 
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
 const DASHES = { dot: "2 3", dash: "6 4", dashdot: "6 3 2 3", longdash: "10 4" };
@@ -9,7 +9,7 @@ const drawn = new Set();
 
 const read = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Ink and grid are the page's; what a curve's colour means is the figure's own.
+// Text and grid have the page's colours; a curve's colour is the figure's own.
 const look = (layout) => {
   const changes = {
     "font.color": read("--ink"),
@@ -96,7 +96,7 @@ export const drawFigures = (root, options = {}) => {
   return Promise.all(plots.map((plot) => draw(plot, { ...CONFIG, ...options })));
 };
 
-/** Draw each of them when it comes near the window. */
+/** Draw each figure when it comes near the window. */
 export const drawWhenNear = (root, options = {}) => {
   forget();
   const near = (entries, observer) => {

@@ -4,7 +4,7 @@ import { drawWhenNear } from "./figures.js";
 
 const page = () => document.querySelector("#results");
 
-// Megabytes that no other page needs.
+// Plotly has megabytes that no other page needs.
 let plotly = null;
 const load = (source) =>
   (plotly ??= new Promise((resolve, reject) => {
@@ -14,7 +14,7 @@ const load = (source) =>
     script.addEventListener("error", reject);
     document.head.append(script);
   }).catch(() => {
-    // It may be there at the next change.
+    // It may be ready at the next change.
     plotly = null;
   }));
 
@@ -37,7 +37,7 @@ document.addEventListener("query", ({ target: form, detail: query }) => {
   for (const name of ["group", "errors", "evaluator"]) query.delete(name);
 });
 
-// The form is new after each answer; the focus stays where the person left it.
+// The form is replaced by each response; the focus stays on the same control.
 let focused = null;
 document.addEventListener("change", ({ target }) => {
   if (target.closest?.("form.choices")) focused = target.name;

@@ -1,21 +1,21 @@
-// The steps of a result, edited in place: what is typed is scored when typing pauses.
+// Editing the steps of a result in place: the text is scored when typing pauses.
 import { element } from "../shared/dom.js";
 import { amendSteps, changeSteps } from "./solution.js";
 
-// Milliseconds without a key after which what is typed is scored.
+// Milliseconds without a key after which the text is scored.
 const PAUSE = 350;
 
-// The edit that goes on: the cell with its text area, which step it is, and what stood there.
+// The edit in progress: the cell with its text area, its step, and the original text.
 let edit = null;
 let timer = 0;
 let rescore = () => {};
 let isQuick = () => true;
 
-/** Call `listener` with whether it is the first time in this edit, when a step of the result is another one. Where
- * scoring is not `quick`, only when the edit ends. */
+/** Call `listener` when the text of a step has changed, with true for the first time in an edit; if scoring is not
+ * `quick`, only when the edit ends. */
 export const onRowEdit = (listener, quick) => ([rescore, isQuick] = [listener, quick]);
 
-/** Whether a step of the result is being edited. */
+/** True if a step of the result is being edited. */
 export const isEditingRow = () => edit !== null;
 
 const rows = () => [...document.querySelectorAll("#result ol.steps > li")];
@@ -26,7 +26,7 @@ const changed = () => {
   return steps;
 };
 
-// Score what is typed, unless that is nothing or what was scored last.
+// Score the text, unless it is empty or the same as last time.
 const commit = () => {
   clearTimeout(timer);
   const text = edit.area.value.trim();
@@ -38,7 +38,7 @@ const commit = () => {
   rescore(isFirst);
 };
 
-// The place of a row's text among the steps and their parts.
+// The place of a row's text among the steps and sub-steps.
 const placeOf = (steps, row) => {
   const places = steps.flatMap((parts, step) => parts.map((_, part) => [step, part]));
   return places[row];
@@ -61,7 +61,7 @@ const begin = (row) => {
   area.setSelectionRange(text.length, text.length);
 };
 
-// The cell shows the text again, as the last result has it if that is of this text.
+// The cell shows the text again, as in the last result if that has the same text.
 const close = () => {
   const { cell, content, scored, shown } = edit;
   clearTimeout(timer);
@@ -70,14 +70,14 @@ const close = () => {
   cell.replaceChildren(...(scored === shown ? content : [scored]));
 };
 
-/** End the edit; what is typed counts. */
+/** End the edit and accept the text. */
 export const finish = () => {
   if (!edit) return;
   commit();
   close();
 };
 
-/** End the edit without a word: the result that it stands in is going. */
+/** End the edit silently, since its result is being replaced. */
 export const abandon = () => edit && close();
 
 const cancel = () => {
@@ -87,7 +87,7 @@ const cancel = () => {
   rows()[row]?.querySelector("[data-edit]").focus();
 };
 
-// Make an element like its `twin`, and leave `kept` in it where it stands, like `place` in the twin.
+// Make an element like its `twin`, but leave `kept` in it untouched, which corresponds to `place` in the twin.
 const morph = (old, twin, kept, place) => {
   for (const { name } of [...old.attributes]) if (!twin.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of twin.attributes) old.setAttribute(name, value);
@@ -99,7 +99,7 @@ const morph = (old, twin, kept, place) => {
   if (at !== kept) morph(at, like, kept, place);
 };
 
-/** Put another result in the place of one, around the text area of the edit that goes on. */
+/** Replace a result around the text area of the edit in progress. */
 export const putAround = (section, next) => {
   const place = next.querySelectorAll("ol.steps > li > .t")[edit.row];
   if (!place || !section?.contains(edit.cell)) return false;

@@ -1,4 +1,4 @@
-// The Score page: what is entered goes to the server, its result into the page, and the result's link into the address.
+// The Score page: sends the input to the server, and puts the result into the page and its link into the address.
 import { AGAIN, ask, latest } from "../shared/connection.js";
 import { html, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
@@ -11,7 +11,7 @@ import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
 let kept = "";
 let thresholds = {};
-// What a result is compared with while a step of it is edited: the one that was in view before.
+// While a step of a result is edited, the comparison stays with the result before the edit.
 let base = null;
 
 const part = (id) => document.getElementById(id);
@@ -33,7 +33,7 @@ const state = () => ({
 
 const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
 
-// A button that is busy can be pressed again, and then the last press counts.
+// A busy button can be pressed again, and the last press counts.
 const setBusy = (isBusy) => {
   setText(part("score"), isBusy ? "Scoring" : "Score");
   part("score").setAttribute("aria-busy", String(isBusy));
@@ -41,7 +41,7 @@ const setBusy = (isBusy) => {
   part("cancel").hidden = !isBusy;
 };
 
-// The address that brings this result back.
+// The address of this result.
 const address = (section) => {
   const { token, before, kept: compared } = section.dataset;
   const query = new URLSearchParams({ s: token });
@@ -56,7 +56,7 @@ const putAddress = (section, how) => {
     history[how](null, "", address(section));
 };
 
-// What a result in the page says of itself, and its link.
+// Adopt the thresholds and the comparison of the result in the page, and put its link into the address.
 const settleResult = (how) => {
   const section = result();
   if (!section) return;
@@ -67,7 +67,7 @@ const settleResult = (how) => {
   putAddress(section, how);
 };
 
-// What has the focus in a result has it in the next one, too.
+// The focus moves from a result to the same control in the next one.
 const nameOf = (node) => [node.tagName, node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
 
 const replaceResult = (content) => {
@@ -92,7 +92,7 @@ const put = (text, how) => {
   wait();
 };
 
-// What an evaluator that is being loaded will say is asked for again, as long as nothing else is entered.
+// While an evaluator is being loaded, the result is requested again unless the input changes.
 let again = 0;
 const wait = () => {
   clearTimeout(again);
@@ -102,7 +102,7 @@ const wait = () => {
   again = setTimeout(() => isSame() && !score.isBusy() && scoreNow("replaceState"), AGAIN);
 };
 
-// What takes longer is scored when a person asks for it, and not whenever a step changes.
+// If scoring takes longer, a change of a step does not start it.
 const QUICK = 2000;
 let took = 0;
 const isQuick = () => took < QUICK;
@@ -114,7 +114,7 @@ const score = latest(async (signal, how) => {
   const answer = await ask("score", [state()], signal);
   if (signal.aborted) return;
   took = performance.now() - start;
-  // Unless a person has gone on meanwhile.
+  // Unless the steps have changed meanwhile.
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
   put(answer.result, how);
   part("saved").replaceChildren();
@@ -127,7 +127,7 @@ const scoreNow = async (how) => {
   settleSolution();
 };
 
-/** Score what is entered, with every edit that goes on. */
+/** Score the input, including unfinished edits. */
 const press = () => {
   endEdit();
   finish();
@@ -163,7 +163,7 @@ onRowEdit((isFirst) => {
   scoreNow(isFirst ? "pushState" : "replaceState");
 }, isQuick);
 
-// Steps that are edited in their list are scored, too, once there is a result of them.
+// Edits in the list of steps are scored too, once there is a result.
 onSteps((isDrawn) => {
   if (isDrawn || !result() || isEditingRow() || !isQuick()) return false;
   base = null;
@@ -191,7 +191,7 @@ const forget = (section) => {
   section.querySelector("[data-keep]")?.focus();
 };
 
-// Where a page may not reach the clipboard (plain HTTP from elsewhere), by way of a selection.
+// A page over plain HTTP from another machine has no clipboard, so the text is copied from a selection.
 const copied = async (text) => {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");

@@ -1,19 +1,19 @@
-// The solution of the Score page: the text in its box, and the steps that it is split into. The text counts; where
-// steps are edited it is written anew, so that both always say the same.
+// The solution of the Score page: the text in its box, and the steps that it is split into. After an edit of steps the
+// text is written again, so that both always agree.
 import { ask, latest } from "../shared/connection.js";
 
 const box = () => document.querySelector("#solution textarea");
 const place = () => document.querySelector("#preview");
 const copy = (steps) => structuredClone(steps);
 
-/** Whether two lists of steps are the same. */
+/** True if two lists of steps are the same. */
 export const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 // Each step is a list of texts: one, or its sub-steps.
 let steps = [];
-// The text that they are in; null until it is written.
+// The text of these steps; null until it is written.
 let text = null;
-// Whether a person typed last, and did not edit steps.
+// True if the last change was in the text, not in the steps.
 let isTyped = true;
 const past = [];
 const future = [];
@@ -22,8 +22,8 @@ const listeners = [];
 /** The steps of the solution. */
 export const solutionSteps = () => steps;
 
-/** Call `listener` with whether their list is drawn whenever the steps are others. Before it is, a listener that has
- * the steps scored returns true: their text comes with the result. */
+/** Call `listener` whenever the steps change, with true once their list is drawn. Before that, a listener that has the
+ * steps scored returns true, since their text then comes with the result. */
 export const onSteps = (listener) => listeners.push(listener);
 
 const tell = (isDrawn) => listeners.map((listener) => listener(isDrawn)).includes(true);
@@ -36,7 +36,7 @@ const draw = (html) => {
   tell(true);
 };
 
-// Milliseconds in which more of the text may come.
+// Milliseconds to wait for more of the text.
 const PAUSE = 40;
 
 const split = latest(async (signal, typed) => {
@@ -46,7 +46,7 @@ const split = latest(async (signal, typed) => {
   if (typed === box().value) draw(answer.steps);
 });
 
-/** Put a text, and how it is split where that is known, into the page. */
+/** Put a text, and its split if that is known, into the page. */
 export const putSolution = (written, html) => {
   write.end();
   text = box().value = written;
@@ -62,10 +62,10 @@ const write = latest(async (signal) => {
   if (!signal.aborted) putSolution(answer.text, answer.steps);
 });
 
-/** See to it that the text of edited steps is written. */
+/** Have the text of edited steps written, unless it is already. */
 export const settleSolution = () => text === null && write();
 
-/** What the server is sent of the solution: its text, or its steps where the text is not written yet. */
+/** The solution for a request: its text, or its steps if the text is not written yet. */
 export const solutionState = () => (text === null && steps.length ? { steps } : { solution: box().value });
 
 const set = (changed) => {
@@ -74,14 +74,14 @@ const set = (changed) => {
   return tell(false);
 };
 
-/** Change the steps, so that it can be undone; with `isWritten` the caller sees to their text. */
+/** Change the steps, with undo; with `isWritten` the caller takes care of their text. */
 export const changeSteps = (changed, isWritten = false) => {
   past.push(now());
   future.length = 0;
   if (!set(copy(changed)) && !isWritten) write();
 };
 
-/** Change them on, as a part of the last change; the caller sees to their text. */
+/** Change the steps further as part of the last change; the caller takes care of their text. */
 export const amendSteps = (changed) => void set(copy(changed));
 
 const travel = (from, to) => {
@@ -99,7 +99,7 @@ export const redo = () => travel(future, past);
 export const canUndo = () => past.length > 0;
 export const canRedo = () => future.length > 0;
 
-/** Another solution is there, of which nothing is to be undone. */
+/** Replace the solution, without undo. */
 export const adoptSolution = (written, html) => {
   past.length = future.length = 0;
   isTyped = true;
@@ -108,7 +108,7 @@ export const adoptSolution = (written, html) => {
 
 document.addEventListener("input", ({ target }) => {
   if (target !== box()) return;
-  // What was edited before is what undoing brings back.
+  // Undo brings back the edited steps.
   if (!isTyped && steps.length) {
     past.push(now());
     future.length = 0;
@@ -119,7 +119,7 @@ document.addEventListener("input", ({ target }) => {
   split(text);
 });
 
-// The first response holds both, and a browser may have kept what was typed before it was loaded again.
+// The first response contains both, and a browser may have restored typed text after a reload.
 if (box()) {
   text = box().defaultValue;
   steps = JSON.parse(place().querySelector("ol.preview")?.dataset.steps ?? "[]");

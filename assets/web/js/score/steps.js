@@ -1,4 +1,4 @@
-// The list of steps on the Score page: chosen, edited, split, merged, moved, deleted and inserted, with undo.
+// The list of steps on the Score page, which can be edited, split, merged, moved, deleted and inserted, with undo.
 //
 // The server draws it (`#preview ol.preview`) and finds the maths in it; `solution.js` holds the steps.
 import { element, setText } from "../shared/dom.js";
@@ -7,13 +7,13 @@ import { canRedo, canUndo, changeSteps, isSame, onSteps, redo, solutionSteps, un
 
 let chosen = -1;
 let editing = false;
-// Whether what is edited is a step that is not there yet.
+// True if the edit is of a new step.
 let inserting = false;
-// Where the focus belongs once the next list is drawn.
+// The target of the focus once the next list is drawn.
 let focus = null;
-// The text areas of the step that is edited, which outlive a list that is drawn meanwhile.
+// The text areas of the edited step, which stay when the list is redrawn meanwhile.
 let open = null;
-// The steps as they were last changed here.
+// The steps after the last change here.
 let own = null;
 
 const preview = () => document.querySelector("#preview");
@@ -60,7 +60,7 @@ const areas = () => {
   );
 };
 
-// A step that is not there yet gets a place for its text.
+// A new step gets a place for its text.
 const placed = () => {
   if (!inserting) return items()[chosen];
   const item = element("li", { class: "new editing" });
@@ -68,7 +68,7 @@ const placed = () => {
   return item;
 };
 
-// The tools of the chosen step, and the focus where it was.
+// Draw the tools of the chosen step, and restore the focus.
 const dress = () => {
   for (const extra of preview().querySelectorAll("li.new, li > .tools, li > .edit")) extra.remove();
   items().forEach((item, i) => {
@@ -96,7 +96,7 @@ const stop = () => ([editing, inserting, open] = [false, false, null]);
 
 const hasFocus = () => preview().contains(document.activeElement);
 
-// What the text brought, or a result, is another list; what was changed here is drawn as it was left.
+// A list from the text or a result is a new one; one that was changed here is drawn as it was left.
 const drawn = () => {
   if (own && isSame(own, solutionSteps())) return dress();
   [chosen, own, focus] = [-1, null, null];
@@ -107,7 +107,7 @@ const drawn = () => {
 onSteps((isDrawn) => {
   history();
   status("");
-  // An edit goes on in a list that is drawn anew.
+  // An edit continues in a list that is redrawn.
   if (isDrawn) drawn();
 });
 
@@ -125,7 +125,7 @@ const change = (place, then, edit) => {
   chosen = Math.max(-1, Math.min(place, steps.length - 1));
   focus = then;
   changeSteps(steps);
-  // At once, so that no key is lost until the steps are drawn.
+  // At once, so that no key is lost before the steps are drawn.
   dress();
 };
 
@@ -139,7 +139,7 @@ const travel = (run) => {
   dress();
 };
 
-// What the text areas hold, without what is blank.
+// The texts of the text areas, without blank ones.
 const typed = () => [...preview().querySelectorAll("li > .edit textarea")].map((area) => area.value);
 const kept = (parts) => parts.map((text) => text.trim()).filter(Boolean);
 
@@ -163,7 +163,7 @@ const save = () => {
   else change(chosen, "pick", (changed) => changed.splice(chosen, 1));
 };
 
-/** End an edit of a step, which then counts. */
+/** End an edit of a step and accept it. */
 export const endEdit = () => editing && save();
 
 let caret = null;
@@ -245,7 +245,7 @@ const inTools = (event, run) => {
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.defaultPrevented) return;
   const { target } = event;
-  // The focus is nowhere for as long as the list is drawn anew.
+  // Nothing has the focus while the list is being redrawn.
   const isHere = target.closest?.("#preview ol.preview, #split-tools") || (target === document.body && focus && inList());
   if (!isHere) return;
   const run = (act) => {

@@ -4,7 +4,7 @@ const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
 const DEFAULTS = { validity: 0.5, redundancy: 0.15 };
 const ORDER = ["validity", "redundancy"];
 
-// An evaluator that says nothing of redundancy has null there.
+// The redundancy is null for an evaluator that gives none.
 const isRedundant = (redundancy, at) => redundancy !== null && redundancy >= at.redundancy;
 
 const verdict = ([validity, redundancy], at) => {
@@ -36,11 +36,11 @@ const conclude = (said, scores, at) => {
   said.querySelector(".counts").textContent = `${count("not valid")} of ${words.length} not valid${also}`;
 };
 
-/** The thresholds that a result stands at. */
+/** The current thresholds of a result. */
 export const thresholdsOf = (section) =>
   Object.fromEntries(ORDER.map((name) => [name, Number(section.dataset[name])]));
 
-/** What an address says of them, where they are not those that the permalink holds. */
+/** Put the thresholds into an address's query if they differ from those of the permalink. */
 export const inAddress = (section, query) => {
   const at = thresholdsOf(section);
   for (const [name, param] of [["validity", "valid"], ["redundancy", "redundant"]]) {
@@ -50,7 +50,7 @@ export const inAddress = (section, query) => {
   }
 };
 
-/** Put the sliders where the result stands: what a person moved outlives the result that it stood in. */
+/** Set the sliders to the thresholds of the result, which outlive a previous result. */
 export const settle = (section) => {
   for (const [name, value] of Object.entries(thresholdsOf(section))) {
     const slider = section.querySelector(`.thresholds [name=${name}]`);
@@ -60,7 +60,7 @@ export const settle = (section) => {
   }
 };
 
-// The marks of a long solution at its top.
+// The overview of marks above a long solution.
 const remark = (section, scores, at) => {
   const marks = section.querySelector(".marks");
   if (!marks) return;

@@ -1,8 +1,8 @@
-// What a page asks the server for: while it does not answer the page says so, and what was asked for waits.
+// Requests to the server; while it does not answer, the page says so and the request waits.
 import { element } from "./dom.js";
 
 export const AWAY = "The server does not answer. This page continues when it does.";
-/** Milliseconds after which the server is asked again. */
+/** Milliseconds until a request is repeated. */
 export const AGAIN = 800;
 
 /** Show a message over the page, or none. */
@@ -11,7 +11,7 @@ export const say = (message) => {
   if (message) document.body.append(element("div", { class: "away notice", role: "alert" }, message));
 };
 
-/** The message of an answer that is no success. */
+/** The error message of a response. */
 export const failure = async (response) => {
   const answer = await response.json().catch(() => null);
   return answer?.error ? `${answer.error} ${answer.hint ?? ""}`.trim() : `The server answered with status ${response.status}.`;
@@ -19,7 +19,7 @@ export const failure = async (response) => {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, AGAIN));
 
-/** As `fetch`, of what does no harm when it is asked for twice: until the server answers. `tell` shows a message. */
+/** As `fetch`, repeated until the server answers, for requests that may be sent twice. `tell` shows a message. */
 export const patiently = async (address, options, tell = say) => {
   for (;;) {
     try {
@@ -33,7 +33,7 @@ export const patiently = async (address, options, tell = say) => {
   }
 };
 
-/** The answer of an event of the Score page's interface to its inputs. Throws where there is none, with a message for the person. */
+/** The result of an event of the Score page's interface. Throws an error with a message for the person. */
 export const ask = async (name, inputs, signal) => {
   const response = await patiently(`/gradio_api/run/${name}`, {
     method: "POST",
@@ -50,8 +50,8 @@ export const ask = async (name, inputs, signal) => {
 };
 
 /**
- * Work of which only the last counts: one that is begun ends the one before. Gives its result, or undefined where
- * it was ended or failed, which the page says.
+ * Work of which only the last call counts: each call aborts the one before. Returns its result, or undefined if it was
+ * aborted or has failed, in which case the page shows the error.
  */
 export const latest = (work) => {
   let current = null;

@@ -1,4 +1,4 @@
-// Elements of a page, made and changed, and those who want to know of a change.
+// Creating and changing elements of a page, and observing its changes.
 
 const append = (node, attributes, content) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -16,34 +16,34 @@ export const drawn = (tag, attributes = {}, ...content) =>
 /** A template of an HTML text. */
 export const template = (text) => Object.assign(document.createElement("template"), { innerHTML: text });
 
-/** The elements that an HTML text spells, as a fragment. */
+/** The elements of an HTML text as a fragment. */
 export const html = (text) => template(text).content;
 
-/** Put a text into a node, which only counts as a change where it is another one. */
+/** Set a node's text; setting the same text is no change of the page. */
 export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text;
 };
 
-/** Show a message in `place`, with something to press; nothing where it is empty. */
+/** Show a message with controls in `place`; an empty message clears it. */
 export const showNotice = (place, message, ...controls) => {
   const spaced = controls.flatMap((control) => [" ", control]);
   place.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message, ...spaced)] : []));
 };
 
-// What screen readers say when a page has changed: one sentence, and never the page.
+// Screen readers announce a change of the page in one sentence, not by reading the page.
 const LONGEST = 160;
 
-/** A text cut at a word, if it is long. */
+/** A text, cut between words if it is long. */
 export const shortened = (text, longest = LONGEST) =>
   text.length <= longest ? text : `${text.slice(0, longest - 2).replace(/\s+\S*$/, "")} …`;
 
-/** Have a sentence read out. */
+/** Have screen readers announce a sentence. */
 export const announce = (sentence) => {
   const place = document.querySelector("#announced");
   if (place) setText(place, shortened(sentence));
 };
 
-// Tells who asks, at most once a frame, that something on the page has changed.
+// Listeners are told of changes of the page, at most once a frame.
 const listeners = [];
 let waiting = false;
 
@@ -61,6 +61,6 @@ const change = () => {
   requestAnimationFrame(tell);
 };
 
-// The page may be whole before this script is there.
+// The page may be complete before this script is loaded.
 change();
 new MutationObserver(change).observe(document.documentElement, { childList: true, subtree: true });

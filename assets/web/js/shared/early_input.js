@@ -1,4 +1,4 @@
-// What a person did before the scripts of the page were there: the page keeps it, and here it is done.
+// Input before the page's scripts were loaded, which the page has recorded, is carried out here.
 import { onChange } from "./dom.js";
 import { press } from "./keys.js";
 

@@ -1,15 +1,15 @@
-// What every page has around its content: its title, the skip link, its person, and the interface that hosts it.
+// The surroundings of every page's content: its title, the skip link, the person, and Gradio's interface.
 import { element, onChange } from "./dom.js";
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a.skip");
   if (!link) return;
-  // As a change of the address it would be a step in the page's history.
+  // A change of the address would be a step in the page's history.
   event.preventDefault();
   document.querySelector(link.getAttribute("href"))?.focus();
 });
 
-// A page among many of a browser is known by its heading.
+// The heading distinguishes the page among a browser's tabs.
 const name = () => {
   const heading = document.querySelector("main h1") ?? document.querySelector("nav.top [aria-current]");
   const title = [heading?.textContent.trim().slice(0, 80), "StepSight"].filter(Boolean).join(" · ");
@@ -18,7 +18,7 @@ const name = () => {
 
 onChange(name);
 
-// Who is logged in, at the end of the line at the top, and only the pages that are theirs.
+// The navigation bar ends with the person who is logged in, and has only the pages open to them.
 let who = null;
 
 const link = (href, text) => element("a", { href }, text);
@@ -46,23 +46,23 @@ fetch("/login/who")
     draw();
   });
 
-// The line at the top may come after the answer.
+// The navigation bar may be drawn after the response.
 onChange(draw);
 
-// A page that a browser kept whole may come back after its person has logged out.
+// A browser may restore a page from memory after its person has logged out.
 window.addEventListener("pageshow", (event) => {
   if (event.persisted && who?.name) location.reload();
 });
 
-// A page that Gradio hosts: its script starts when the browser has nothing else to do, and what stands in the page
-// moves into the interface as it is.
+// On a page that Gradio hosts, its script starts when the browser is idle, and the content moves unchanged into the
+// interface.
 const start = ({ dataset: { script } }) => document.head.append(element("script", { type: "module", src: script }));
 
 const whenIdle = window.requestIdleCallback ?? setTimeout;
 const app = document.querySelector("gradio-app[data-script]");
 if (app) addEventListener("load", () => whenIdle(() => start(app)));
 
-// Nothing moves under a button, a key or a word that is half way through.
+// Nothing moves while a pointer or key is down, or a word is being composed.
 const held = new Set();
 for (const [begin, end] of [["pointerdown", ["pointerup", "pointercancel"]], ["keydown", ["keyup"]], ["compositionstart", ["compositionend"]]]) {
   addEventListener(begin, () => held.add(begin), true);
@@ -70,7 +70,7 @@ for (const [begin, end] of [["pointerdown", ["pointerup", "pointercancel"]], ["k
 }
 addEventListener("blur", () => held.clear());
 
-// Where a browser cannot move what has the focus, it is given back.
+// If the browser cannot move a focused element, its focus is restored.
 const move = (page, host) => {
   if (host.moveBefore) return host.moveBefore(page, null);
   const { activeElement: held } = document;
@@ -87,7 +87,7 @@ const settle = () => {
   const main = page.parentElement;
   app.classList.add("host");
   move(page, host);
-  // The interface has a main of its own.
+  // The interface has its own main element.
   main.remove();
 };
 onChange(settle);

@@ -1,9 +1,9 @@
-// Hints: what a word means, beside it for as long as a pointer, the focus or a finger is on it. The texts stand once
-// in the page, each in a popover (`terms.html`), and what has `data-hint` names one. Without this script a press on a
-// term shows its hint in the middle of the window.
+// Hints explain a word, beside it, while a pointer, the focus or a finger is on it. Each text is once in the page, in a
+// popover (`terms.html`) that elements name with `data-hint`. Without this script, pressing a term shows its hint in the
+// middle of the window.
 import { onChange } from "./dom.js";
 
-// Milliseconds for which a pointer rests before a hint comes, and in which it may go over to the hint.
+// Milliseconds that a pointer rests before a hint appears, and that it has for moving to the hint.
 const REST = 200;
 // Pixels between the hint and the word, and between the hint and the edge of the window.
 const GAP = 6;

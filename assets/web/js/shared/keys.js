@@ -15,11 +15,11 @@ const NAMES = {
 const ACTIVE = "a, button, summary, [type=radio], [role=button], [role=slider], [role=tab], [role=option]";
 
 /**
- * Register a key. `key` is what `KeyboardEvent.key` says, or a list of such; `label` tells what it does, in few
- * words; `when` says whether it does so now (always, if left out), and only then is it listed; `run` does it. An
- * entry without `run` is only listed: for keys that the browser or a control of the page handles itself. `shown` is
- * what is listed in place of the keys. Where it is heard `everywhere`, also a link or button that has the focus leaves
- * it the key, but for Enter and Space.
+ * Register a key. `key` is a value of `KeyboardEvent.key`, or a list of them; `label` describes its effect in a few
+ * words; `when` tells whether it is active, by default always; only active keys are listed. `run` carries it out; an
+ * entry without `run` is only listed, for a key that the browser or a control of the page handles. `shown` is listed
+ * instead of the keys. With `everywhere`, the key also works while a link or button has the focus, except Enter and
+ * Space.
  */
 export const register = ({ key, label, when = () => true, run = null, shown = key, everywhere = false }) =>
   entries.push({ keys: [key].flat(), shown: [shown].flat(), label, when, run, everywhere });
@@ -36,7 +36,7 @@ const isOurs = (event) =>
   !(event.isComposing || event.keyCode === 229) &&
   !(isTyping(event.target) || isPressing(event) || document.querySelector("dialog[open]"));
 
-/** Do what a key is registered for. */
+/** Carry out the action of a key. */
 export const press = (event) => {
   if (!isOurs(event)) return;
   const found = entries.find((entry) => entry.run && entry.keys.includes(event.key) && isLeft(event, entry) && entry.when());
@@ -45,7 +45,7 @@ export const press = (event) => {
   found.run(event);
 };
 
-// Where a page keeps what is pressed early, `early.js` begins.
+// On a page that records early input, `early_input.js` adds the listener.
 if (!window.early) document.addEventListener("keydown", press);
 
 const line = ({ shown, label }) => [
@@ -58,18 +58,18 @@ const listed = () => element("dl", {}, ...entries.filter((entry) => entry.when()
 /** The keys that give labels on the page of a section, as pairs with their labels; "" is none. */
 export const labelKeys = (section) => JSON.parse(section?.dataset.labelKeys ?? "[]");
 
-// Open the list of the keys that do something now.
+// Open the list of active keys.
 const showKeys = () => {
   document.querySelector("dialog.keys")?.remove();
   const close = element("form", { method: "dialog" }, element("button", { type: "submit" }, "Close"));
   const title = element("h2", { id: "keys-title" }, "Keys of this page");
   const dialog = element("dialog", { class: "keys", "aria-labelledby": "keys-title" }, title, listed(), close);
-  // A click beside the list is one on the dialog's own backdrop.
+  // A click beside the list hits the dialog's backdrop.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", (event) => {
     if (event.key !== "?") return;
-    // Or the same press, seen further out, would open the list again.
+    // Otherwise the same key press would bubble up and open the list again.
     event.preventDefault();
     dialog.close();
   });

@@ -1,4 +1,4 @@
-// The part of a page that says what is at work: asked for again until nothing is.
+// The part of a page that shows running work, refreshed until nothing is running.
 import { patiently, say } from "./connection.js";
 import { html } from "./dom.js";
 
@@ -6,13 +6,13 @@ const EVERY = 1000;
 
 const keyOf = (node) => node.dataset?.fetch ?? node.dataset?.post?.replace(/\w+$/, "") ?? "";
 
-/** Follows `.state` of the element that `room` gives, which is asked for at `address`. */
+/** Refreshes `.state` in the element that `room` returns from `address`. */
 export class LivePart {
   constructor(room, address) {
     Object.assign(this, { room, address, shown: "", timer: 0 });
   }
 
-  // The details that are open stay so, and a button keeps the focus.
+  // Open details stay open, and a button keeps the focus.
   async ask() {
     const state = this.room()?.querySelector(".state");
     if (!state) return false;
@@ -31,7 +31,7 @@ export class LivePart {
     return Boolean(state.querySelector("[data-working]"));
   }
 
-  // Also once more where nothing is at work: a job may have come and gone between two looks.
+  // Refreshes once more even if nothing is running, since a job may have come and gone between two requests.
   follow() {
     if (this.timer) return;
     const again = async () => {

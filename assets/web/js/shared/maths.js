@@ -1,10 +1,10 @@
-// Formulas: rendered as they appear, or all of them as their source, as the switch in the header says.
+// Formulas are rendered as they appear or, by the switch in the header, all shown as their source.
 import { onChange } from "./dom.js";
 import { quietly } from "./storage.js";
 
 const KEPT = "stepsight.maths";
 const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 500, maxSize: 20 };
-// What stood in a span before anything was made of it: the formula without its signs.
+// The source of a formula without its delimiters, as the span contained it at first.
 const formulas = new WeakMap();
 
 let raw = quietly(() => localStorage.getItem(KEPT)) === "source";

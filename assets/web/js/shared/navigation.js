@@ -1,20 +1,20 @@
-// Pages whose content follows from their address: links and forms change it, and the content is asked for anew.
+// Pages whose content follows from their address: links and forms change it, and the content is requested again.
 //
-// The content stands in an element with `data-part`. A link or form carries `data-go`, and what is not whole yet
-// `data-again`, whose value says after how many seconds to ask again, if that is not soon.
+// The content is in an element with `data-part`. Links and forms that change it have `data-go`. An element that is not
+// complete yet has `data-again`, whose value is the number of seconds until the next request.
 import { AGAIN, AWAY, failure, say } from "./connection.js";
 import { announce, template } from "./dom.js";
 
 const part = () => document.querySelector("main [data-part]");
 
-// What an element with `data-says` says of the content, else its heading.
+// The sentence of an element with `data-says`, else the heading.
 const sentence = () => {
   const heading = part().querySelector("[data-says], h1");
   return heading?.dataset.says ?? heading?.textContent ?? "";
 };
 
-// What comes later into a room that was left for it, an element with `data-room` and an id, moves nothing: the room
-// keeps its height, and where nothing else has changed it alone is replaced.
+// An element with `data-room` and an id is a placeholder for later content, which must not move the page: it keeps its
+// height, and if nothing else has changed, it alone is replaced.
 const rooms = (content) => [...content.querySelectorAll("[data-room]")];
 
 const keepHeight = (room) => {
@@ -28,7 +28,7 @@ const withoutRooms = (text) => {
   return without.innerHTML;
 };
 
-// As it was last sent, to tell whether it has changed: the page's scripts set formulas and draw in it.
+// The content as last received, to detect changes: the page's scripts modify the one in the document.
 let sent = part()?.innerHTML;
 
 const put = (text) => {
@@ -49,8 +49,7 @@ const put = (text) => {
 
 const isPage = (response) => response.headers.get("content-type")?.startsWith("text/html");
 
-// The request under way, when the last one ended, and when to ask again. The address that was asked for last is the
-// one that counts.
+// The request in progress, the end of the last one, and the timer of the next. Only the last address requested counts.
 let asked = null;
 let ended = performance.now();
 let retry = 0;
@@ -85,7 +84,7 @@ export const go = (url) => {
   window.scrollTo({ top: 0 });
 };
 
-/** Whether a click is meant for this window. */
+/** True if a click is meant for this window. */
 export const isPlain = (event) => !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 
 document.addEventListener("click", (event) => {
@@ -95,11 +94,11 @@ document.addEventListener("click", (event) => {
   go(link.href);
 });
 
-// What is empty or `any` is the default, and stays out of the address. Listeners to `query` may amend the rest.
+// Empty values and `any` are the default, which the address omits. Listeners to `query` may amend the others.
 const submit = (form) => {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value && value !== "any"));
   form.dispatchEvent(new CustomEvent("query", { bubbles: true, detail: query }));
-  // A field may be called dataset, and would stand for the form's own.
+  // Not `form.dataset`, since a field may have that name.
   go(`${form.getAttribute("data-go")}?${query}`);
 };
 
@@ -119,11 +118,11 @@ window.addEventListener("popstate", show);
 
 const loaded = new URL(performance.getEntriesByType("navigation")[0]?.name ?? location.href);
 
-/** Whether Back or Forward was pressed before this script was there to hear it. */
+/** True if Back or Forward was pressed before this script was loaded. */
 export const wasMoved = loaded.pathname + loaded.search !== location.pathname + location.search;
 if (wasMoved) show();
 
-// What is still being computed is asked for again.
+// Content that is still being computed is requested again.
 const isDue = (element) => performance.now() - ended >= 1000 * Number(element.dataset.again);
 const isAnyDue = () => [...document.querySelectorAll("main [data-again]")].some(isDue);
 setInterval(() => !document.hidden && !asked && isAnyDue() && show(), AGAIN);

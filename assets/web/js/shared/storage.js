@@ -1,6 +1,6 @@
-// What a browser keeps for a page.
+// Values that the browser stores for a page.
 
-/** The result of what is done with it, or `otherwise`: one that keeps nothing (a file, a private window) throws. */
+/** The result of an access to the storage, or `otherwise` if it throws, as for a file or in a private window. */
 export const quietly = (run, otherwise = undefined) => {
   try {
     return run();
