@@ -150,7 +150,7 @@ class VllmEvaluator(ServedEvaluator):
             raise UserError(
                 f"{named(trace)} has {len(encoded):,} tokens, {self.name} at {self.server.url} reads at most "
                 f"{self.longest:,}.",
-                "Shorten it, leave such traces out with --skip-too-long, or raise vLLM's --max-model-len.",
+                "Shorten it, or raise vLLM's --max-model-len; on the command line, --skip-too-long leaves such traces out.",
             )
         return encoded
 

@@ -91,7 +91,7 @@ class ModelEvaluator(Evaluator):
         if len(encoded) > self.context:
             raise UserError(
                 f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
-                "Shorten it, or leave such traces out with --skip-too-long.",
+                "Shorten it; on the command line, --skip-too-long leaves such traces out.",
             )
         return encoded
 

@@ -226,11 +226,12 @@ class Evaluation:
     @property
     def size(self) -> str:
         """The number of traces in words, such as `300 traces` or `6,116 of 6,216 rows`."""
+        traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
         if self.cut is not None:
-            return f"{self.traces:,} traces, each cut after a step drawn by seed {self.cut}"
+            return f"{traces}, each cut after a step drawn by seed {self.cut}"
         if self.group:
-            return f"{self.traces:,} traces of group {self.group}"
-        return f"{self.dataset.size} rows" if self.dataset.left_out else f"{self.traces:,} traces"
+            return f"{traces} of group {self.group}"
+        return f"{self.dataset.size} rows" if self.dataset.left_out else traces
 
     @property
     def judged(self) -> list[tuple[Mode, Errors]]:

@@ -337,10 +337,8 @@ def _no_classes(evaluation: Evaluation) -> str:
         Label(label).text for row in evaluation.rows[:1] for label in row.subject.table.label if label != SILENT
     }
     if len(labels) < 2:
-        what = f"labels steps {labels.pop()} and no others" if labels else "labels no step"
-        return (
-            f"The gold {what} (of some it may say that they are valid), so that there are no classes to tell apart."
-        )
+        what = f"The only label in this gold is {labels.pop()}" if labels else "This gold labels no step"
+        return f"{what} (it may call a step valid without one), so there are no classes to tell apart."
     return "No evaluator gives probabilities of the three classes."
 
 

@@ -215,6 +215,7 @@ def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, error
         bars.update(
             customdata=[parts[kind].steps for kind in order],
             hovertemplate="%{y:.3f} of %{customdata} steps",
+            error_y={"visible": False},
         )
         figure.add_trace(bars)
     figure.update_layout(barmode="group", bargap=0.25)

@@ -108,7 +108,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         if row.beats.exists and row.beats_in != RIVALRY[0]
     ]
     remarks += [
-        f"{one.evaluator}: published in {one.table}, not measured here"
+        f"{one.evaluator}: published in the paper's {one.table}, not measured here"
         for one in evaluation.published
         if (one.mode, one.benchmark.errors) == (mode, errors)
     ]

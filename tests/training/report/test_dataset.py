@@ -54,7 +54,7 @@ def test_a_section_without_figures_says_why(sqlite_store):
         "No evaluator has judged these traces both online and offline; hindsight judgments give both."
     ]
     (told,) = words_of(part, "By class")
-    assert told.startswith("The gold labels steps neg and no others")
+    assert told.startswith("The only label in this gold is neg")
     assert words_of(part, "The neutral class") == [told]
     assert words_of(part, "Solutions and steps") == ["No evaluator has judged these traces online."]
     # The baselines are not shown in a mode that nobody judged in.
