@@ -360,7 +360,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
         with_others = agreeing_with_others(ratings.labels, person, ratings.trace, weights)
         without, change = _without(ratings.labels, person, ratings.trace, weights, everybody, draws)
         rows.append((name, *counts, with_others, without, change))
-        values.append((name, without))
+        values.append((f"without {name}", without))
     return _table(
         "annotators",
         "Each person: agreement with the others, and what alpha (labels in order) is without the person",

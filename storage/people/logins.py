@@ -27,7 +27,7 @@ class WrongLoginError(UserError):
     """The name or the password is wrong; the message does not say which."""
 
     def __init__(self) -> None:
-        super().__init__("The name or the password is wrong.", "Try again, or ask who runs this server.")
+        super().__init__("The name or the password is wrong.", "Try again, or ask the person who runs this server.")
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("--scores goes with --download.", "Give both.")
     if (args.fields is not None) != (args.kind in ANY):
         raise UserError(
-            f"--fields goes with {ANY[0]}.", f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B"
+            f"{args.kind} needs --fields." if args.fields is None else f"--fields goes with {ANY[0]}.",
+            f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B",
         )
     if args.kind not in ANY and (args.split, args.part, args.revision) != (None, None, None):
         raise UserError(f"--split, --part and --revision go with {ANY[0]}.", "Leave them out.")

@@ -117,7 +117,7 @@ def test_a_file_with_bad_rows_is_looked_at_and_added_without_them(
         assert list_datasets(store) == []
         assert overflow(page) <= 0
         row.get_by_label("Dataset").fill("mine")
-        row.get_by_label("Leave them out").check()
+        row.get_by_label("Leave out what cannot be read").check()
         page.get_by_role("button", name="Add 1 file").press("Enter")
         link = page.get_by_role("link", name="1 bad row left out")
         expect(link).to_be_visible()

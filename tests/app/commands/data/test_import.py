@@ -105,7 +105,7 @@ def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
     )
     assert (code, out) == (0, "x: 1 trace added; 1 in the dataset.\n")
     code, _, err = command("import", "columns", file, "--db", db)
-    assert "--fields goes with any" in err
+    assert "columns needs --fields" in err
 
 
 def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
