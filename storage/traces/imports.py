@@ -55,7 +55,8 @@ class RefusedRows:
             return
         if self.count == 1:
             ((_, error),) = self._first
-            raise UserError(error.message, f"{error.hint} Or leave it out {self._leave_out}.".strip())
+            mend = f"{error.hint} Or leave it out" if error.hint else "Fix it, or leave it out"
+            raise UserError(error.message, f"{mend} {self._leave_out}.")
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
         head = f"{self._name}: {counts}; fix them, or leave them out {self._leave_out}."
         lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
