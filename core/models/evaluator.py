@@ -91,7 +91,7 @@ class ModelEvaluator(Evaluator):
         if len(encoded) > self.context:
             raise UserError(
                 f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
-                "Shorten it; on the command line, --skip-too-long leaves such traces out.",
+                "Shorten it, or on the command line use --skip-too-long.",
             )
         return encoded
 

@@ -38,7 +38,7 @@ ROWS = [
 ]
 TOO_LONG = {"id": "long", "problem": "q", "steps": ["x", "7" * 20_000]}
 # The context counts problem and separators too.
-LIMIT = r"trace 'long' has 20,\d\d\d tokens, tiny reads at most 1,024\. Shorten it; on the command line, --skip-too-long"
+LIMIT = r"trace 'long' has 20,\d\d\d tokens, tiny reads at most 1,024\. Shorten it, or on the command line"
 
 
 @dataclass
