@@ -270,7 +270,7 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
     with pytest.raises(UserError, match=f"the content has the Git name {name}, expected 0000"):
         fetch_benchmark(store, wrong, lambda done, total: None)
     assert not [
-        path for path in Path(os.environ[CACHE_VARIABLE]).rglob("*") if "0" * 40 in str(path) and path.is_file()
+        path for path in Path(os.environ[CACHE_VARIABLE]).rglob("[!.]*") if "0" * 40 in str(path) and path.is_file()
     ]
 
 
