@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser import until
 
@@ -51,3 +51,29 @@ def overflow(page: Page) -> int:
     page.wait_for_load_state()
     assert page.viewport_size is not None
     return page.evaluate("document.documentElement.scrollWidth") - page.viewport_size["width"]
+
+
+class Traffic:
+    """A page's requests to the addresses of a pattern: let through, `held` up, or `broken` off.
+
+    Made before the page acts: a request that follows at once passes a new route by.
+    """
+
+    def __init__(self, page: Page, pattern: str = "**/*") -> None:
+        self.state = ""
+        self._page, self._held = page, list[Route]()
+        page.route(pattern, self._meet)
+
+    def _meet(self, route: Route) -> None:
+        if self.state == "held":
+            self._held.append(route)
+        elif self.state == "broken":
+            route.abort()
+        else:
+            route.continue_()
+
+    def let_go(self, count: int = 1) -> None:
+        """Wait until so many requests are held, and let the last of them through."""
+        while len(self._held) < count:
+            self._page.wait_for_timeout(20)
+        self._held[count - 1].continue_()

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from stepsight.app.score.entered import Entered
 from stepsight.core.text import split
 from stepsight.core.trace import Trace
-from tests.app.browser.acts import PROBLEM, SOLUTION, bars, overflow, score
+from tests.app.browser.acts import PROBLEM, SOLUTION, Traffic, bars, overflow, score
 from tests.browser import until
 from tests.serving import served
 
@@ -37,9 +37,19 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-def test_the_factorisation_is_exposed_by_the_check(page):
-    score(page, PROBLEM, SOLUTION)
-    expect(page.locator("ol.steps > li")).to_have_count(5)
+def test_a_result_is_shared_judged_anew_compared_and_saved(opened, address):
+    with opened(permissions=["clipboard-read", "clipboard-write"]) as page:
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("ol.steps > li")).to_have_count(5)
+        exposes_the_factorisation(page)
+        comes_back_by_its_link_and_is_downloaded(page)
+        copies_a_snippet(page, address)
+        looks_right_again_without_the_check(page)
+        is_kept_to_compare_others_with(page)
+        is_saved_and_found_again(page)
+
+
+def exposes_the_factorisation(page: Page) -> None:
     online, offline = bars(page, "online"), bars(page, "offline")
     for bar in online + offline:
         assert sum(bar.values()) == pytest.approx(1, abs=0.02)
@@ -55,8 +65,7 @@ def test_the_factorisation_is_exposed_by_the_check(page):
     expect(page.locator(".steps .katex").first).to_be_visible()
 
 
-def test_a_link_brings_the_same_page_back_and_the_files_hold_the_numbers(page):
-    score(page, PROBLEM, SOLUTION)
+def comes_back_by_its_link_and_is_downloaded(page: Page) -> None:
     link = page.get_by_role("link", name="Link to this result")
     expect(link).to_be_visible()
     before = bars(page, "offline")
@@ -77,137 +86,16 @@ def test_a_link_brings_the_same_page_back_and_the_files_hold_the_numbers(page):
     assert [row["text"] for row in rows] == STEPS
 
 
-def test_the_split_is_corrected_by_button(page):
-    enter(page, "one two\nthree\nfour")
-    page.get_by_role("button", name="Correct step 1").click()
-    page.get_by_role("button", name="Edit or split").click()
-    area = page.get_by_label("Text of step 1")
-    area.evaluate("area => area.setSelectionRange(4, 4)")
-    page.get_by_role("button", name="Split at the cursor").click()
-    expect_steps(page, "one", "two", "three", "four")
-    page.get_by_role("button", name="Correct step 3").click()
-    page.get_by_role("button", name="Merge with next").click()
-    expect_steps(page, "one", "two", "three\nfour")
-    page.get_by_role("button", name="Move up").click()
-    expect_steps(page, "one", "three\nfour", "two")
-    page.get_by_role("button", name="Insert after").click()
-    page.get_by_label("Text of step 3").fill("2 < 3 & <b>so</b> $x^2$")
-    page.get_by_role("button", name="Done").click()
-    expect(page.locator("ol.preview .katex")).to_have_count(1)
-    wanted = [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
-    listed = """(wanted) =>
-      JSON.stringify(JSON.parse(document.querySelector("ol.preview").dataset.steps)) === JSON.stringify(wanted)"""
-    until(page, listed, arg=wanted)
-    page.get_by_role("button", name="Delete").click()
-    expect_steps(page, "one", "three\nfour", "two")
-    for _ in range(5):
-        page.get_by_role("button", name="Undo").click()
-    expect_steps(page, "one two", "three", "four")
-    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
-    for _ in range(5):
-        page.get_by_role("button", name="Redo").click()
-    expect_steps(page, "one", "three\nfour", "two")
-    expect(solution_box(page)).to_have_value("1. one\n2. three\nfour\n3. two")
+def copies_a_snippet(page: Page, address: str) -> None:
+    page.get_by_text("Reproduce in Python or with curl").click()
+    page.get_by_role("button", name="Copy").nth(1).click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
+    page.get_by_text("Reproduce in Python or with curl").click()
 
 
-def test_the_split_is_corrected_by_key(page):
-    enter(page, "one\ntwo\nthree")
-    page.get_by_role("button", name="Correct step 1").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("button", name="Correct step 2")).to_be_focused()
-    page.keyboard.press("Alt+ArrowUp")
-    expect_steps(page, "two", "one", "three")
-    page.keyboard.press("e")
-    expect(page.get_by_label("Text of step 1")).to_be_focused()
-    page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.type("m is a letter here")
-    page.get_by_role("button", name="Done").press("Enter")
-    expect_steps(page, "m is a letter here", "one", "three")
-    page.keyboard.press("m")
-    expect_steps(page, "m is a letter here\none", "three")
-    page.keyboard.press("i")
-    expect(page.get_by_label("Text of step 2")).to_be_focused()
-    page.keyboard.type("between")
-    page.keyboard.press("Escape")
-    # What was typed is dropped, and the empty step with it.
-    expect_steps(page, "m is a letter here\none", "three")
-    page.keyboard.press("Delete")
-    expect_steps(page, "three")
-    page.keyboard.press("Control+z")
-    expect_steps(page, "m is a letter here\none", "three")
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("merge it with the next")
-
-
-def test_a_text_typed_anew_replaces_corrections_and_undo_brings_them_back(page):
-    enter(page, "one\ntwo")
-    page.get_by_role("button", name="Correct step 1").click()
-    page.get_by_role("button", name="Delete").click()
-    expect_steps(page, "two")
-    page.get_by_label("Solution").fill("three\nfour")
-    expect_steps(page, "three", "four")
-    page.get_by_role("button", name="Undo").click()
-    expect_steps(page, "two")
-    expect(solution_box(page)).to_have_value("two")
-    page.get_by_role("button", name="Undo").click()
-    expect_steps(page, "one", "two")
-    expect(solution_box(page)).to_have_value("one\ntwo")
-    for _ in range(2):
-        page.get_by_role("button", name="Redo").click()
-    expect_steps(page, "three", "four")
-    expect(solution_box(page)).to_have_value("three\nfour")
-
-
-def test_without_the_check_the_wrong_step_looks_right_again(page):
-    """Score, take the last step away, score again: the verdict on step 4 turns, and the page says so."""
-    score(page, PROBLEM, SOLUTION)
-    expect(page.locator("ol.steps > li")).to_have_count(5)
-    page.wait_for_url(re.compile(r"\?s="))
-    before = page.url
-    exposed = 1 - bars(page, "offline")[3]["neg"]
-    page.get_by_role("button", name="Correct step 5").click()
-    page.get_by_role("button", name="Delete").click()
-    expect(page.locator("ol.steps > li")).to_have_count(4)
-    unseen = 1 - bars(page, "offline")[3]["neg"]
-    assert exposed < 0.5 <= unseen
-    told = page.locator("ol.steps > li").nth(3).locator(".was")
-    expect(told).to_have_text(f"was {exposed:.2f}, now {unseen:.2f}")
-    expect(page.locator(".earlier")).to_contain_text(re.compile(r"Step \d rose from 0\.\d\d to 0\.\d\d offline"))
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
-    # The address holds both, and Back leads to the result before.
-    page.wait_for_url(lambda url: set(parse_qs(urlsplit(url).query)) == {"s", "before"})
-    page.reload()
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
-    page.go_back()
-    expect(page.locator("ol.steps > li")).to_have_count(5)
-    assert page.url == before
-    page.go_forward()
-    expect(page.locator(".earlier")).to_be_visible()
-    page.get_by_role("button", name="Forget").first.click()
-    expect(page.locator(".earlier, .was, .step-change")).to_have_count(0)
-    assert set(query(page)) == {"s"}
-
-
-def test_a_result_is_kept_to_compare_others_with(page):
-    score(page, PROBLEM, SOLUTION)
-    page.get_by_role("button", name="Keep as comparison").click()
-    expect(page.locator(".kept")).to_be_visible()
-    token = query(page)["s"]
-    page.get_by_role("button", name="Correct step 5").click()
-    # What is chosen after it is the new last step.
-    for step in (5, 4):
-        page.get_by_role("button", name="Delete").click()
-        expect(page.locator("ol.steps > li")).to_have_count(step - 1)
-        expect(page.locator(".earlier")).to_contain_text("Against the result kept as comparison")
-        # The address follows in the frame after.
-        page.wait_for_url(re.compile(f"kept={re.escape(token[0])}"))
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 4")
-    expect(page.locator(".earlier")).to_contain_text("step 5")
-
-
-def test_thresholds_judge_anew_in_the_page_itself(page):
-    score(page, PROBLEM, SOLUTION)
+def thresholds_judge_anew_in_the_page_itself(page: Page) -> None:
     expect(page.locator(".sum .bad")).to_have_count(1)
     expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(re.compile("^[1-9] of 5 not valid"))
     asked = []
@@ -235,6 +123,151 @@ def test_thresholds_judge_anew_in_the_page_itself(page):
     expect(page.locator(".thresholds output").first).to_have_text("0.99")
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator(".sum .bad")).to_have_count(1)
+
+
+def looks_right_again_without_the_check(page: Page) -> None:
+    """Take the last step away: the verdict on step 4 turns, and the page says so."""
+    page.wait_for_url(re.compile(r"\?s="))
+    before = page.url
+    exposed = 1 - bars(page, "offline")[3]["neg"]
+    page.get_by_role("button", name="Correct step 5").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("ol.steps > li")).to_have_count(4)
+    unseen = 1 - bars(page, "offline")[3]["neg"]
+    assert exposed < 0.5 <= unseen
+    told = page.locator("ol.steps > li").nth(3).locator(".was")
+    expect(told).to_have_text(f"was {exposed:.2f}, now {unseen:.2f}")
+    expect(page.locator(".earlier")).to_contain_text(re.compile(r"Step \d rose from 0\.\d\d to 0\.\d\d offline"))
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    # The address holds both, and Back leads to the result before.
+    page.wait_for_url(lambda url: set(parse_qs(urlsplit(url).query)) == {"s", "before"})
+    page.reload()
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
+    page.go_back()
+    expect(page.locator("ol.steps > li")).to_have_count(5)
+    assert page.url == before
+    page.go_forward()
+    expect(page.locator(".earlier")).to_be_visible()
+    page.get_by_role("button", name="Forget").first.click()
+    expect(page.locator(".earlier, .was, .step-change")).to_have_count(0)
+    assert set(query(page)) == {"s"}
+
+
+def is_kept_to_compare_others_with(page: Page) -> None:
+    page.get_by_role("button", name="Keep as comparison").click()
+    expect(page.locator(".kept")).to_be_visible()
+    token = query(page)["s"]
+    page.get_by_role("button", name="Correct step 4").click()
+    # What is chosen after it is the new last step.
+    for step in (4, 3):
+        page.get_by_role("button", name="Delete").click()
+        expect(page.locator("ol.steps > li")).to_have_count(step - 1)
+        expect(page.locator(".earlier")).to_contain_text("Against the result kept as comparison")
+        # The address follows in the frame after.
+        page.wait_for_url(re.compile(f"kept={re.escape(token[0])}"))
+    expect(page.locator(".earlier")).to_contain_text("Gone: step 3")
+    expect(page.locator(".earlier")).to_contain_text("step 4")
+
+
+def is_saved_and_found_again(page: Page) -> None:
+    page.get_by_label("Dataset").fill("by hand")
+    for told in ("Saved as", "Already saved as"):
+        page.get_by_role("button", name="Save as a trace").click()
+        expect(page.locator("#saved")).to_contain_text(told)
+    page.locator("#saved").get_by_role("link", name="Browse").click()
+    expect(page.locator("#browse")).to_contain_text("has two roots. Which?")
+    expect(page.locator("ol.steps > li")).to_have_count(2)
+
+
+def test_the_split_of_a_solution_is_corrected(page):
+    typed_anew(page)
+    by_button(page)
+    by_key(page)
+
+
+def typed_anew(page: Page) -> None:
+    enter(page, "one\ntwo")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    page.get_by_role("button", name="Correct step 1").click()
+    page.get_by_role("button", name="Delete").click()
+    expect_steps(page, "two")
+    page.get_by_label("Solution").fill("three\nfour")
+    expect_steps(page, "three", "four")
+    page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "two")
+    expect(solution_box(page)).to_have_value("two")
+    page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "one", "two")
+    expect(solution_box(page)).to_have_value("one\ntwo")
+    for _ in range(2):
+        page.get_by_role("button", name="Redo").click()
+    expect_steps(page, "three", "four")
+    expect(solution_box(page)).to_have_value("three\nfour")
+
+
+def by_button(page: Page) -> None:
+    solution_box(page).fill("one two\nthree\nfour")
+    expect_steps(page, "one two", "three", "four")
+    page.get_by_role("button", name="Correct step 1").click()
+    page.get_by_role("button", name="Edit or split").click()
+    area = page.get_by_label("Text of step 1")
+    area.evaluate("area => area.setSelectionRange(4, 4)")
+    page.get_by_role("button", name="Split at the cursor").click()
+    expect_steps(page, "one", "two", "three", "four")
+    page.get_by_role("button", name="Correct step 3").click()
+    page.get_by_role("button", name="Merge with next").click()
+    expect_steps(page, "one", "two", "three\nfour")
+    page.get_by_role("button", name="Move up").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    page.get_by_role("button", name="Insert after").click()
+    page.get_by_label("Text of step 3").fill("2 < 3 & <b>so</b> $x^2$")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("ol.preview .katex")).to_have_count(1)
+    wanted = [["one"], ["three\nfour"], ["2 < 3 & <b>so</b> $x^2$"], ["two"]]
+    listed = """(wanted) =>
+      JSON.stringify(JSON.parse(document.querySelector("ol.preview").dataset.steps)) === JSON.stringify(wanted)"""
+    until(page, listed, arg=wanted)
+    page.get_by_role("button", name="Delete").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    for _ in range(5):
+        page.get_by_role("button", name="Undo").click()
+    expect_steps(page, "one two", "three", "four")
+    for _ in range(5):
+        page.get_by_role("button", name="Redo").click()
+    expect_steps(page, "one", "three\nfour", "two")
+    expect(solution_box(page)).to_have_value("1. one\n2. three\nfour\n3. two")
+
+
+def by_key(page: Page) -> None:
+    solution_box(page).fill("one\ntwo\nthree")
+    expect_steps(page, "one", "two", "three")
+    page.get_by_role("button", name="Correct step 1").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Correct step 2")).to_be_focused()
+    page.keyboard.press("Alt+ArrowUp")
+    expect_steps(page, "two", "one", "three")
+    page.keyboard.press("e")
+    expect(page.get_by_label("Text of step 1")).to_be_focused()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("m is a letter here")
+    page.get_by_role("button", name="Done").press("Enter")
+    expect_steps(page, "m is a letter here", "one", "three")
+    page.keyboard.press("m")
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("i")
+    expect(page.get_by_label("Text of step 2")).to_be_focused()
+    page.keyboard.type("between")
+    page.keyboard.press("Escape")
+    # What was typed is dropped, and the empty step with it.
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("Delete")
+    expect_steps(page, "three")
+    page.keyboard.press("Control+z")
+    expect_steps(page, "m is a letter here\none", "three")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("merge it with the next")
+    page.keyboard.press("Escape")
 
 
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
@@ -270,79 +303,8 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
         assert page.get_by_role("radio").count() == 0
 
 
-def test_evaluators_stand_side_by_side_and_fit(opened):
-    for width in (1280, 390):
-        with opened(width=width) as page:
-            page.goto("/")
-            page.get_by_label("mini-causal").check()
-            page.get_by_role("link", name="A factorisation that looks right").click()
-            expect(page.locator("ol.steps > li")).to_have_count(5)
-            expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
-            expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])
-            assert overflow(page) <= 0
-            inner = page.locator(".wide").evaluate("box => [box.scrollWidth, box.clientWidth]")
-            assert inner[0] <= inner[1]
-
-
-def test_a_result_is_saved_and_found_again(page):
-    score(page, "What is 2 + 3, saved?", "2 + 3 = 5.\nSo 5.")
-    page.get_by_label("Dataset").fill("by hand")
-    for told in ("Saved as", "Already saved as"):
-        page.get_by_role("button", name="Save as a trace").click()
-        expect(page.locator("#saved")).to_contain_text(told)
-    page.locator("#saved").get_by_role("link", name="Browse").click()
-    expect(page.get_by_text("What is 2 + 3, saved?")).to_be_visible()
-    expect(page.locator("ol.steps > li")).to_have_count(2)
-
-
-def test_snippets_are_copied(browser, address):
-    context = browser.new_context(base_url=address, permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    score(page, PROBLEM, SOLUTION)
-    page.get_by_text("Reproduce in Python or with curl").click()
-    page.get_by_role("button", name="Copy").nth(1).click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
-    context.close()
-
-
-def test_an_example_fills_the_page_is_scored_and_says_what_later_steps_reveal(page):
-    page.goto("/")
-    page.get_by_role("link", name="A factorisation that looks right").click()
-    expect(page.locator("ol.steps > li")).to_have_count(5)
-    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
-    expect(page.locator(".reveals")).to_contain_text("step")
-
-
-@pytest.mark.parametrize(
-    ("problem", "solution", "message"),
-    [
-        ("", "1. a\n2. b", "The problem is empty"),
-        ("q", "  ", "There are no steps"),
-        ("q", '["a", 3]', "step 2 of the JSON list is 3"),
-        ("q", "12345 " * 4000, "reads at most"),
-        ("q", "\n".join("ab" * 201), "this page scores at most 200"),
-    ],
-)
-def test_what_cannot_be_scored_gets_a_notice_and_stays(page, problem, solution, message):
-    score(page, problem, solution)
-    expect(page.locator("#result .notice")).to_contain_text(message)
-    expect(page.get_by_label("Problem")).to_have_value(problem)
-    expect(page.get_by_label("Solution")).to_have_value(solution)
-
-
-def test_no_evaluator_chosen_says_so(page):
-    page.goto("/")
-    page.get_by_label("mini-bidir").uncheck()
-    page.get_by_role("link", name="A factorisation that looks right").click()
-    expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
-    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
-
-
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_moves_that_a_person_aims_at(opened, width):
-    """The button stays where it is while boxes and split fill, and its clicks while an answer is drawn are done."""
+def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(opened, width):
     with opened(width=width) as page:
         page.goto("/")
         button = page.get_by_role("button", name="Score", exact=True)
@@ -355,22 +317,33 @@ def test_nothing_moves_that_a_person_aims_at(opened, width):
         expect(page.locator("ol.preview > li")).to_have_count(29)
         # Browsers round to parts of a pixel.
         assert button.bounding_box() == pytest.approx(before, abs=1)
+        page.get_by_label("mini-causal").check()
+        page.get_by_role("link", name="A factorisation that looks right").click()
+        expect(page.locator("#result ol.steps > li")).to_have_count(5)
+        expect(page.locator("ol.steps > li").first.locator(".bar")).to_have_count(4)
+        expect(page.locator(".who strong")).to_have_text(["mini-bidir", "mini-causal"])
+        assert overflow(page) <= 0
+        inner = page.locator(".wide").evaluate("box => [box.scrollWidth, box.clientWidth]")
+        assert inner[0] <= inner[1]
 
 
-def test_scoring_goes_on_when_the_server_is_back(opened):
-    with opened(expected=("ERR_FAILED", "Failed to fetch")) as page:
-        score(page, PROBLEM, SOLUTION)
-        expect(page.locator("ol.steps > li")).to_have_count(5)
-        page.evaluate("window.sameDocument = true")
-        page.route("**/*", lambda route: route.abort())
-        page.get_by_role("button", name="Score", exact=True).click()
-        expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
-        page.unroute("**/*")
-        expect(page.locator("body > .away")).to_have_count(0, timeout=20_000)
-        page.get_by_label("Solution").fill("1. It is 2.\n2. It is 3.")
-        page.get_by_role("button", name="Score", exact=True).click()
-        expect(page.locator("#result ol.steps > li")).to_have_count(2)
-        assert page.evaluate("window.sameDocument")
+def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_scored(page):
+    page.goto("/")
+    page.get_by_label("mini-bidir").uncheck()
+    page.get_by_role("link", name="A factorisation that looks right").click()
+    expect(page.locator("#result .notice")).to_contain_text("No evaluator is chosen.")
+    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    page.get_by_label("mini-bidir").check()
+    page.get_by_label("Problem").fill("q")
+    page.get_by_label("Solution").fill('["a", 3]')
+    page.get_by_role("button", name="Score", exact=True).click()
+    expect(page.locator("#result .notice")).to_contain_text("step 2 of the JSON list is 3")
+    expect(page.get_by_label("Problem")).to_have_value("q")
+    expect(page.get_by_label("Solution")).to_have_value('["a", 3]')
+    page.get_by_role("link", name="A factorisation that looks right").click()
+    expect(page.locator("#result ol.steps > li")).to_have_count(5)
+    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    expect(page.locator(".reveals")).to_contain_text("step")
 
 
 def test_gradio_hosts_the_page_and_nothing_in_it_is_touched(opened):
@@ -467,10 +440,11 @@ def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     page.go_back()
     expect(page.locator("ol.steps > li").last.locator(".num").last).to_have_text(was)
     expect(solution_box(page)).to_have_value(SOLUTION)
+    is_given_up_with_escape(page)
+    thresholds_judge_anew_in_the_page_itself(page)
 
 
-def test_an_edit_is_given_up_with_escape(page):
-    score(page, PROBLEM, SOLUTION)
+def is_given_up_with_escape(page: Page) -> None:
     row = page.locator("ol.steps > li").nth(1)
     # Not `inner_text`: that of a step whose drawing Chromium puts off is empty.
     before = row.text_content()
@@ -491,56 +465,56 @@ def test_an_edit_is_given_up_with_escape(page):
     assert row.text_content() == before
 
 
-@pytest.mark.parametrize("key", ["Control+Enter", "Shift+Enter"])
-def test_keys_score_from_every_text_and_say_so(page, key):
-    page.goto("/")
-    page.get_by_label("Solution").fill("1. It is 2.\n2. It is 3.")
-    page.get_by_label("Problem").fill("What is 1 + 1?")
-    page.keyboard.press(key)
-    expect(page.locator("ol.steps > li")).to_have_count(2)
-    expect(page.locator("#scoring.live")).to_have_text(re.compile("^Scored by mini-bidir: online (not )?valid"))
-    page.get_by_role("button", name="Correct step 2").click()
-    page.keyboard.press("e")
-    page.get_by_label("Text of step 2").fill("It is 2, again.")
-    page.keyboard.press(key)
-    expect(page.locator("ol.steps > li .t").last).to_have_text(re.compile("^It is 2, again."))
-
-
-def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(page):
-    """Also those that come while an answer is on its way, or is drawn."""
-    score(page, PROBLEM, SOLUTION)
-    expect(page.locator("ol.steps > li")).to_have_count(5)
-    held = []
-    page.route("**/gradio_api/run/score", lambda route: held.append(route))
-    button = page.locator("#score")
-    page.get_by_label("Solution").fill("1. First.")
-    button.click()
-    expect(button).to_have_text("Scoring")
-    page.get_by_label("Solution").fill("1. Second.\n2. And so on.")
-    button.click()
-    while len(held) < 2:
-        page.wait_for_timeout(20)
-    held[1].continue_()
-    expect(page.locator("ol.steps > li")).to_have_count(2)
-    expect(button).to_have_text("Score")
-    page.get_by_label("Solution").fill("1. Third.")
-    button.click()
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#scoring")).to_have_text("Cancelled.")
-    expect(button).to_have_text("Score")
-    expect(page.locator("ol.steps > li")).to_have_count(2)
-    page.unroute("**/gradio_api/run/score")
-    button.click()
-    expect(page.locator("ol.steps > li")).to_have_count(1)
-    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
-
-
-def test_a_long_solution_begins_with_a_line_of_marks(page):
-    score(page, "Count to 12.", "\n".join(f"{i}. This is {i}." for i in range(1, 13)))
+def test_keys_score_from_every_text_and_a_long_solution_begins_with_a_line_of_marks(page):
+    for key in ("Control+Enter", "Shift+Enter"):
+        page.goto("/")
+        page.get_by_label("Solution").fill("\n".join(f"{i}. This is {i}." for i in range(1, 13)))
+        page.get_by_label("Problem").fill("Count to 12.")
+        page.keyboard.press(key)
+        expect(page.locator("ol.steps > li")).to_have_count(12)
+        expect(page.locator("#scoring.live")).to_have_text(re.compile("^Scored by mini-bidir: online (not )?valid"))
+        page.get_by_role("button", name="Correct step 2", exact=True).click()
+        page.keyboard.press("e")
+        page.get_by_label("Text of step 2").fill("It is 2, again.")
+        page.keyboard.press(key)
+        expect(page.locator("ol.steps > li .t").nth(1)).to_have_text(re.compile("^It is 2, again."))
     marks = page.get_by_role("group", name="All steps at a glance")
     expect(marks.get_by_role("button")).to_have_count(12)
     page.get_by_label("Valid from").fill("1")
-    name = re.compile("^Step 12: online not valid, offline not valid$")
-    marks.get_by_role("button", name=name).click()
+    marks.get_by_role("button", name=re.compile("^Step 12: online not valid, offline not valid$")).click()
     expect(page.get_by_role("button", name="Edit step 12")).to_be_focused()
     expect(page.get_by_role("button", name="Edit step 12")).to_be_in_viewport()
+
+
+def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):
+    """Also those that come while an answer is on its way, or is drawn; and the server may be away meanwhile."""
+    with opened(expected=("ERR_FAILED", "Failed to fetch")) as page:
+        traffic = Traffic(page, "**/gradio_api/run/score")
+        score(page, PROBLEM, SOLUTION)
+        expect(page.locator("ol.steps > li")).to_have_count(5)
+        traffic.state = "held"
+        button = page.locator("#score")
+        page.get_by_label("Solution").fill("1. First.")
+        button.click()
+        expect(button).to_have_text("Scoring")
+        page.get_by_label("Solution").fill("1. Second.\n2. And so on.")
+        button.click()
+        traffic.let_go(2)
+        expect(page.locator("ol.steps > li")).to_have_count(2)
+        expect(button).to_have_text("Score")
+        page.get_by_label("Solution").fill("1. Third.")
+        button.click()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("#scoring")).to_have_text("Cancelled.")
+        expect(button).to_have_text("Score")
+        expect(page.locator("ol.steps > li")).to_have_count(2)
+        page.evaluate("window.sameDocument = true")
+        traffic.state = "broken"
+        button.click()
+        expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
+        traffic.state = ""
+        expect(page.locator("body > .away")).to_have_count(0, timeout=20_000)
+        button.click()
+        expect(page.locator("#result ol.steps > li")).to_have_count(1)
+        expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+        assert page.evaluate("window.sameDocument")
