@@ -5,8 +5,6 @@ import io
 import json
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,7 +14,7 @@ from playwright.sync_api import Page, expect
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.imports import import_file
-from tests.app.browser.acts import MR_MATH, bars
+from tests.app.browser.acts import MR_MATH, Traffic, bars
 from tests.serving import served, serving
 from tests.storage.samples import write_lines
 
@@ -83,10 +81,26 @@ def test_mr_math_is_browsed_by_filter_link_and_key(page):
     other.goto(second)
     expect(other.locator("ol.steps .bar").first).to_be_visible()
     assert len(bars(other, "online")) == len(bars(other, "offline")) == other.locator(".steps .sub").count()
+    # Left with the page it opened: a field of many texts is searched.
+    page.goto("/browse?dataset=mr-math-invalid&field=model_output")
+    part = page.locator(".metadata").get_by_label("contains")
+    part.fill("polar")
+    part.press("Enter")
+    expect(page.locator(".chips .chip")).to_have_text(re.compile("model_output contains polar"))
+    assert asked(page.url)["meta"] == "model_output~polar"
+    # Another dataset has other fields.
+    page.get_by_label("Dataset").select_option("gallery")
+    expect(page.get_by_role("heading", name="gallery")).to_be_visible()
+    assert asked(page.url) == {"dataset": "gallery"}
 
 
-def test_metadata_a_bin_and_a_view_of_both(page):
+def test_the_gallery_is_filtered_by_metadata_and_conditions(page):
     page.goto("/browse?dataset=gallery")
+    kept_as_a_view(page)
+    combined_and_taken_off(page)
+
+
+def kept_as_a_view(page: Page) -> None:
     metadata = page.locator(".metadata")
     metadata.get_by_text("focus").click()
     opened = metadata.locator("a[aria-expanded=true]")
@@ -126,21 +140,7 @@ def test_metadata_a_bin_and_a_view_of_both(page):
     expect(page.locator(".views a")).to_have_count(0)
 
 
-@pytest.mark.skipif(not MR_MATH.is_file(), reason="the benchmark file is not there; set STEPSIGHT_DATA")
-def test_a_field_of_many_texts_is_searched(page):
-    page.goto("/browse?dataset=mr-math-invalid&field=model_output")
-    part = page.locator(".metadata").get_by_label("contains")
-    part.fill("polar")
-    part.press("Enter")
-    expect(page.locator(".chips .chip")).to_have_text(re.compile("model_output contains polar"))
-    assert asked(page.url)["meta"] == "model_output~polar"
-    # Another dataset has other fields.
-    page.get_by_label("Dataset").select_option("gallery")
-    expect(page.get_by_role("heading", name="gallery")).to_be_visible()
-    assert asked(page.url) == {"dataset": "gallery"}
-
-
-def test_conditions_combine_and_come_off_again(page):
+def combined_and_taken_off(page: Page) -> None:
     page.goto("/browse?dataset=gallery")
     facet(page, "First error", "missed error").click()
     expect(page.locator(".chips .chip")).to_have_count(1)
@@ -164,7 +164,15 @@ def test_conditions_combine_and_come_off_again(page):
     expect(page.locator("table.traces mark").first).to_have_text("lamps")
 
 
-def test_heads_sort_the_list(page):
+def test_the_gallery_is_sorted_walked_and_compared(page):
+    page.goto("/browse?dataset=gallery")
+    walked_by_quick_keys(page)
+    side_by_side_and_in_the_files(page)
+    sorted_by_its_heads(page)
+    compared_in_two_clicks(page)
+
+
+def sorted_by_its_heads(page: Page) -> None:
     page.goto("/browse?dataset=gallery")
     page.get_by_role("link", name="Change", exact=True).click()
     expect(page.locator("th[aria-sort=descending]")).to_have_text("Change ↓")
@@ -177,9 +185,19 @@ def test_heads_sort_the_list(page):
     assert changes == sorted(changes)
 
 
-def test_evaluators_are_put_side_by_side_and_the_files_hold_them(page):
-    page.goto("/browse?dataset=gallery")
+def walked_by_quick_keys(page: Page) -> None:
     page.locator("a.open").first.click()
+    expect(page.locator("ol.steps > li").first).to_be_visible()
+    first = int(opened_trace(page))
+    for _ in range(6):
+        page.keyboard.press("j")
+    expect(page.locator(f".pager[data-trace='{first + 6}']")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("dialog.keys")).to_contain_text("next trace")
+    page.keyboard.press("Escape")
+
+
+def side_by_side_and_in_the_files(page: Page) -> None:
     expect(page.locator("section.side.n1")).to_be_visible()
     page.get_by_role("checkbox", name="mini-causal").check()
     expect(page.locator("section.side.n2")).to_be_visible()
@@ -198,6 +216,26 @@ def test_evaluators_are_put_side_by_side_and_the_files_hold_them(page):
     assert [one["evaluator"] for one in record["judgments"]] == ["mini-bidir", "mini-causal"]
     shown = [bar["neg"] for bar in bars(page, "offline")][::2]
     assert [round(step["neg"], 2) for step in record["judgments"][0]["offline"]["steps"]] == shown
+
+
+def compared_in_two_clicks(page: Page) -> None:
+    page.goto("/browse?dataset=gallery&evaluator=mini-bidir")
+    page.get_by_label("Compare with").select_option("mini-causal")
+    table = page.get_by_role("region", name="mini-bidir and mini-causal compared")
+    link = table.get_by_role("link", name="mini-bidir right, mini-causal wrong:")
+    count = int(link.inner_text())
+    link.click()
+    page.wait_for_url("**mistake=right**other_mistake=wrong**")
+    expect(page.locator(".pager span").first).to_contain_text(f"of {count}")
+    conditions = page.get_by_role("list", name="Conditions")
+    expect(conditions).to_contain_text("mini-bidir: right")
+    expect(conditions).to_contain_text("mini-causal: wrong")
+    # Both stand side by side in the trace.
+    page.locator("a.open").first.click()
+    expect(page.locator("section.side.n2 ol.steps > li").first).to_be_visible()
+    page.keyboard.press("u")
+    table.get_by_role("link", name="Close").click()
+    expect(table).to_have_count(0)
 
 
 def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
@@ -219,33 +257,10 @@ def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
             expect(page.locator("#browse .measuring")).to_have_count(0)
 
 
-def test_keys_pressed_quickly_are_all_followed(page):
-    page.goto("/browse?dataset=gallery")
-    page.locator("a.open").first.click()
-    expect(page.locator("ol.steps > li").first).to_be_visible()
-    first = int(opened_trace(page))
-    for _ in range(6):
-        page.keyboard.press("j")
-    expect(page.locator(f".pager[data-trace='{first + 6}']")).to_be_visible()
-    page.keyboard.press("?")
-    expect(page.locator("dialog.keys")).to_contain_text("next trace")
-
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("trace=99999999", "There is no trace 99999999"),
-        ("trace=abc", "trace is 'abc', expected a whole number"),
-        ("dataset=nowhere", "There is no dataset 'nowhere'"),
-        ("gold=sideways", "gold is 'sideways'"),
-        ("page=-3", "page is '-3', expected a whole number"),
-        ("evaluator=nobody", "No evaluator 'nobody'"),
-    ],
-)
-def test_an_address_that_makes_no_sense_gets_a_notice(opened, query, message):
+def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(opened):
     with opened(expected=["status of 4"]) as page:
-        page.goto(f"/browse?{query}")
-        expect(page.locator(".notice")).to_contain_text(message)
+        page.goto("/browse?trace=99999999")
+        expect(page.locator(".notice")).to_contain_text("There is no trace 99999999")
         expect(page.locator("#browse a[href^='/browse']").first).to_be_visible()
 
 
@@ -269,7 +284,7 @@ def test_a_phone_has_the_conditions_in_a_sheet(opened):
         assert sticking_out(page) == []
 
 
-def test_what_is_pressed_as_soon_as_it_shows_counts(opened):
+def test_buttons_keys_and_fields_work_before_the_script_is_there(opened):
     """However late the page's script comes: buttons, keys, fields and links."""
 
     def late(page):
@@ -296,59 +311,28 @@ def test_what_is_pressed_as_soon_as_it_shows_counts(opened):
         page.wait_for_url(re.compile("q=roots"))
 
 
-def test_two_evaluators_are_compared_in_two_clicks(page):
-    page.goto("/browse?dataset=gallery&evaluator=mini-bidir")
-    page.get_by_label("Compare with").select_option("mini-causal")
-    table = page.get_by_role("region", name="mini-bidir and mini-causal compared")
-    link = table.get_by_role("link", name="mini-bidir right, mini-causal wrong:")
-    count = int(link.inner_text())
-    link.click()
-    page.wait_for_url("**mistake=right**other_mistake=wrong**")
-    expect(page.locator(".pager span").first).to_contain_text(f"of {count}")
-    conditions = page.get_by_role("list", name="Conditions")
-    expect(conditions).to_contain_text("mini-bidir: right")
-    expect(conditions).to_contain_text("mini-causal: wrong")
-    # Both stand side by side in the trace.
-    page.locator("a.open").first.click()
-    expect(page.locator("section.side.n2 ol.steps > li").first).to_be_visible()
-    page.keyboard.press("u")
-    table.get_by_role("link", name="Close").click()
-    expect(table).to_have_count(0)
-
-
-@contextmanager
-def away(page: Page) -> Iterator[None]:
-    """Nobody answers the page's requests meanwhile."""
-    page.route("**/*", lambda route: route.abort())
-    yield
-    page.unroute("**/*")
-
-
-FAILURES = ("ERR_FAILED", "Failed to fetch", "Could not resolve")
-
-
-@pytest.mark.parametrize(
-    ("path", "act", "part"),
-    [
-        ("/browse?dataset=gallery", lambda page: page.locator("a.open").first.click(), "trace="),
-        ("/evidence", lambda page: page.locator("nav.kinds a").last.click(), "kind="),
-        ("/results", lambda page: page.locator("select[name=figure]").select_option(index=1), "figure="),
-    ],
-)
-def test_a_page_goes_on_when_the_server_is_back(opened, path, act, part):
+def test_pages_go_on_when_the_server_is_back(opened):
     """What was asked for while nobody answered comes when somebody does, without loading the page again."""
-    with opened(expected=FAILURES) as page:
-        page.goto(path)
-        page.wait_for_load_state()
-        page.evaluate("window.sameDocument = true")
-        before = page.locator("main [data-part]").inner_html()
-        with away(page):
+    acts = {
+        "/browse?dataset=gallery": (lambda page: page.locator("a.open").first.click(), "trace="),
+        "/evidence": (lambda page: page.locator("nav.kinds a").last.click(), "kind="),
+        "/results": (lambda page: page.locator("select[name=figure]").select_option(index=1), "figure="),
+    }
+    with opened(expected=("ERR_FAILED", "Failed to fetch", "Could not resolve")) as page:
+        traffic = Traffic(page)
+        for path, (act, part) in acts.items():
+            page.goto(path)
+            page.wait_for_load_state()
+            page.evaluate("window.sameDocument = true")
+            before = page.locator("main [data-part]").inner_html()
+            traffic.state = "broken"
             act(page)
             expect(page.locator("body > .away")).to_have_text(re.compile("The server does not answer"))
-        expect(page.locator("body > .away")).to_have_count(0, timeout=20_000)
-        assert part in page.url
-        assert page.locator("main [data-part]").inner_html() != before
-        assert page.evaluate("window.sameDocument")
+            traffic.state = ""
+            expect(page.locator("body > .away")).to_have_count(0, timeout=20_000)
+            assert part in page.url
+            assert page.locator("main [data-part]").inner_html() != before
+            assert page.evaluate("window.sameDocument")
 
 
 @pytest.fixture(scope="module")
