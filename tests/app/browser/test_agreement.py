@@ -58,23 +58,14 @@ def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     page.wait_for_url("**/annotate/adjudicate?campaign=1&item=2")
 
 
-def test_a_phone_scrolls_the_tables_and_not_the_page(opened):
-    with opened(width=390, height=800) as phone:
-        phone.goto(f"{PATH}?campaign=1")
-        expect(phone.get_by_role("heading", name="Step by step")).to_be_visible()
-        assert overflow(phone) == 0
-        heat = phone.get_by_role("region", name="Agreement step by step")
+def test_the_page_fits_a_phone_and_everybody_in_another_order_too(opened):
+    with opened(reduced_motion="reduce") as page:
+        page.goto(f"{PATH}?campaign=1")
+        page.get_by_role("link", name="in the order of the queue").click()
+        page.wait_for_url("**order=queue")
+        expect(page.locator("nav.kinds [aria-current]")).to_have_text("in the order of the queue")
+        assert in_both_schemes(page, "#agreement .figures") == {}
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert overflow(page) == 0
+        heat = page.get_by_role("region", name="Agreement step by step")
         assert heat.evaluate("region => region.scrollWidth > region.clientWidth")
-
-
-def test_another_order_is_another_address(page):
-    page.goto(f"{PATH}?campaign=1")
-    page.get_by_role("link", name="in the order of the queue").click()
-    page.wait_for_url("**order=queue")
-    expect(page.locator("nav.kinds [aria-current]")).to_have_text("in the order of the queue")
-
-
-def test_nothing_serious_is_wrong_in_either_scheme(opened):
-    with opened(reduced_motion="reduce") as still:
-        still.goto(f"{PATH}?campaign=1")
-        assert in_both_schemes(still, "#agreement .figures") == {}

@@ -34,8 +34,15 @@ def shown(page: Page) -> list[float]:
     return [number(item.text_content()) for item in page.locator("li:not(.unrevealed) .num").all()]
 
 
-def test_a_solution_is_revealed_step_by_step(page):
+def test_a_solution_is_revealed_played_and_walked(page):
     open_trace(page)
+    reveals_step_by_step(page)
+    plays_to_the_end(page)
+    is_walked_by_keyboard(page)
+    says_why_there_is_nothing_to_see(page)
+
+
+def reveals_step_by_step(page: Page) -> None:
     told = page.locator(".told:visible")
     # What the sentence says stands in the matrix, in two rows of one column.
     said = re.fullmatch(
@@ -65,8 +72,9 @@ def test_a_solution_is_revealed_step_by_step(page):
     expect(again.locator(".player .now")).to_have_text("after step 4 of 5")
 
 
-def test_playing_goes_to_the_end_and_can_be_stopped(page):
-    open_trace(page)
+def plays_to_the_end(page: Page) -> None:
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".player .now")).to_have_text("after step 1 of 5")
     expect(page.locator("li.unrevealed")).to_have_count(4)
@@ -81,8 +89,7 @@ def test_playing_goes_to_the_end_and_can_be_stopped(page):
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_the_matrix_is_walked_by_keyboard_and_shows_other_numbers(page):
-    open_trace(page)
+def is_walked_by_keyboard(page: Page) -> None:
     cell(page, LAST, 1).click()
     page.keyboard.press("ArrowRight")
     expect(cell(page, LAST, 2)).to_be_focused()
@@ -104,6 +111,12 @@ def test_the_matrix_is_walked_by_keyboard_and_shows_other_numbers(page):
     assert number(cell(page, LAST, 1).text_content()) == pytest.approx(1 - number(valid), abs=0.011)
     expect(page.locator(".curve-key")).to_contain_text("Probability of neg of step 2")
     assert "value=neg" in page.url
+
+
+def says_why_there_is_nothing_to_see(page: Page) -> None:
+    page.get_by_label("Evaluator").select_option("mini-causal")
+    expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
+    expect(page.locator(".matrix")).to_have_count(0)
 
 
 def test_the_gallery_leads_from_trace_to_trace(page):
@@ -132,26 +145,19 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict changed")
 
 
-def test_a_causal_evaluator_says_why_there_is_nothing_to_see(page):
-    open_trace(page)
-    page.get_by_label("Evaluator").select_option("mini-causal")
-    expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
-    expect(page.locator(".matrix")).to_have_count(0)
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_forty_steps_fit(opened, width):
+def test_forty_steps_fit(opened):
     steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i}$, which is {2 * i}." for i in range(1, 41))
-    with opened(width=width) as page:
+    with opened(width=390) as page:
         page.goto(f"/evidence?s={typed('What is $x$?', steps, ('mini-bidir',)).token()}")
         expect(page.locator(".matrix td[tabindex]")).to_have_count(1)
-        assert overflow(page) <= 0
-        matrix = page.locator(".matrix").bounding_box()
-        table = page.locator(".matrix table").bounding_box()
-        assert table["width"] <= matrix["width"] + 1
-        if width == 1280:
-            # The curve stands beside the matrix.
-            assert page.locator(".story").bounding_box()["x"] > table["x"] + table["width"]
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 1000})
+            assert overflow(page) <= 0
+            matrix = page.locator(".matrix").bounding_box()
+            table = page.locator(".matrix table").bounding_box()
+            assert table["width"] <= matrix["width"] + 1
+        # The curve stands beside the matrix.
+        assert page.locator(".story").bounding_box()["x"] > table["x"] + table["width"]
 
 
 def test_the_file_works_by_itself(page, browser, tmp_path: Path):

@@ -22,16 +22,60 @@ def ready(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_landmarks_one_heading_and_says_where_it_is(page, path):
-    page.goto(path)
+def test_a_page_has_landmarks_one_heading_says_where_it_is_and_fits_a_phone(opened, path):
+    with opened(width=390, height=800) as page:
+        page.goto(path)
+        ready(page)
+        expect(page.get_by_role("main")).to_have_count(1)
+        here = page.get_by_role("navigation", name="Pages").locator("[aria-current=page]")
+        expect(here).to_have_text("Score" if path == "/" else "Browse")
+        assert page.locator("html").get_attribute("lang") == "en"
+        assert overflow(page) <= 0
+        # Both tools are within reach, and beside each other.
+        boxes = [page.locator(f".{name}").bounding_box() for name in ("maths-switch", "keys-button")]
+        assert all(box["x"] + box["width"] <= 390 and box["height"] >= 24 for box in boxes)
+        assert boxes[0]["y"] == boxes[1]["y"]
+
+
+def test_the_frame_of_a_page_by_keyboard(page):
+    leaves_keys_to_a_text(page)
+    flips_every_formula(page)
+    skips_to_the_content(page)
+    lists_its_keys(page)
+
+
+def leaves_keys_to_a_text(page: Page) -> None:
+    page.goto("/")
     ready(page)
-    expect(page.get_by_role("main")).to_have_count(1)
-    here = page.get_by_role("navigation", name="Pages").locator("[aria-current=page]")
-    expect(here).to_have_text("Score" if path == "/" else "Browse")
-    assert page.locator("html").get_attribute("lang") == "en"
+    page.keyboard.press("?")
+    expect(page.locator("dialog.keys kbd", has_text="?")).to_have_count(1)
+    # Browse's keys do nothing here.
+    expect(page.locator("dialog.keys kbd", has_text="j")).to_have_count(0)
+    page.get_by_role("button", name="Close").click()
+    page.get_by_label("Problem").press_sequentially("why?")
+    expect(page.get_by_label("Problem")).to_have_value("why?")
+    expect(page.locator("dialog.keys")).to_have_count(0)
 
 
-def test_the_first_tab_skips_to_the_content(page):
+def flips_every_formula(page: Page) -> None:
+    page.get_by_label("Solution").fill("\n".join(STEPS))
+    switch = page.get_by_role("button", name="TeX source")
+    expect(page.locator("ol.preview .katex")).to_have_count(3)
+    # What cannot be read is shown as it was written.
+    expect(page.locator("ol.preview .math.source")).to_have_text("\\(\\frac{1}{2\\)")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    switch.click()
+    expect(page.locator("ol.preview li")).to_have_text(STEPS)
+    expect(page.locator(".katex")).to_have_count(0)
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    page.goto("/browse?trace=2")
+    expect(page.locator("ol.steps .math.source").first).to_be_visible()
+    expect(page.locator(".katex")).to_have_count(0)
+    page.get_by_role("button", name="TeX source").click()
+    expect(page.locator("ol.steps .katex").first).to_be_visible()
+
+
+def skips_to_the_content(page: Page) -> None:
     page.goto("/browse?trace=1")
     ready(page)
     before = page.url
@@ -45,7 +89,7 @@ def test_the_first_tab_skips_to_the_content(page):
     assert page.evaluate("document.querySelector('.page').contains(document.activeElement)")
 
 
-def test_the_keys_of_a_page_are_listed(page):
+def lists_its_keys(page: Page) -> None:
     page.goto("/browse?trace=2")
     ready(page)
     expect(page.locator("ol.steps > li").first).to_be_visible()
@@ -69,40 +113,7 @@ def test_the_keys_of_a_page_are_listed(page):
     page.wait_for_url(lambda url: url != address)
 
 
-def test_keys_are_left_to_who_types(page):
-    page.goto("/")
-    ready(page)
-    page.keyboard.press("?")
-    expect(page.locator("dialog.keys kbd", has_text="?")).to_have_count(1)
-    # Browse's keys do nothing here.
-    expect(page.locator("dialog.keys kbd", has_text="j")).to_have_count(0)
-    page.get_by_role("button", name="Close").click()
-    page.get_by_label("Problem").press_sequentially("why?")
-    expect(page.get_by_label("Problem")).to_have_value("why?")
-    expect(page.locator("dialog.keys")).to_have_count(0)
-
-
-def test_the_switch_flips_every_formula_and_is_remembered(page):
-    page.goto("/")
-    ready(page)
-    page.get_by_label("Solution").fill("\n".join(STEPS))
-    switch = page.get_by_role("button", name="TeX source")
-    expect(page.locator("ol.preview .katex")).to_have_count(3)
-    # What cannot be read is shown as it was written.
-    expect(page.locator("ol.preview .math.source")).to_have_text("\\(\\frac{1}{2\\)")
-    expect(switch).to_have_attribute("aria-pressed", "false")
-    switch.click()
-    expect(page.locator("ol.preview li")).to_have_text(STEPS)
-    expect(page.locator(".katex")).to_have_count(0)
-    expect(switch).to_have_attribute("aria-pressed", "true")
-    page.goto("/browse?trace=2")
-    expect(page.locator("ol.steps .math.source").first).to_be_visible()
-    expect(page.locator(".katex")).to_have_count(0)
-    page.get_by_role("button", name="TeX source").click()
-    expect(page.locator("ol.steps .katex").first).to_be_visible()
-
-
-def test_nothing_moves_for_who_asked_for_that_and_print_is_only_the_content(opened):
+def test_reduced_motion_stops_transitions_and_print_is_only_the_content(opened):
     with opened(reduced_motion="reduce") as page:
         page.goto("/browse?trace=1")
         ready(page)
@@ -111,15 +122,3 @@ def test_nothing_moves_for_who_asked_for_that_and_print_is_only_the_content(open
         page.emulate_media(media="print")
         expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
         expect(page.locator("ol.steps > li").first).to_be_visible()
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_fits_a_phone(opened, path):
-    with opened(width=390, height=800) as page:
-        page.goto(path)
-        ready(page)
-        assert overflow(page) <= 0
-        # Both tools are within reach, and beside each other.
-        boxes = [page.locator(f".{name}").bounding_box() for name in ("maths-switch", "keys-button")]
-        assert all(box["x"] + box["width"] <= 390 and box["height"] >= 24 for box in boxes)
-        assert boxes[0]["y"] == boxes[1]["y"]

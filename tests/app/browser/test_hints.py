@@ -1,12 +1,11 @@
 """Hints on the words that a newcomer asks about, in headless Chromium: by pointer, focus and finger. The pages
 of `MET` are gone through in `test_every_page`."""
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.markup.text import TERMS
 from tests.app.browser.acts import listening, overflow
-from tests.app.browser.test_accessibility import violations
+from tests.app.browser.test_accessibility import in_both_schemes
 
 # The words that are first met on each page, in their order.
 MET = {
@@ -54,7 +53,7 @@ def explains(page: Page, path: str) -> None:
     expect(hint(page)).to_have_count(0)
 
 
-def test_a_pointer_that_rests_on_a_word_sees_its_hint_and_may_go_over_to_it(page):
+def test_a_hint_comes_with_a_pointer_that_rests_and_with_the_focus(page):
     start(page, "/")
     before = box(page.get_by_label("Problem"))
     term(page, "offline").hover()
@@ -76,10 +75,14 @@ def test_a_pointer_that_rests_on_a_word_sees_its_hint_and_may_go_over_to_it(page
     page.mouse.move(5, 500)
     term(page, "neg").hover()
     expect(hint(page)).to_have_count(1)
+    opens_nothing_for_a_pointer_that_passes_by(page)
+    goes_with_the_focus(page)
+    is_there_for_a_choice(page)
 
 
-def test_a_pointer_that_passes_by_opens_nothing(page):
-    start(page, "/")
+def opens_nothing_for_a_pointer_that_passes_by(page: Page) -> None:
+    page.mouse.move(5, 500)
+    expect(hint(page)).to_have_count(0)
     at = box(term(page, "pos"))
     page.evaluate(
         "() => { window.opened = 0; addEventListener('beforetoggle', () => window.opened++, true); }",
@@ -91,8 +94,8 @@ def test_a_pointer_that_passes_by_opens_nothing(page):
     assert page.evaluate("window.opened") == 0
 
 
-def test_the_hint_goes_with_the_focus_and_only_one_is_there(page):
-    start(page, "/")
+def goes_with_the_focus(page: Page) -> None:
+    page.mouse.move(5, 500)
     term(page, "neg").focus()
     expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
     page.keyboard.press("Tab")
@@ -103,9 +106,17 @@ def test_the_hint_goes_with_the_focus_and_only_one_is_there(page):
     expect(hint(page)).to_have_count(0)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened, scheme):
-    with opened(width=390, height=800, has_touch=True, color_scheme=scheme, reduced_motion="reduce") as page:
+def is_there_for_a_choice(page: Page) -> None:
+    start(page, "/evidence?trace=2")
+    page.locator("label[data-hint=neu]").click()
+    expect(page.locator("input[value=neu]")).to_be_checked()
+    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
+    page.keyboard.press("ArrowRight")
+    expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
+
+
+def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened):
+    with opened(width=390, height=800, has_touch=True, reduced_motion="reduce") as page:
         start(page, "/")
         for name in ("neg", "pos", "offline"):
             term(page, name).tap()
@@ -114,19 +125,10 @@ def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened
             assert at["x"] >= 0
             assert at["x"] + at["width"] <= 390
             assert overflow(page) <= 0
-        assert violations(page) == []
+        assert in_both_schemes(page, ".meaning:popover-open") == {}
         page.get_by_label("Problem").tap()
         expect(page.get_by_label("Problem")).to_be_focused()
         expect(hint(page)).to_have_count(0)
-
-
-def test_a_choice_has_a_hint_too_and_it_stays_a_choice(page):
-    start(page, "/evidence?trace=2")
-    page.locator("label[data-hint=neu]").click()
-    expect(page.locator("input[value=neu]")).to_be_checked()
-    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
-    page.keyboard.press("ArrowRight")
-    expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
 
 
 def test_without_a_script_a_press_opens_it(browser, address):

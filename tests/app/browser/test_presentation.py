@@ -98,10 +98,12 @@ def test_a_whole_talk_reveals_one_thing_a_press_and_takes_each_back(page):
         assert_only(page, place)
     page.keyboard.press("ArrowLeft")
     at(page, "problem")
+    tells_how_a_step_moved_earlier_verdicts(page)
 
 
-def test_a_step_shows_how_it_moved_the_verdicts_on_earlier_ones(page):
-    present(page, "3")
+def tells_how_a_step_moved_earlier_verdicts(page: Page) -> None:
+    page.keyboard.press("3")
+    at(page, "3")
     row = page.locator("ol.steps > li").nth(2)
     expect(row.locator(".num")).to_have_text("0.69")
     page.keyboard.press("PageDown")
@@ -161,7 +163,15 @@ def test_keys_jump_and_leave(page):
     expect(page.locator(".player")).to_be_visible()
 
 
-def test_the_address_keeps_the_place(page):
+def test_a_presentation_keeps_its_place_plays_and_fills_the_screen(page):
+    keeps_its_place_in_the_address(page)
+    waits_for_a_second_digit(page)
+    is_given_of_a_causal_evaluator(page)
+    fills_the_screen(page)
+    plays_at_its_own_pace(page)
+
+
+def keeps_its_place_in_the_address(page: Page) -> None:
     present(page, "2")
     page.keyboard.press("ArrowRight")
     at(page, "3")
@@ -174,7 +184,7 @@ def test_the_address_keeps_the_place(page):
     assert_only(page, "problem")
 
 
-def test_a_number_of_two_digits_waits_for_the_second_or_enter(page):
+def waits_for_a_second_digit(page: Page) -> None:
     present(page, trace=many(12))
     page.keyboard.press("1")
     expect(page.locator(".conduct .place")).to_have_text("Go to 1: Enter")
@@ -188,7 +198,7 @@ def test_a_number_of_two_digits_waits_for_the_second_or_enter(page):
     at(page, "1")
 
 
-def test_it_plays_at_its_own_pace_until_a_key(page):
+def plays_at_its_own_pace(page: Page) -> None:
     present(page)
     for _ in range(6):
         page.keyboard.press("-")
@@ -210,7 +220,7 @@ def test_it_plays_at_its_own_pace_until_a_key(page):
     expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-disabled", "true")
 
 
-def test_full_screen_comes_and_goes(page):
+def fills_the_screen(page: Page) -> None:
     present(page)
     page.keyboard.press("f")
     expect(page.get_by_role("button", name="Full screen")).to_have_attribute("aria-pressed", "true")
@@ -224,53 +234,56 @@ def test_full_screen_comes_and_goes(page):
     until(page, "document.fullscreenElement === null")
 
 
-def test_eight_steps_fit_beside_the_matrix_in_large_type(opened):
-    with opened(height=900) as page:
-        present(page, "evidence", entered(EIGHT))
-        expect(page.locator(".presentation .katex").first).to_be_visible()
-        page.evaluate("document.fonts.ready")
-        steps = page.locator("ol.steps")
-        assert steps.evaluate("e => e.scrollHeight - e.clientHeight") <= 0
-        assert steps.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 22
-        assert (
-            page.locator(".matrix").bounding_box()["x"] > steps.bounding_box()["x"] + steps.bounding_box()["width"]
-        )
-        for part in (".matrix table", ".curve svg", ".conclusions > :last-child", ".conduct"):
-            box = page.locator(part).bounding_box()
-            assert box["y"] + box["height"] <= 900, part
-        assert overflow(page) <= 0
-
-
-def test_of_a_long_solution_the_newest_step_and_the_matrix_are_in_view(opened):
+def test_a_presentation_fits_a_screen_and_a_phone(opened):
     with opened(height=900, reduced_motion="reduce") as page:
-        present(page, "1", many(34))
-        size = "e => parseFloat(getComputedStyle(e).fontSize)"
-        steps = page.locator("ol.steps")
-        first = steps.evaluate(size)
-        for place in ("20", "34"):
-            for digit in place:
-                page.keyboard.press(digit)
-            at(page, place)
-            assert steps.evaluate(size) == first >= 22
-            expect(steps.locator("> li").last).to_be_in_viewport(ratio=0.98)
-            expect(page.locator(".matrix table")).to_be_in_viewport(ratio=1)
-            expect(page.locator(".curve svg")).to_be_in_viewport(ratio=1)
-            assert overflow(page) <= 0
+        fits_eight_steps_beside_the_matrix(page)
+        keeps_the_newest_of_many_steps_in_view(page)
+        is_stacked_on_a_phone(page)
 
 
-def test_on_a_phone_it_is_stacked(opened):
-    with opened(width=390, height=844) as page:
-        present(page, "8", entered(EIGHT))
+def fits_eight_steps_beside_the_matrix(page: Page) -> None:
+    present(page, "evidence", entered(EIGHT))
+    expect(page.locator(".presentation .katex").first).to_be_visible()
+    page.evaluate("document.fonts.ready")
+    steps = page.locator("ol.steps")
+    assert steps.evaluate("e => e.scrollHeight - e.clientHeight") <= 0
+    assert steps.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 22
+    assert page.locator(".matrix").bounding_box()["x"] > steps.bounding_box()["x"] + steps.bounding_box()["width"]
+    for part in (".matrix table", ".curve svg", ".conclusions > :last-child", ".conduct"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+    assert overflow(page) <= 0
+
+
+def keeps_the_newest_of_many_steps_in_view(page: Page) -> None:
+    present(page, "1", many(34))
+    size = "e => parseFloat(getComputedStyle(e).fontSize)"
+    steps = page.locator("ol.steps")
+    first = steps.evaluate(size)
+    for place in ("20", "34"):
+        for digit in place:
+            page.keyboard.press(digit)
+        at(page, place)
+        assert steps.evaluate(size) == first >= 22
+        expect(steps.locator("> li").last).to_be_in_viewport(ratio=0.98)
+        expect(page.locator(".matrix table")).to_be_in_viewport(ratio=1)
+        expect(page.locator(".curve svg")).to_be_in_viewport(ratio=1)
         assert overflow(page) <= 0
-        steps, matrix = (page.locator(part).bounding_box() for part in ("ol.steps", ".matrix table"))
-        assert matrix["y"] >= steps["y"] + steps["height"]
-        expect(page.get_by_role("button", name="Next")).to_be_in_viewport()
-        page.get_by_role("button", name="Next").click()
-        at(page, "evidence")
-        assert overflow(page) <= 0
 
 
-def test_a_causal_evaluator_is_presented_too(page):
+def is_stacked_on_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    present(page, "8", entered(EIGHT))
+    assert overflow(page) <= 0
+    steps, matrix = (page.locator(part).bounding_box() for part in ("ol.steps", ".matrix table"))
+    assert matrix["y"] >= steps["y"] + steps["height"]
+    expect(page.get_by_role("button", name="Next")).to_be_in_viewport()
+    page.get_by_role("button", name="Next").click()
+    at(page, "evidence")
+    assert overflow(page) <= 0
+
+
+def is_given_of_a_causal_evaluator(page: Page) -> None:
     present(page, "5", "trace=1&evaluator=mini-causal")
     expect(page.locator(".conclusions")).to_have_text("No earlier step moved by 0.10 or more.")
     page.keyboard.press("ArrowRight")

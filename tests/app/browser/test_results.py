@@ -51,7 +51,7 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
     assert re.fullmatch("(neg|neu|pos)-(neg|neu|pos)", found["cell"])
 
 
-def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on(page):
+def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_phone(page):
     page.goto("/results?dataset=gallery&mode=online")
     expect(page.locator(".plot").first).to_be_visible(timeout=MEASURED)
     expect(page.locator(".plot .main-svg").first).to_be_attached(timeout=MEASURED)
@@ -71,11 +71,8 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on(page):
     page.wait_for_url("**/browse?**")
     assert query(page)["cell"] == "neg-pos"
     assert query(page)["mode"] == "online"
-
-
-def test_it_fits_a_phone(opened):
-    with opened(width=390, height=800) as page:
-        for path in ("/results", "/results?dataset=gallery"):
-            page.goto(path)
-            expect(page.locator(".finding").first).to_be_visible(timeout=MEASURED)
-            assert overflow(page) <= 0
+    page.set_viewport_size({"width": 390, "height": 800})
+    for path in ("/results", "/results?dataset=gallery"):
+        page.goto(path)
+        expect(page.locator(".finding").first).to_be_visible(timeout=MEASURED)
+        assert overflow(page) <= 0
