@@ -8,6 +8,7 @@ from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import campaign, do, label_all, people
+from tests.storage.samples import add
 
 FIRST = Trace.of("What is $1 + 1$?", ["It is a <b>sum</b>.", "So 3.", "So it is 2."], id="one")
 SECOND = Trace.of("What is 2 + 2?", ["A sum.", "So 4."], id="two")
@@ -21,9 +22,15 @@ SAID = {
 """Disagreed upon are steps 2 and 3 of the first, and step 1 of the second."""
 
 
-def disagreeing(store: Store) -> tuple[Campaign, list[User]]:
-    """The campaign and its three annotators. In the first trace the first says more of step 2."""
-    made, annotators = campaign(store, [FIRST, SECOND, LAST], overlap=3), people(store, 3)
+def disagreeing(store: Store, name: str = "") -> tuple[Campaign, list[User]]:
+    """The campaign and its three annotators; `name` is its own and its dataset's. In the first trace the first says
+    more of step 2."""
+    traces, annotators = [FIRST, SECOND, LAST], people(store, 3)
+    if name:
+        add(store, traces, name)
+        made = campaign(store, None, overlap=3, name=name, dataset=name)
+    else:
+        made = campaign(store, traces, overlap=3)
     for place, user in enumerate(annotators):
         _label(store, made, user, place)
     return made, annotators

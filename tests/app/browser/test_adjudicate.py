@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from stepsight.app.commands.server.app import listen
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
@@ -24,29 +24,22 @@ TROUBLES = ("ERR_FAILED", "status of 4")
 DECISIONS = "**/annotate/adjudicate/decisions"
 
 
-@pytest.fixture
-def store(sqlite_template, tmp_path) -> Iterator[Store]:
-    with open_store(str(shutil.copy(sqlite_template, tmp_path / "store.db"))) as opened:
+@pytest.fixture(scope="module")
+def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+    path = tmp_path_factory.mktemp("adjudicated") / "store.db"
+    with open_store(str(shutil.copy(sqlite_template, path))) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def port() -> int:
-    """One for all stores of these tests, so that their pages are of one origin, with its scripts loaded."""
-    with listen(0) as listener:
-        found: int = listener.getsockname()[1]
-    return found
-
-
-@pytest.fixture
-def address(store, evaluators, port) -> Iterator[str]:
-    with served(store, evaluators, port) as base:
+def address(store, evaluators) -> Iterator[str]:
+    with served(store, evaluators) as base:
         yield base
 
 
 @pytest.fixture
-def made(store) -> Campaign:
-    return disagreeing(store)[0]
+def made(store, request) -> Campaign:
+    return disagreeing(store, request.node.name[:60])[0]
 
 
 def start(page: Page, made: Campaign) -> None:
@@ -95,7 +88,7 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     assert [one.label for one in past_decisions(store, first.item_id)] == ["neg", None, "neu"]
 
 
-def test_what_most_said_is_taken_with_one_key(store, made, page):
+def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     first, second = read_adjudication(store, made.id).disagreements
     start(page, made)
     expect(page.get_by_role("button", name="Take the majority’s label: ✕ neg")).to_be_visible()
@@ -129,12 +122,12 @@ def test_what_most_said_is_taken_with_one_key(store, made, page):
     }
 
 
-def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened, address):
-    item = read_adjudication(store, made.id).disagreements[0].item_id
+def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(store, made, opened):
+    boss, item = person(store, "boss"), read_adjudication(store, made.id).disagreements[0].item_id
     with opened(expected=TROUBLES) as page:
         start(page, made)
         page.locator("#step-3 input[name=reason]").fill("Later.")
-        decide_there(store, made.id, item, 1, "pos", "The end needs it.", person(store, "boss"), "boss-1")
+        decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-1")
         page.locator("#step-2").focus()
         decide(page, "1", "It is 2, not 3.")
         expect(page.locator("#step-2 .notice")).to_contain_text("This step has been decided in the meantime")
@@ -146,25 +139,17 @@ def test_what_somebody_else_decided_meanwhile_is_shown_first(store, made, opened
         page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2 .past")).to_contain_text("It is 2, not 3.")
         expect(page.locator("#step-2 .notice")).to_have_count(0)
-    assert [one.label for one in past_decisions(store, item)] == ["pos", "neg"]
+        # A form that nobody touched turns no decision back: drawn anew, it shows what is in force.
+        expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
+        decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-2")
+        page.locator("#step-3 .choice.neg").click()
+        page.locator("#step-3 .button.primary").click()
+        expect(page.locator("#step-3.decided")).to_be_visible()
+        expect(page.locator("#step-2 .choice.pos input")).to_be_checked()
+    assert [one.label for one in past_decisions(store, item)][:3] == ["pos", "neg", "pos"]
 
 
-def test_a_decision_is_not_turned_back_by_a_form_that_nobody_touched(store, made, page):
-    item = read_adjudication(store, made.id).disagreements[0].item_id
-    boss = person(store, "boss")
-    decide_there(store, made.id, item, 1, "neg", "It is 2.", boss, "boss-1")
-    page.goto(f"/annotate/adjudicate?campaign={made.id}&item={item}")
-    expect(page.locator("#step-2 .choice.neg input")).to_be_checked()
-    listening(page)
-    decide_there(store, made.id, item, 1, "pos", "The end needs it.", boss, "boss-2")
-    page.locator("#step-3").focus()
-    decide(page, "1", "So too.")
-    expect(page.locator("#step-3.decided")).to_be_visible()
-    # Drawn anew, the other step shows what is in force.
-    expect(page.locator("#step-2 .choice.pos input")).to_be_checked()
-
-
-def test_what_is_typed_of_a_trace_stays_out_of_another(store, made, page):
+def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     first, second = read_adjudication(store, made.id).disagreements
     start(page, made)
     page.locator("#step-3 input[name=reason]").fill("Later.")
@@ -181,11 +166,8 @@ def test_what_is_typed_of_a_trace_stays_out_of_another(store, made, page):
     expect(page.locator("#step-3 input[name=reason]")).to_have_value("")
 
 
-def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, address):
+def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
     with opened(expected=TROUBLES) as page:
-        start(page, made)
-        page.locator("#step-3 input[name=reason]").fill("Later.")
-        page.locator("#step-3 .choice.neu").click()
         lost = []
 
         def lose(route: Route) -> None:
@@ -196,7 +178,11 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
             else:
                 route.continue_()
 
-        page.route(DECISIONS, lose)
+        # Before there is a page: a request that follows at once may pass a route by.
+        page.route("**/annotate/adjudicate/decisions", lose)
+        start(page, made)
+        page.locator("#step-3 input[name=reason]").fill("Later.")
+        page.locator("#step-3 .choice.neu").click()
         page.locator("#step-2 .choice.neg").click()
         page.locator("#step-2 input[name=reason]").fill("It is 2.")
         page.locator("#step-2 .button.primary").click()
@@ -216,53 +202,46 @@ def test_what_was_typed_stays_where_the_server_is_away(store, made, opened, addr
         expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Give a short reason.")
 
 
-def test_a_label_is_disputed(store, page):
-    (trace,) = add(store, [ERROR])
-    page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=2")
-    page.get_by_label("✓ pos").check()
-    page.get_by_label("Why").fill("It is $2$.")
-    page.get_by_role("button", name="File the dispute").click()
-    page.wait_for_url("**/annotate/disputes/1")
-    expect(page.locator("h1")).to_have_text("Dispute 1")
-    expect(page.locator(".entries .katex")).to_have_count(1)
-    page.get_by_label("Comment", exact=True).fill("See step 1.")
-    page.get_by_role("button", name="Add").click()
-    expect(page.locator(".entries > li")).to_have_count(2)
-    listening(page)
-    page.get_by_role("button", name="Accept").click()
-    expect(page.locator(".lead .state")).to_have_text("accepted")
-    found = get_dispute(store, 1)
-    assert [(one.text, one.state) for one in found.entries] == [("See step 1.", None), ("", DisputeState.ACCEPTED)]
-    assert list_disputes(store) == [found]
-    page.goto("/annotate/disputes")
-    page.get_by_role("link", name="accepted (1)").click()
-    page.wait_for_url("**/annotate/disputes?state=accepted")
-    expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
-
-
-def test_a_dispute_that_is_refused_keeps_what_was_typed(store, opened, address):
+def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
     (trace,) = add(store, [ERROR])
     with opened(expected=TROUBLES) as page:
         for _ in range(2):
             page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=2")
             page.get_by_label("✓ pos").check()
-            page.get_by_label("Why").fill("It is 2.")
+            page.get_by_label("Why").fill("It is $2$.")
             page.get_by_role("button", name="File the dispute").click()
             expect(page.locator("h1:text-is('Dispute 1'), .notice")).to_be_visible()
         expect(page.locator(".notice")).to_have_text(
             "You have disputed this label already. It is dispute 1; add to that one."
         )
-        expect(page.get_by_label("Why")).to_have_value("It is 2.")
+        expect(page.get_by_label("Why")).to_have_value("It is $2$.")
+        page.goto("/annotate/disputes/1")
+        expect(page.locator(".entries .katex")).to_have_count(1)
+        page.get_by_label("Comment", exact=True).fill("See step 1.")
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".entries > li")).to_have_count(2)
+        listening(page)
+        page.get_by_role("button", name="Accept").click()
+        expect(page.locator(".lead .state")).to_have_text("accepted")
+        found = get_dispute(store, 1)
+        assert [(one.text, one.state) for one in found.entries] == [
+            ("See step 1.", None),
+            ("", DisputeState.ACCEPTED),
+        ]
+        assert list_disputes(store) == [found]
+        page.goto("/annotate/disputes")
+        page.get_by_role("link", name="accepted (1)").click()
+        page.wait_for_url("**/annotate/disputes?state=accepted")
+        expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
 
 
-def test_for_everybody(store, made, opened, address):
+def test_deciding_and_disputing_fit_a_phone_and_everybody(store, made, opened):
     """No serious violation in light and dark, and nothing wider than a phone."""
     (trace,) = add(store, [ERROR], "wide")
     addresses = {
         f"/annotate/adjudicate?campaign={made.id}": "#step-2",
         f"/annotate/dispute?trace={trace.trace_id}&step=2": "form",
         "/annotate/disputes": ".empty, table",
-        "/annotate/disputes/1": ".entries",
         f"/browse?trace={trace.trace_id}": "a.dispute:not(.file)",
     }
     with opened(reduced_motion="reduce") as page:
@@ -270,7 +249,8 @@ def test_for_everybody(store, made, opened, address):
         page.get_by_label("○ neu").check()
         page.get_by_label("Why").fill("So.")
         page.get_by_role("button", name="File the dispute").click()
-        page.wait_for_url("**/annotate/disputes/1")
+        page.wait_for_url("**/annotate/disputes/*")
+        addresses[urlsplit(page.url).path] = ".entries"
         found = {}
         for where, there in addresses.items():
             page.goto(where)
