@@ -4,8 +4,6 @@ through in `test_every_page`."""
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.app.browser.acts import PROBLEM, SOLUTION, score
-
 AXE = Axe()
 # Where each page's content is there.
 PAGES = {
@@ -63,16 +61,7 @@ def in_both_schemes(page: Page, there: str) -> dict[str, list[str]]:
     return {scheme: wrong for scheme, wrong in found.items() if wrong}
 
 
-def test_a_scored_solution_has_none(opened):
-    with opened(reduced_motion="reduce") as page:
-        score(page, PROBLEM, SOLUTION)
-        assert in_both_schemes(page, "#result ol.steps > li") == {}
-        page.keyboard.press("Escape")
-        page.locator(".keys-button").click()
-        assert in_both_schemes(page, "dialog.keys") == {}
-
-
-def test_axe_finds_what_is_wrong(page):
+def test_axe_finds_planted_faults(page):
     page.goto("/browse")
     expect(page.locator("#browse a[data-go]").first).to_be_visible()
     wrong = "<h6>Deep</h6><button></button><img src=data:,><p style='color: #ddd; background: #fff'>Pale</p>"

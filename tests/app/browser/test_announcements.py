@@ -78,7 +78,16 @@ def heard(page: Page, *expected: str) -> None:
     assert [one for one in found if len(one["text"]) > LONGEST] == []
 
 
-def test_scoring_and_editing(page):
+def test_a_change_of_a_page_is_read_out_in_one_sentence(page, store):
+    while_scoring_and_editing(page)
+    in_a_list_and_its_traces(page)
+    in_results(page)
+    in_jobs(page)
+    while_labelling(page, store)
+    in_evidence_and_a_presentation(page)
+
+
+def while_scoring_and_editing(page: Page) -> None:
     score(page, PROBLEM, SOLUTION)
     heard(page, "Scored by tiny")
     page.locator("ol.steps > li .t").nth(1).click()
@@ -96,7 +105,7 @@ def test_scoring_and_editing(page):
     heard(page, "The problem is empty.")
 
 
-def test_a_list_and_its_traces(page):
+def in_a_list_and_its_traces(page: Page) -> None:
     page.goto("/browse?dataset=sums")
     listening(page)
     page.get_by_role("link", name="has an error").click()
@@ -118,7 +127,7 @@ def test_a_list_and_its_traces(page):
     heard(page, "sums: 0 traces")
 
 
-def test_results(page):
+def in_results(page: Page) -> None:
     page.goto("/results")
     listening(page)
     page.get_by_label("Mode").select_option("online")
@@ -129,7 +138,7 @@ def test_results(page):
     heard(page)
 
 
-def test_jobs(page):
+def in_jobs(page: Page) -> None:
     page.goto("/jobs")
     listening(page)
     page.get_by_role("button", name="Start").click()
@@ -140,7 +149,7 @@ def test_jobs(page):
     heard(page, "There is no dataset 'gone'")
 
 
-def test_labelling(page, store):
+def while_labelling(page: Page, store: Store) -> None:
     plan = CampaignPlan(
         name="heard", dataset="sums", guideline="Say what is right. " * 40, ordering="file", overlap=1
     )
@@ -164,7 +173,7 @@ def test_labelling(page, store):
     heard(page)
 
 
-def test_evidence_and_a_presentation(page, address, opened):
+def in_evidence_and_a_presentation(page: Page) -> None:
     page.goto("/evidence?trace=1&evaluator=tiny")
     listening(page)
     heard(page)

@@ -2,8 +2,7 @@
 
 import threading
 
-import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.location import EQUATIONS
@@ -17,8 +16,7 @@ from tests.training.evaluate.test_baseline_check import judged
 PLACES = "all => all.map(one => one.getBoundingClientRect().top)"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_it_comes_into_its_room_and_moves_nothing(opened, tmp_path, monkeypatch, width):
+def test_the_line_comes_into_its_room_and_moves_nothing(opened, tmp_path, monkeypatch):
     go = threading.Event()
 
     def slow(*args):
@@ -29,16 +27,29 @@ def test_it_comes_into_its_room_and_moves_nothing(opened, tmp_path, monkeypatch,
     with open_store(str(tmp_path / "store.db")) as store:
         judged(store, "many", right=0.5)
         evaluators = Evaluators([EQUATIONS], shipped=False)
-        with served(store, evaluators) as base, opened(base, width=width, reduced_motion="reduce") as page:
-            page.goto("/browse?dataset=many&evaluator=many")
-            line, aims = page.locator("p.baseline-check"), page.locator("main :is(form, a.open, summary)")
-            expect(line).to_have_attribute("data-again", "2")
-            expect(aims.last).to_be_attached()
-            before = aims.evaluate_all(PLACES)
-            assert len(before) > 20
+        with (
+            served(store, evaluators) as base,
+            opened(base, reduced_motion="reduce") as desk,
+            opened(base, width=390, reduced_motion="reduce") as phone,
+        ):
+            before = {page: _places(page) for page in (desk, phone)}
+            assert min(map(len, before.values())) > 20
             go.set()
-            expect(line).to_contain_text("many does not clear the trivial baselines: offline Step-AUC")
-            assert aims.evaluate_all(PLACES) == before
-            assert in_both_schemes(page, "p.baseline-check a") == {}
-            page.get_by_role("link", name="Its card").click()
-            expect(page.locator("tr:target")).to_contain_text("many")
+            for page, places in before.items():
+                line = page.locator("p.baseline-check")
+                expect(line).to_contain_text("many does not clear the trivial baselines: offline Step-AUC")
+                assert _aims(page).evaluate_all(PLACES) == places
+                assert in_both_schemes(page, "p.baseline-check a") == {}
+            desk.get_by_role("link", name="Its card").click()
+            expect(desk.locator("tr:target")).to_contain_text("many")
+
+
+def _aims(page: Page) -> Locator:
+    return page.locator("main :is(form, a.open, summary)")
+
+
+def _places(page: Page) -> list[float]:
+    page.goto("/browse?dataset=many&evaluator=many")
+    expect(page.locator("p.baseline-check")).to_have_attribute("data-again", "2")
+    expect(_aims(page).last).to_be_attached()
+    return list(_aims(page).evaluate_all(PLACES))

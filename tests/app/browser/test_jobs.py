@@ -16,10 +16,11 @@ from tests.storage.samples import add
 GRADIO = ("/assets/", "/theme.css", "/favicon.ico", "/gradio_api/run/")
 
 
-def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, tmp_path):
-    with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address:
+def test_a_job_is_started_cancelled_resumed_worked_off_and_refused(opened, evaluators, tmp_path):
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store, served(store, evaluators) as address:
         add(store)
-        with opened(base=address) as page:
+        with opened(base=address, expected=["status of 404", "status of 503"]) as page:
             page.goto("/jobs")
             expect(page.get_by_text("There is no job yet.")).to_be_visible()
             page.get_by_label("Evaluator").select_option("tiny-causal")
@@ -41,14 +42,7 @@ def test_a_job_is_started_cancelled_resumed_and_worked_off(opened, evaluators, t
             expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100.0")
             page.reload()
             expect(row.locator(".state")).to_have_text("done")
-
-
-def test_what_cannot_be_done_is_told_and_the_page_goes_on(opened, evaluators, tmp_path):
-    path = tmp_path / "store.db"
-    with open_store(str(path)) as store, served(store, evaluators) as address:
-        add(store)
-        with opened(base=address, width=390, expected=["status of 404", "status of 503"]) as page:
-            page.goto("/jobs")
+            page.set_viewport_size({"width": 390, "height": 1000})
             # A form in use stays as it is when the list is asked for again.
             page.get_by_label("Dataset").focus()
             page.locator("select[name=dataset] option").evaluate("option => option.value = 'gone'")
@@ -68,8 +62,7 @@ def test_the_pages_need_all_that_is_let_through_of_gradio_and_nothing_else(opene
         page.on("request", lambda request: asked.add(urlsplit(request.url).path))
         page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
         for _, path, _ in PAGES:
-            page.goto(path)
-            page.wait_for_timeout(500)
+            page.goto(path, wait_until="networkidle" if path == "/" else "load")
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
     assert refused == []

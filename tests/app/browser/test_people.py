@@ -72,15 +72,12 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         with page.expect_download() as download:
             page.get_by_role("button", name="Download the labels").click()
         assert '"labels": ["pos", "neg"]' in download.value.path().read_text(encoding="utf-8")
+        fits_a_phone_and_everybody(page, find_campaign(store, "for some").id)
 
 
-def test_it_fits_a_phone_and_everybody(evaluators, sqlite_store, opened):
-    store = sqlite_store
-    token = open_login(store, user(store, "head", Role.ADMIN))
-    made = campaign(store, [TWO])
-    with served(store, evaluators) as base, opened(base=base, width=390) as page:
-        enter(page, base, token)
-        for path in ("/people", f"/annotate/campaign?campaign={made.id}", "/annotate/new"):
-            page.goto(path)
-            assert in_both_schemes(page, "main h1") == {}, path
-            assert overflow(page) == 0, path
+def fits_a_phone_and_everybody(page: Page, campaign_id: int) -> None:
+    page.set_viewport_size({"width": 390, "height": 1000})
+    for path in ("/people", f"/annotate/campaign?campaign={campaign_id}", "/annotate/new"):
+        page.goto(path)
+        assert in_both_schemes(page, "main h1") == {}, path
+        assert overflow(page) == 0, path
