@@ -111,9 +111,10 @@ def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_e
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 1000})
             assert in_both_schemes(page) == {}, width
-        for width in (1280, 390):
+        for width, step in ((1280, 2), (390, 3)):
             page.set_viewport_size({"width": width, "height": 1000})
-            for row in (page.locator("ol.steps > li .t").nth(1), page.get_by_role("button", name="Correct step 2")):
+            text = page.locator("ol.steps > li .t").nth(step - 1)
+            for row in (text, page.get_by_role("button", name=f"Correct step {step}")):
                 row.click()
                 page.keyboard.press("e")
                 focus = page.evaluate(FOCUS)
