@@ -19,8 +19,8 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import passwords
 from tests.browser import installed
 
+pytest_plugins = ["tests.messages"]
 ROOT = Path(__file__).parent.parent
-
 
 _SHARED_MEMORY = Path("/dev/shm")
 # Bytes for files, and those that the processes of four workers and theirs take beside them.

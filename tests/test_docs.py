@@ -40,7 +40,7 @@ FILES = [
 SERVER = "http://127.0.0.1:7860"
 # Options of other commands.
 FOREIGN = {
-    *("--global", "--no-build-isolation", "--nproc-per-node"),
+    *("--global", "--no-build-isolation", "--nproc-per-node", "--new-messages"),
     *("--hf-overrides", "--max-model-len", "--served-model-name", "--remote_rm_url"),
 }
 # What begins so and has no placeholder in it is a path of the repository.

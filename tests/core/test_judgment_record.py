@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
+from tests.messages import refused
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRACE = Trace.of("q", ["x", ["y", "z"]], id="t-1")
@@ -149,29 +149,26 @@ def test_a_stale_judgment_counts_its_sub_steps_as_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"mode": "online"}, "online is null in a judgment of mode online"),
-        ({"mode": "hindsight"}, "hindsight is not a triangle of 3 rows"),
-        (
-            {"mode": "hindsight", "hindsight": [[None], [None, None], [None]]},
-            "hindsight is not a triangle of 3 rows",
-        ),
-        ({"neg": 0.3}, "neg, neu and pos do not add up to 1"),
-        ({"substep": 2}, "scores of 3 sub-steps, which are not the 3 of trace 't-1'"),
+        {"mode": "online"},
+        {"mode": "hindsight"},
+        {"mode": "hindsight", "hindsight": [[None], [None, None], [None]]},
+        {"neg": 0.3},
+        {"substep": 2},
     ],
 )
-def test_a_record_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
+def test_a_record_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
     written = record(Judgment(TRACE, Mode.OFFLINE, StepScores(THIRD)))
     of_step = change.keys() & written["offline"]["steps"][0].keys()
     (written["offline"]["steps"][0] if of_step else written).update(change)
-    with pytest.raises(UserError, match=message):
+    with refused():
         JudgmentRecord.model_validate(written).judgment(TRACE)
 
 
 def test_a_record_of_other_steps_is_refused() -> None:
     written = judgment_record(Judgment(TRACE, Mode.OFFLINE, StepScores(THIRD)), described(Outputs.THREE_WAY))
-    with pytest.raises(UserError, match="scores of 3 sub-steps, which are not the 3 of trace 'other'"):
+    with refused():
         written.judgment(Trace.of("q", [["x", "y"], "z"], id="other"))
 
 

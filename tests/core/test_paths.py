@@ -1,7 +1,5 @@
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.paths import DATA_VARIABLE, data_files, portable_name
+from tests.messages import refused
 
 
 def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monkeypatch):
@@ -11,14 +9,14 @@ def test_data_files_are_looked_up_beside_the_configuration_first(tmp_path, monke
         path.touch()
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     assert data_files("a.jsonl", root) == [("a.jsonl", root / "a.jsonl")]
-    with pytest.raises(UserError, match=rf"no file deep/b.jsonl in {root}\. .*with {DATA_VARIABLE}"):
+    with refused():
         data_files("deep/b.jsonl", root)
     monkeypatch.setenv(DATA_VARIABLE, str(data))
     assert data_files("a.jsonl", root) == [("a.jsonl", root / "a.jsonl")]
     names = ["deep/b.jsonl", "deep/c.jsonl"]
     assert data_files("deep/*.jsonl", root) == [(name, data / name) for name in names]
     # No file's name is that long.
-    with pytest.raises(UserError, match=rf"no file x+… .5,000 characters. in {root} or {data}\. Check the path\.$"):
+    with refused():
         data_files("x" * 5000, root)
 
 

@@ -1,9 +1,7 @@
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from tests.cases import each
+from tests.messages import refused
 
 
 def test_substeps_are_numbered_through_with_their_owners():
@@ -44,21 +42,21 @@ def test_digest_tells_substeps_from_steps_and_depends_on_gold():
 
 
 @each(
-    "problem, steps, labels, message",
+    "problem, steps, labels",
     [
-        (" ", ["a"], None, "the problem is empty"),
-        ("q", [], None, "there are no steps"),
-        ("q", ["a", ""], None, "step 2 is empty"),
-        ("q", ["a", []], None, "step 2 is empty"),
-        ("q", ["a\x00b"], None, "step 1 holds a NUL byte"),
-        ("q\ud800", ["a"], None, "the problem holds half of a surrogate pair"),
-        (3, ["a"], None, "the problem is int, expected text"),
-        ("q", ["a", "b"], ["pos"], "1 labels for 2 steps"),
-        ("q", ["a"], [0], "label 0 found, expected neg, neu, pos or null"),
+        (" ", ["a"], None),
+        ("q", [], None),
+        ("q", ["a", ""], None),
+        ("q", ["a", []], None),
+        ("q", ["a\x00b"], None),
+        ("q\ud800", ["a"], None),
+        (3, ["a"], None),
+        ("q", ["a", "b"], ["pos"]),
+        ("q", ["a"], [0]),
     ],
 )
-def test_an_invalid_trace_is_refused(problem, steps, labels, message):
-    with pytest.raises(UserError, match=message):
+def test_an_invalid_trace_is_refused(problem, steps, labels):
+    with refused():
         Trace.of(problem, steps, labels)
 
 

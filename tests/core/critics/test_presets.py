@@ -6,9 +6,9 @@ import pytest
 
 from stepsight.core.critics.presets import OWN, list_presets, preset_of, read_preset
 from stepsight.core.critics.settings import Settings, read_settings
-from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.paths import asset
+from tests.messages import refused
 
 PROBLEM, STEPS = "What is {steps} + 1?", ["First {problem}.", "Step 2: then 3."]
 
@@ -24,7 +24,7 @@ def settings_of(spec: str) -> Settings:
 def test_our_own_comes_first_and_all_can_be_read() -> None:
     assert list_presets() == ["steps", "genprm", "r-prm", "thinkprm"]
     assert len({read_preset(name).digest for name in list_presets()}) == 4
-    with pytest.raises(UserError, match=r"no critic's preset 'other'.*Choose one of: steps, "):
+    with refused():
         read_preset("other")
 
 
@@ -83,26 +83,24 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (("reading: conclusion", "reading: aloud"), "mine.yaml: reading"),
-        (("version: 1", "version: one"), "mine.yaml: version"),
-        (('step: "{text}"', 'step: "{text}"\nstrips: "("'), "is not a valid pattern"),
+        ("reading: conclusion", "reading: aloud"),
+        ("version: 1", "version: one"),
+        ('step: "{text}"', 'step: "{text}"\nstrips: "("'),
     ],
 )
-def test_a_preset_that_says_something_else_is_refused(
-    tmp_path: Path, change: tuple[str, str], message: str
-) -> None:
+def test_a_preset_that_says_something_else_is_refused(tmp_path: Path, change: tuple[str, str]) -> None:
     text = asset("critics", "r-prm.yaml").read_text(encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(text.replace(*change), encoding="utf-8")
-    with pytest.raises(UserError, match=message):
+    with refused():
         settings_of(f"critic:http://localhost:1/v1#m,preset={tmp_path / 'mine.yaml'}")
 
 
 def test_a_preset_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UserError, match=r"there is no critic's preset 'mine'. Choose one of: steps"):
+    with refused():
         settings_of("critic:http://localhost:1/v1#m,preset=mine")
-    with pytest.raises(UserError, match=r"no file /nowhere/mine\.yaml|/nowhere/mine\.yaml: "):
+    with refused():
         settings_of("critic:http://localhost:1/v1#m,preset=/nowhere/mine.yaml")
 
 

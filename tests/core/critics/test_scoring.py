@@ -22,6 +22,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.cases import each
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
+from tests.messages import refused
 
 TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 + 0 = 4"], id="t")
 POS, NEU, NEG = [0, 0, 1], [0, 1, 0], [1, 0, 0]
@@ -139,7 +140,7 @@ def test_an_unreadable_answer_is_not_a_judgment() -> None:
         # With the one by which the server was tried.
         assert critic.tally.spent == Usage(4, 2, 1200, 80)
         # Who expects a judgment of each trace is told.
-        with pytest.raises(UserError, match=r"trace 'bad' has no verdict .*that can be read \(no JSON\)"):
+        with refused():
             Scorer(critic).score_one(bad)
 
 
@@ -214,8 +215,7 @@ def test_a_schema_can_be_left_out_or_insisted_on() -> None:
     def answer(body: Body) -> object:
         return Refusal(400, b'{"error":{"message":"no response_format here"}}')
 
-    refused = pytest.raises(UserError, match="answers 400 to chat/completions: no response_format here")
-    with chat_server(answer) as chat, asking(chat, ",schema=yes") as critic, refused:
+    with chat_server(answer) as chat, asking(chat, ",schema=yes") as critic, refused():
         judged(critic, [TRACE])
 
 
@@ -253,18 +253,18 @@ def test_a_server_without_seeds_gets_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "message"),
+    "refusal",
     [
-        (Refusal(404, b'{"error":{"message":"The model `m` does not exist."}}'), "404.*`m` does not exist"),
-        (Refusal(401, b'{"error":{"message":"Invalid key"}}'), "401.*STEPSIGHT_API_KEY"),
-        (Refusal(200, b"<html>hello</html>", "text/html"), "with 'text/html', expected JSON.*ends in /v1"),
-        (Refusal(200, b'{"data": [1, 2]}'), "JSON of another shape, expected OpenAI's chat completions"),
-        (Refusal(200, b"[]"), "JSON of another shape"),
+        Refusal(404, b'{"error":{"message":"The model `m` does not exist."}}'),
+        Refusal(401, b'{"error":{"message":"Invalid key"}}'),
+        Refusal(200, b"<html>hello</html>", "text/html"),
+        Refusal(200, b'{"data": [1, 2]}'),
+        Refusal(200, b"[]"),
     ],
 )
-def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal: Refusal, message: str) -> None:
+def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal: Refusal) -> None:
     with chat_server(lambda body: refusal) as chat, asking(chat) as critic:
-        with pytest.raises(UserError, match=message):
+        with refused():
             judged(critic, [TRACE])
         assert chat.asked == []
 
@@ -293,7 +293,7 @@ def test_half_an_answer_ends_the_run_after_the_earlier_judgments() -> None:
     with chat_server(answer) as chat, asking(chat, attempts=1) as critic:
         judgments = critic.judge_readable(traces, Mode.OFFLINE)
         assert next(judgments).trace.id == "whole"
-        with pytest.raises(UserError, match="with no JSON"):
+        with refused():
             next(judgments)
 
 
@@ -368,22 +368,22 @@ def test_genprm_over_the_wire() -> None:
 
 
 @each(
-    "options, message",
+    "options",
     [
-        (",samples=0", "samples is '0', expected a whole number from 1 to 1,000"),
-        (",samples=two", "samples is 'two', expected a whole number"),
-        (",temperature=3", "temperature is '3', expected a number from 0 to 2"),
-        (",temperature=nan", "temperature is 'nan', expected a number from 0 to 2"),
-        (",samples=3,temperature=0", "at temperature 0 all 3 samples are the same"),
-        (",preset=gpt", "no critic's preset 'gpt'.*Choose one of: steps, genprm"),
-        (",timeout=0", "timeout is '0', expected a number from 1 to"),
-        (",requests=1e3", "requests is '1e3', expected a whole number from 1 to"),
-        (",schema=maybe", "schema is 'maybe', expected auto, yes or no"),
-        (",sample=2", "no option 'sample'.*preset"),
+        ",samples=0",
+        ",samples=two",
+        ",temperature=3",
+        ",temperature=nan",
+        ",samples=3,temperature=0",
+        ",preset=gpt",
+        ",timeout=0",
+        ",requests=1e3",
+        ",schema=maybe",
+        ",sample=2",
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_options_that_make_no_sense_are_refused(options: str) -> None:
+    with refused():
         read_settings(parse_address(f"critic:http://localhost:1/v1#m{options}"))
 
 

@@ -17,6 +17,7 @@ from stepsight.core.critics.verdict_parser import (
 from stepsight.core.label import Label
 from tests.cases import each
 from tests.chat_server import verdicts
+from tests.messages import refused
 
 NEG, NEU, POS = Label.NEG, Label.NEU, Label.POS
 
@@ -42,36 +43,36 @@ def test_verdicts_are_read_wherever_the_one_object_stands(text: str) -> None:
 
 
 @each(
-    "text, reason",
+    "text",
     [
-        ("", "an empty answer"),
-        ("Both steps are correct.", "no JSON"),
-        (verdicts(["pos", "neg"])[:60], "no JSON"),
-        ("} and {", "no JSON"),
-        ("[" * 200 + "{}" + "]" * 200, "other steps than 1 to 2"),
-        ('{"a":' * 200 + "1" + "}" * 200, "no JSON"),
-        (verdicts(["pos"]), "verdicts on other steps than 1 to 2, or in another order"),
-        (verdicts(["pos", "neg", "neg"]), "verdicts on other steps than 1 to 2, or in another order"),
-        (verdicts(["pos", "right"]), "a verdict that is not neg, neu or pos"),
-        ('{"step_1": {"verdict": 2}, "step_2": {"verdict": 1}}', "a verdict that is not neg"),
-        ('{"step_2": {"verdict": "neg"}, "step_1": {"verdict": "pos"}}', "in another order"),
-        ('{"step_1": {"verdict": "neg"}, "step_3": {"verdict": "pos"}}', "other steps than 1 to 2"),
-        ('{"step_1": "neg", "step_2": "pos"}', "JSON of another shape"),
-        ('{"step_1": {"verdict": "neg", "rationale": 1}, "step_2": {"verdict": "pos"}}', "another shape"),
-        ('{"step_1": {"rationale": "right"}, "step_2": {"verdict": "pos"}}', "a verdict that is not neg"),
-        ('{"verdicts": ["pos", "neg"]}', "JSON of another shape"),
-        ("[1, 2]", "no JSON"),
-        (f"{verdicts(['pos', 'neg'])}\n{verdicts(['pos', 'pos'])}", "no JSON"),
-        (f"```\n{verdicts(['pos', 'neg'])}\n```\n```\n{verdicts(['pos', 'pos'])}\n```", "several blocks of code"),
+        "",
+        "Both steps are correct.",
+        verdicts(["pos", "neg"])[:60],
+        "} and {",
+        "[" * 200 + "{}" + "]" * 200,
+        '{"a":' * 200 + "1" + "}" * 200,
+        verdicts(["pos"]),
+        verdicts(["pos", "neg", "neg"]),
+        verdicts(["pos", "right"]),
+        '{"step_1": {"verdict": 2}, "step_2": {"verdict": 1}}',
+        '{"step_2": {"verdict": "neg"}, "step_1": {"verdict": "pos"}}',
+        '{"step_1": {"verdict": "neg"}, "step_3": {"verdict": "pos"}}',
+        '{"step_1": "neg", "step_2": "pos"}',
+        '{"step_1": {"verdict": "neg", "rationale": 1}, "step_2": {"verdict": "pos"}}',
+        '{"step_1": {"rationale": "right"}, "step_2": {"verdict": "pos"}}',
+        '{"verdicts": ["pos", "neg"]}',
+        "[1, 2]",
+        f"{verdicts(['pos', 'neg'])}\n{verdicts(['pos', 'pos'])}",
+        f"```\n{verdicts(['pos', 'neg'])}\n```\n```\n{verdicts(['pos', 'pos'])}\n```",
     ],
 )
-def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
+def test_an_answer_that_leaves_a_verdict_open_is_unreadable(text: str) -> None:
+    with refused(UnreadableError):
         read(text)
 
 
 def test_an_answer_that_was_cut_is_refused_even_if_it_looks_complete() -> None:
-    with pytest.raises(UnreadableError, match="cut short"):
+    with refused(UnreadableError):
         read(verdicts(["pos", "neg"]), is_cut=True)
 
 
@@ -143,17 +144,17 @@ def test_boxes_that_end_at_the_first_error_make_later_steps_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count", "reason"),
+    ("text", "count"),
     [
-        (BOXES, 1, "2 in place of 1 verdicts"),
-        (r"\boxed{incorrect} \boxed{correct}", 3, "2 in place of 3 verdicts"),
-        (r"\boxed{incorrect} \boxed{incorrect}", 3, "2 in place of 3 verdicts"),
-        (r"\boxed{correct}", 2, "1 in place of 2 verdicts"),
-        (r"The answer is \boxed{12}.", 1, "no verdict in a box"),
+        (BOXES, 1),
+        (r"\boxed{incorrect} \boxed{correct}", 3),
+        (r"\boxed{incorrect} \boxed{incorrect}", 3),
+        (r"\boxed{correct}", 2),
+        (r"The answer is \boxed{12}.", 1),
     ],
 )
-def test_other_numbers_of_boxes_are_no_judgment(text: str, count: int, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
+def test_other_numbers_of_boxes_are_no_judgment(text: str, count: int) -> None:
+    with refused(UnreadableError):
         read(text, count, "boxes")
 
 
@@ -169,15 +170,15 @@ def test_a_conclusion_is_read_at_its_end(text: str, label: Label) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("The step is correct. Yes.", "neither yes nor no"),
-        ("Is the step correct (Yes/No)? Yesterday", "neither yes nor no"),
-        ("Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No", "both yes and no"),
+        "The step is correct. Yes.",
+        "Is the step correct (Yes/No)? Yesterday",
+        "Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No",
     ],
 )
-def test_other_conclusions_are_no_judgment(text: str, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
+def test_other_conclusions_are_no_judgment(text: str) -> None:
+    with refused(UnreadableError):
         read(text, 1, "conclusion")
 
 
@@ -185,5 +186,5 @@ def test_a_judgement_is_read_in_the_output() -> None:
     text = "<analyze>\nAt first \\boxed{Yes}\n</analyze>\n<output>\n**Judgement**: $\\boxed{No}$\n"
     assert read(text, 3, "judgement").labels == (NEG,)
     assert "At first" in read(text, 3, "judgement").rationales[0]
-    with pytest.raises(UnreadableError, match="neither yes nor no"):
+    with refused(UnreadableError):
         read("<output>It runs.", 1, "judgement")

@@ -6,7 +6,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators import loading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
@@ -24,6 +23,7 @@ from tests.checkpoints import (
     write_reasoneval,
 )
 from tests.core.formats.by_hand import TRACES
+from tests.messages import refused
 
 
 @pytest.fixture
@@ -67,81 +67,81 @@ def test_the_mask_is_the_only_difference_of_a_pair(folder, tmp_path):
 
 
 def test_a_folder_without_an_evaluator_is_refused(tmp_path):
-    with pytest.raises(UserError, match="there is no evaluator"):
+    with refused():
         load_evaluator(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"config\.json is missing"):
+    with refused():
         load_evaluator(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(UserError, match="nor a format that StepSight knows"):
+    with refused():
         load_evaluator(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("file", "message"),
+    "file",
     [
-        ("model.safetensors", r"model\.safetensors is missing"),
-        ("tokenizer.json", r"tokenizer\.json is missing"),
-        ("config.json", r"config\.json is missing"),
+        "model.safetensors",
+        "tokenizer.json",
+        "config.json",
     ],
 )
-def test_a_missing_file_is_named(folder, file, message):
+def test_a_missing_file_is_named(folder, file):
     (folder / file).unlink()
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(folder)
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json", "stepsight.json"])
 def test_a_damaged_file_is_named(folder, file):
     (folder / file).write_bytes(b"\x10{not whole")
-    with pytest.raises(UserError, match=file):
+    with refused():
         load_evaluator(folder)
 
 
 def test_missing_and_misshapen_tensors_are_named(folder):
     name = "model.layers.1.mlp.up_proj.weight"
     edit_weights(folder, lambda tensors: tensors.update({name: torch.zeros(2, 2)}))
-    with pytest.raises(UserError, match=r"layers\.1\.mlp\.up_proj\.weight has shape \(2, 2\)"):
+    with refused():
         load_evaluator(folder)
     edit_weights(folder, lambda tensors: tensors.pop(name))
-    with pytest.raises(UserError, match=r"1 tensors are missing, the first is layers\.1\.mlp\.up_proj"):
+    with refused():
         load_evaluator(folder)
 
 
 def test_a_missing_or_misshapen_head_is_named(folder):
     edit_weights(folder, lambda tensors: tensors.update({"score.weight": torch.zeros(2, 32)}))
-    with pytest.raises(UserError, match=r"the score head has shape \(2, 32\), expected \(3, 32\)"):
+    with refused():
         load_evaluator(folder)
     edit_weights(folder, lambda tensors: tensors.pop("score.weight"))
-    with pytest.raises(UserError, match="no score head"):
+    with refused():
         load_evaluator(folder)
 
 
 def test_config_and_card_must_agree_on_the_mask(folder):
     edit_json(folder / "stepsight.json", attention="causal")
-    with pytest.raises(UserError, match="disagree on the attention mask"):
+    with refused():
         load_evaluator(folder)
     edit_json(folder / "stepsight.json", attention="sideways")
-    with pytest.raises(UserError, match="attention 'sideways' found"):
+    with refused():
         load_evaluator(folder)
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "message"),
+    ("file", "change"),
     [
-        ("config.json", {"hidden_size": "abc"}, r"config\.json"),
-        ("config.json", {"num_attention_heads": 5}, r"config\.json"),
-        ("stepsight.json", {"version": 2}, "version 2 found, expected 1. Update StepSight."),
-        ("stepsight.json", {"thresholds": {"valid": 0.5}}, "tiny: there is no threshold 'valid'"),
-        ("stepsight.json", {"thresholds": {"validity": 5}}, "tiny: the threshold validity is 5"),
-        ("stepsight.json", {"thresholds": None}, "thresholds is NoneType, expected an object"),
-        ("stepsight.json", {"template": None}, "template is NoneType, expected an object"),
-        ("stepsight.json", {"template": {"prompt": 3}}, "tiny: the template: prompt is 3"),
-        ("stepsight.json", {"template": {"separator": "<no>"}}, "tiny: the tokenizer has no token '<no>'"),
+        ("config.json", {"hidden_size": "abc"}),
+        ("config.json", {"num_attention_heads": 5}),
+        ("stepsight.json", {"version": 2}),
+        ("stepsight.json", {"thresholds": {"valid": 0.5}}),
+        ("stepsight.json", {"thresholds": {"validity": 5}}),
+        ("stepsight.json", {"thresholds": None}),
+        ("stepsight.json", {"template": None}),
+        ("stepsight.json", {"template": {"prompt": 3}}),
+        ("stepsight.json", {"template": {"separator": "<no>"}}),
     ],
 )
-def test_a_value_that_makes_no_sense_is_named(folder, file, change, message):
+def test_a_value_that_makes_no_sense_is_named(folder, file, change):
     edit_json(folder / file, **change)
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(folder)
 
 
@@ -206,7 +206,7 @@ def test_one_on_any_backbone_comes_back(tmp_path, kind, prefix, causal):
 def test_a_head_of_two_classes_cannot_be_saved_as_one_of_three(tmp_path):
     write_math_shepherd(tmp_path / "math-shepherd")
     theirs = load_evaluator(tmp_path / "math-shepherd")
-    with pytest.raises(UserError, match="head is not a linear one of neg, neu and pos"):
+    with refused():
         save_evaluator(tmp_path / "ours", theirs.model, Encoder(tiny_tokenizer(), PromptTemplate()), {})
     assert not (tmp_path / "ours").exists()
 
@@ -215,7 +215,7 @@ def test_a_config_without_a_context_is_refused(tmp_path):
     folder = write_evaluator(tmp_path / "endless")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": None}))
-    with pytest.raises(UserError, match=r"config\.json"):
+    with refused():
         load_evaluator(folder)
 
 
@@ -234,5 +234,5 @@ def test_a_large_evaluator_is_identified_when_that_is_needed(folder, monkeypatch
     assert len(read) == 1
     late = load_evaluator(folder)
     edit_weights(folder, lambda tensors: tensors["score.weight"].mul_(1.01))
-    with pytest.raises(UserError, match=r"tiny has changed since it was loaded. Load it again."):
+    with refused():
         _ = late.fingerprint

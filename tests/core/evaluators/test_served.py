@@ -26,6 +26,7 @@ from tests.checkpoints import (
 )
 from tests.core.formats.by_hand import TRACES
 from tests.hub import Hub, point_to
+from tests.messages import refused
 from tests.vllm_server import Classifier, Converted, Day, LanguageModel, VllmServer, token_id
 
 pytestmark = pytest.mark.slow
@@ -269,7 +270,7 @@ def test_a_trace_that_is_too_long_for_the_server(tmp_path):
         traces = [TRACES[1], Trace.of("q", ["7" * 500], id="long"), TRACES[1]]
         judged = list(Scorer(evaluator).score(traces, "offline", lambda trace, error: left_out.append(error)))
         assert len(judged) == 2
-        with pytest.raises(UserError, match=r"trace 'long' has \d+ tokens, prm \(vllm\) at .* reads at most 60"):
+        with refused():
             list(Scorer(evaluator).score(traces))
     assert len(left_out) == 1
 
@@ -285,14 +286,14 @@ def test_a_server_that_is_not_there(tmp_path):
     server = classifier(tmp_path / "model")
     with server.running() as url:
         pass
-    with pytest.raises(UserError, match="there is no server") as caught:
+    with refused() as caught:
         load_evaluator(server.address(url))
     assert "Start it, or check the address" in caught.value.hint
 
 
 def test_a_server_with_another_model(tmp_path):
     server = classifier(tmp_path / "model", name="qwen")
-    with server.running() as url, pytest.raises(UserError, match="the server has no model 'prm'") as caught:
+    with server.running() as url, refused() as caught:
         load_evaluator(f"vllm:{url}#prm,tokenizer={tmp_path / 'model'}")
     assert caught.value.hint == "It has: 'qwen'."
 
@@ -309,7 +310,7 @@ def test_a_server_with_another_tokenizer(tmp_path):
 
 def test_a_model_that_nothing_describes(tmp_path):
     server = classifier(tmp_path / "model", root="/models/prm")
-    with server.running() as url, pytest.raises(UserError, match="there is no folder 'prm'") as caught:
+    with server.running() as url, refused() as caught:
         load_evaluator(f"vllm:{url}#prm")
     assert "#prm,tokenizer=FOLDER" in caught.value.hint
     assert "there is no folder '/nowhere'" in refusal(server, tokenizer="/nowhere").message
@@ -360,12 +361,12 @@ def test_a_server_that_does_not_run_a_bidirectional_model_as_one(tmp_path):
 
 @pytest.mark.parametrize("text", ["0", "x", "1" * 9, "2000"])
 def test_an_invalid_number_of_requests_is_refused(tmp_path, text):
-    with pytest.raises(UserError, match="expected a number from 1 to 1,024"):
+    with refused():
         load_evaluator(f"vllm:http://localhost:1/v1#prm,requests={text}")
 
 
 def test_an_option_that_there_is_not():
-    with pytest.raises(UserError, match="there is no option 'samples'"):
+    with refused():
         load_evaluator("vllm:http://localhost:1/v1#prm,samples=3")
 
 
@@ -398,7 +399,7 @@ def test_judgments_from_before_the_servers_death_are_given(tmp_path, monkeypatch
         server.day = Day(dies_after=20)
         judged = Scorer(evaluator).score(traces)
         ids = [next(judged).trace.id for _ in range(10)]
-        with pytest.raises(UserError, match="the server broke off"):
+        with refused():
             ids.extend(one.trace.id for one in judged)
     # Four were under way when it died.
     assert ids == [str(number) for number in range(len(ids))]

@@ -1,6 +1,5 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import (
     DEEPEST,
     check_depth,
@@ -10,6 +9,7 @@ from stepsight.core.files.json_values import (
     read_json,
     write_json,
 )
+from tests.messages import refused
 
 
 def nested(levels: int) -> str:
@@ -33,27 +33,21 @@ def test_levels_are_counted() -> None:
     parse_json(nested(DEEPEST))
     check_depth(1)
     for levels in (DEEPEST + 1, 500, 100_000):
-        with pytest.raises(ValueError, match="lists and objects are nested over 100 levels deep"):
+        with refused(ValueError):
             parse_json(nested(levels))
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"\xff", "byte 1 is not UTF-8"),
-        ('"ü"'.encode("utf-16"), "byte 1 is not UTF-8"),
-        (b'{"a": 1', "Expecting ',' delimiter"),
-        (b"", "Expecting value"),
-        (b"9" * 5000, "Exceeds the limit"),
-    ],
+    "text",
+    [b"\xff", '"ü"'.encode("utf-16"), b'{"a": 1', b"", b"9" * 5000],
 )
-def test_invalid_json_gives_the_reason(text: bytes, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_invalid_json_gives_the_reason(text: bytes) -> None:
+    with refused(ValueError):
         parse_json(text)
 
 
 def test_a_file_without_an_end_is_not_read_to_the_end() -> None:
-    with pytest.raises(ValueError, match="over 1,000 bytes"):
+    with refused(ValueError):
         read_bytes("/dev/zero", 1000)
 
 
@@ -61,7 +55,7 @@ def test_half_of_a_surrogate_pair_is_found() -> None:
     for text in (rb'{"a": ["\ud83d\ude00", "\\ud800"]}', b"[]"):
         check_unicode(parse_json(text), text)
     for text in (rb'"\uD800"', rb'{"\udc00": 1}'):
-        with pytest.raises(ValueError, match="half of a surrogate pair"):
+        with refused(ValueError):
             check_unicode(parse_json(text), text)
 
 
@@ -72,15 +66,15 @@ def test_an_object_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        ("{", r"x\.json: cannot be read as JSON"),
-        ("[1]", r"x\.json: list found, expected an object"),
-        (None, "is missing"),
+        "{",
+        "[1]",
+        None,
     ],
 )
-def test_a_file_without_an_object_is_refused(tmp_path, content, message):
+def test_a_file_without_an_object_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "x.json").write_text(content)
-    with pytest.raises(UserError, match=message):
+    with refused():
         read_json(tmp_path / "x.json")

@@ -1,9 +1,9 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace, parse_trace, read_file, read_rows
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
+from tests.messages import refused
 
 ROW = {"id": "a", "problem": "q", "steps": ["x", ["y", "z"]], "labels": ["pos", None], "topic": "sums"}
 
@@ -18,11 +18,11 @@ def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> Non
 
 
 @pytest.mark.parametrize(
-    ("valid", "message"),
-    [([True], "valid has 1 entries for 2 steps"), ([True, "no"], "valid of step 2 is 'no', expected true, false")],
+    "valid",
+    [[True], [True, "no"]],
 )
-def test_validity_that_fits_no_steps_is_refused(valid: list[object], message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_validity_that_fits_no_steps_is_refused(valid: list[object]) -> None:
+    with refused():
         parse_trace({"id": 1, "problem": "q", "steps": ["x", "y"], "valid": valid}, "here")
 
 
@@ -39,26 +39,26 @@ def test_whole_number_ids_become_text():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"problem": None}, "f line 3: the problem is NoneType"),
-        ({"steps": "x"}, "f line 3: steps is str, expected a list"),
-        ({"steps": ["x", 3]}, "f line 3: step 2 is 3"),
-        ({"labels": ["pos"]}, "f line 3: 1 labels for 2 steps"),
-        ({"labels": ["good", None]}, "f line 3: label 'good' found"),
-        ({"id": 1.5}, "f line 3: the id is float"),
-        ({"id": " "}, "f line 3: the id is empty"),
-        ({"id": "a\ud800"}, "f line 3: the id holds half of a surrogate pair"),
+        {"problem": None},
+        {"steps": "x"},
+        {"steps": ["x", 3]},
+        {"labels": ["pos"]},
+        {"labels": ["good", None]},
+        {"id": 1.5},
+        {"id": " "},
+        {"id": "a\ud800"},
     ],
 )
-def test_a_bad_row_names_the_place_and_the_fault(change, message):
-    with pytest.raises(UserError, match=message):
+def test_a_bad_row_names_the_place_and_the_fault(change):
+    with refused():
         parse_trace(ROW | change, "f line 3")
 
 
 @pytest.mark.parametrize("key", ["id", "problem", "steps"])
 def test_a_missing_field_is_named(key):
-    with pytest.raises(UserError, match=f"'{key}' is missing"):
+    with refused():
         parse_trace({k: v for k, v in ROW.items() if k != key}, "here")
 
 
@@ -70,15 +70,15 @@ def test_rows_count_lines_and_pass_over_blank_ones():
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line",
     [
-        (b'{"a": ', "f line 2: not JSON"),
-        (b"[1]", "f line 2: list found, expected an object"),
-        (b'{"a": "\xff"}', "f line 2: byte 8 is not UTF-8"),
+        b'{"a": ',
+        b"[1]",
+        b'{"a": "\xff"}',
     ],
 )
-def test_a_line_that_cannot_be_read_is_named(line, message):
-    with pytest.raises(UserError, match=message):
+def test_a_line_that_cannot_be_read_is_named(line):
+    with refused():
         list(read_rows([b"{}", line], "f"))
 
 
@@ -86,7 +86,7 @@ def test_a_line_without_an_end_is_not_read_to_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr("stepsight.core.files.jsonl.LARGEST", 1000)
     path = tmp_path / "f.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b"x" * 1000 + b"\n")
-    with pytest.raises(UserError, match=r"f\.jsonl: a line has over 1,000 bytes"):
+    with refused():
         list(read_file(path))
     path.write_bytes(b'{"a": 1}\n' * 3)
     assert len(list(read_file(path))) == 3

@@ -22,6 +22,7 @@ from stepsight.core.files.label_patch import (
 from stepsight.core.label import Label
 from stepsight.core.trace import Step
 from tests.cases import each
+from tests.messages import refused
 
 ONE = LabelChange("b", "d1", 1, "neg", "pos", "It is so.", 7, "anna", "2026-11-20T09:12:44+00:00")
 TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T10:00:00+00:00")
@@ -107,8 +108,8 @@ def test_refusals(text: str, message: str) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
+    with refused():
         read_patch(tmp_path / "none.json")
     (tmp_path / "bytes").write_bytes(b"\xff")
-    with pytest.raises(UserError, match="not UTF-8"):
+    with refused():
         read_patch(tmp_path / "bytes")

@@ -1,8 +1,6 @@
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import read_yaml
 from tests.cases import each
+from tests.messages import refused
 
 # Nine items, each of nine of the one before: read in a moment, and gone through by nobody.
 BOMB = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
@@ -26,24 +24,24 @@ def test_a_file_is_laid_over_the_one_that_it_extends(tmp_path):
 
 
 @each(
-    "text, message",
+    "text",
     [
-        ("extends: it.yaml", r"it\.yaml: extends it\.yaml is circular"),
-        ("extends: round.yaml", r"round\.yaml: extends it\.yaml is circular"),
-        ("extends: none.yaml", r"none\.yaml: cannot be read \(No such file"),
-        ("extends: list.yaml", r"extends list\.yaml, which holds no keys with values"),
-        ("extends: [list.yaml]", r"it\.yaml: extends is \['list\.yaml'\], expected the name of a file"),
-        ('extends: "a\\0b"', r"it\.yaml: extends is 'a\\x00b', expected the name of a file"),
-        ("[" * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
-        ("- " * 100_000, r"it\.yaml: keys and lists are nested over 100 levels deep"),
-        ("a: &a [1, {b: *a}]", r"it\.yaml: \*a refers to a node that contains it"),
-        (BOMB, r"it\.yaml: over 100,000 keys and items"),
-        ("a: 1\nb: {c: 2, c: 3}", r"it\.yaml: not YAML \(the key 'c' comes twice in .*line 2"),
+        "extends: it.yaml",
+        "extends: round.yaml",
+        "extends: none.yaml",
+        "extends: list.yaml",
+        "extends: [list.yaml]",
+        'extends: "a\\0b"',
+        "[" * 100_000,
+        "- " * 100_000,
+        "a: &a [1, {b: *a}]",
+        BOMB,
+        "a: 1\nb: {c: 2, c: 3}",
     ],
 )
-def test_a_file_that_cannot_extend_another_is_refused(tmp_path, text, message):
+def test_a_file_that_cannot_extend_another_is_refused(tmp_path, text):
     write(tmp_path, it=text, round="extends: it.yaml", list="- a")
-    with pytest.raises(UserError, match=message):
+    with refused():
         read_yaml(tmp_path / "it.yaml")
 
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats import chat_template
 from stepsight.core.scores import Outputs
@@ -15,6 +14,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLAMA3, write_language_model
 from tests.core.formats.by_hand import TRACES, check_modes, of_two, softmax
+from tests.messages import refused
 from tests.vocabularies import byte_level
 
 BEGIN = "<|begin_of_text|>"
@@ -116,25 +116,25 @@ def test_the_template_may_be_in_a_file_or_in_a_list(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("template", "message"),
+    "template",
     [
-        ("{% for", "its chat template cannot be read"),
-        ("{{ messages[0]['content'] }}", "does not write one turn as the other"),
-        (PLAIN.replace("loop.index0 == 0", "loop.index0 == 4"), "does not write one turn as the other"),
-        ("{{ 1 // messages[0]['content'].count('no') }}", r"cannot be read \(integer division or modulo by zero\)"),
-        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "cannot be read .*recursion"),
-        ("{{ messages[0]['content'] * 10**12 }}", r"cannot be read \(it takes too much memory\)"),
-        ("{{ 'ab' * 10**6 }}", r"cannot be read \(it writes 2,000,000 characters\)"),
-        ([1, {"name": "other"}], "there is no chat template"),
-        (None, "there is no chat template"),
+        "{% for",
+        "{{ messages[0]['content'] }}",
+        PLAIN.replace("loop.index0 == 0", "loop.index0 == 4"),
+        "{{ 1 // messages[0]['content'].count('no') }}",
+        "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+        "{{ messages[0]['content'] * 10**12 }}",
+        "{{ 'ab' * 10**6 }}",
+        [1, {"name": "other"}],
+        None,
     ],
 )
-def test_an_invalid_template_is_refused(tmp_path, template, message):
+def test_an_invalid_template_is_refused(tmp_path, template):
     name = "Llama3.1-8B-PRM-Mistral-Data"
     write(tmp_path, name)
     special = {"bos_token": BEGIN} | ({"chat_template": template} if template else {})
     (tmp_path / name / "tokenizer_config.json").write_text(json.dumps(special))
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(tmp_path / name)
 
 
@@ -143,5 +143,5 @@ def test_a_template_that_never_ends_is_ended(tmp_path, monkeypatch):
     name = "Llama3.1-8B-PRM-Mistral-Data"
     ever = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     write(tmp_path, name, ever)
-    with pytest.raises(UserError, match=r"cannot be read \(it takes too long or too much memory\)"):
+    with refused():
         load_evaluator(tmp_path / name)

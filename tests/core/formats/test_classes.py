@@ -1,8 +1,8 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.formats.token_classification import class_rows, class_words
 from tests.cases import each
+from tests.messages import refused
 
 
 @each(
@@ -29,20 +29,20 @@ def test_words_that_are_known(words, rows):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (["B-PER", "I-PER"], r"not clear which class is which: 'B-PER', 'I-PER'\. Say in stepsight.json"),
-        (["good", "right"], "not clear"),
-        (["neu", "pos"], "not clear"),
-        (["2", "1"], "not clear"),
-        (["0", "2", "1", "3"], r"4 classes \('0', '2', '1', '3'\), expected one, two or three"),
-        ([], r"0 classes \(\)"),
-        (["0", "good"], "not clear"),
-        (["-1", "-1"], "not clear"),
+        ["B-PER", "I-PER"],
+        ["good", "right"],
+        ["neu", "pos"],
+        ["2", "1"],
+        ["0", "2", "1", "3"],
+        [],
+        ["0", "good"],
+        ["-1", "-1"],
     ],
 )
-def test_words_that_are_refused(words, message):
-    with pytest.raises(UserError, match=message):
+def test_words_that_are_refused(words):
+    with refused():
         class_rows(words)
 
 
@@ -57,5 +57,5 @@ def test_words_come_by_number_from_either_map():
     "config", [{"id2label": {"1": "a", "2": "b"}}, {"id2label": {"x": "a"}}, {"num_labels": "z"}]
 )
 def test_numbers_that_make_no_sense_are_refused(config):
-    with pytest.raises(UserError, match=r"config\.json: id2label does not number its classes from 0"):
+    with refused():
         class_words(config)

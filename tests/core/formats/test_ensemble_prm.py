@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
@@ -18,6 +17,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import pickled, write_actprm
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two
+from tests.messages import refused
 
 SYSTEM = (
     "You are a helpful and harmless assistant. You should think step-by-step and put your final answer within "
@@ -96,19 +96,19 @@ def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path
     tensors = load_file(folder / "model.safetensors")
     for name in ("score.model.nn1.weight", "score.model.nn_out.bias"):
         save_file(tensors | {name: torch.zeros(7)}, folder / "model.safetensors", {"format": "pt"})
-        with pytest.raises(UserError, match=rf"{name} has shape \(7,\), expected"):
+        with refused():
             load_evaluator(folder)
         save_file({one: t for one, t in tensors.items() if one != name}, folder / "model.safetensors")
-        with pytest.raises(UserError, match=f"the tensor {name} is missing"):
+        with refused():
             load_evaluator(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForCausalLM"]}))
     (folder / "stepsight.json").write_text('{"format": "ensemble-prm"}')
-    with pytest.raises(UserError, match=r"\['Qwen2ForCausalLM'\], expected Qwen2ForEnsemblePRM"):
+    with refused():
         load_evaluator(folder)
     tokenizer = (folder / "tokenizer.json").read_text()
     (folder / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
-    with pytest.raises(UserError, match="the tokenizer has no token '<extra_0>'"):
+    with refused():
         load_evaluator(folder)
 
 

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import LayerMixture, StepModel
@@ -18,6 +17,7 @@ from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import fastest_forward
 from tests.checkpoints import GEMMA3, QWEN2, random_model, tiny_tokenizer, write_backbone, write_evaluator
 from tests.core.formats.by_hand import check_modes, softmax
+from tests.messages import refused
 
 
 @torch.inference_mode()
@@ -131,20 +131,20 @@ def test_an_encoder_s_layers_can_be_mixed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("head", "message"),
+    "head",
     [
-        ({"layers": 3}, r"the head is to read layer 3, the backbone has 2\. Give a number of 1 to 2, or last\."),
-        ({"layers": 0}, r"stepsight\.json: head is \{'layers': 0\}\. Give \{\"layers\": \"last\"\}"),
-        ({"layers": True}, r"head is \{'layers': True\}"),
-        ("first", "head is 'first'"),
-        ({"layers": "mixture"}, r"the tensor mixture\.weight is missing"),
+        {"layers": 3},
+        {"layers": 0},
+        {"layers": True},
+        "first",
+        {"layers": "mixture"},
     ],
 )
-def test_a_head_that_makes_no_sense_is_named(tmp_path, head, message):
+def test_a_head_that_makes_no_sense_is_named(tmp_path, head):
     write_evaluator(tmp_path)
     card = json.loads((tmp_path / "stepsight.json").read_text())
     (tmp_path / "stepsight.json").write_text(json.dumps(card | {"head": head}))
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_a_mixture_of_another_number_of_layers_is_named(tmp_path):
     tensors = load_file(tmp_path / "model.safetensors")
     tensors["mixture.weight"] = torch.zeros(5)
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"mixture\.weight has shape \(5,\), expected \(2,\)"):
+    with refused():
         load_evaluator(tmp_path)
 
 

@@ -2,18 +2,17 @@
 
 import json
 
-import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLEMMA, pickled, random_model, write_checkpoint, write_language_model
 from tests.core.formats.by_hand import check_modes, of_two
+from tests.messages import refused
 from tests.vocabularies import sentencepiece
 
 NAME = "llemma-7b-prm-prm800k-level-1to3-hf"
@@ -78,12 +77,11 @@ def test_only_the_head_s_mean_is_kept(tmp_path):
 
 def test_a_tokenizer_that_is_not_there_is_asked_for(tmp_path):
     write(tmp_path / NAME, tmp_path / "llemma_7b", {"tokenizer": "no/such/place"})
-    hint = r'Name the folder or OWNER/NAME that has it in stepsight\.json, such as \{"tokenizer": "OWNER/NAME"\}'
-    with pytest.raises(UserError, match=rf"its tokenizer, 'no/such/place', is not there\. {hint}"):
+    with refused():
         load_evaluator(tmp_path / NAME)
     (tmp_path / "empty").mkdir()
     (tmp_path / NAME / "stepsight.json").write_text(json.dumps({"tokenizer": str(tmp_path / "empty")}))
-    with pytest.raises(UserError, match=r"tokenizer\.json is missing\. Copy it there, or name"):
+    with refused():
         load_evaluator(tmp_path / NAME)
 
 
@@ -94,18 +92,16 @@ def test_the_tokenizer_s_place_is_known_by_the_repository_s_name(tmp_path, monke
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     write(tmp_path / NAME, tmp_path / "llemma_7b")
     (tmp_path / NAME / "stepsight.json").unlink()
-    with pytest.raises(
-        UserError, match=r"its tokenizer, 'EleutherAI/llemma_7b', is not there: .*cannot be reached"
-    ):
+    with refused():
         load_evaluator(tmp_path / NAME)
 
 
 def test_any_other_language_model_is_refused(tmp_path):
     write_language_model(tmp_path / NAME, LLEMMA, sentencepiece(), {"bos_token": "<s>"})
-    with pytest.raises(UserError, match=r"lm_head\.weight is not two rows repeated"):
+    with refused():
         load_evaluator(tmp_path / NAME)
     tensors = load_file(tmp_path / NAME / "model.safetensors")
     del tensors["lm_head.weight"]
     save_file(tensors, tmp_path / NAME / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"the tensor lm_head\.weight is missing"):
+    with refused():
         load_evaluator(tmp_path / NAME)

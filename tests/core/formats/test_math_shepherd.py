@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_math_shepherd
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two, softmax
+from tests.messages import refused
 
 TAG, PLUS, MINUS = 12902, 648, 387
 
@@ -112,7 +112,7 @@ def test_tied_embeddings_are_the_head(tmp_path):
 
 def test_it_is_known_by_its_name_or_by_stepsight_json(tmp_path):
     write_math_shepherd(tmp_path / "prm")
-    with pytest.raises(UserError, match=r'MistralForCausalLM.*such as \{"format": "math-shepherd"\}'):
+    with refused():
         load_evaluator(tmp_path / "prm")
     (tmp_path / "prm" / "stepsight.json").write_text('{"format": "math-shepherd"}')
     assert load_evaluator(tmp_path / "prm").format == "math-shepherd"
@@ -127,15 +127,15 @@ def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path
     _, head = write_math_shepherd(folder, card={"format": "math-shepherd"})
     tensors = load_file(folder / "model.safetensors")
     save_file(tensors | {"lm_head.weight": head[:5]}, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=rf"lm_head\.weight has shape \(5, 24\), expected \({len(head)}, 24\)"):
+    with refused():
         load_evaluator(folder)
     del tensors["lm_head.weight"]
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"the tensor lm_head\.weight is missing"):
+    with refused():
         load_evaluator(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["MistralModel"]}))
-    with pytest.raises(UserError, match=r"\['MistralModel'\], expected a language model's for Math-Shepherd"):
+    with refused():
         load_evaluator(folder)
 
 
@@ -147,5 +147,5 @@ def test_a_tokenizer_without_tag_or_sign_is_refused(tmp_path, token):
     parts["model"]["vocab"]["<gone>"] = parts["model"]["vocab"].pop(token)
     parts["model"]["merges"] = [pair for pair in parts["model"]["merges"] if token not in ("".join(pair), *pair)]
     (folder / "tokenizer.json").write_text(json.dumps(parts))
-    with pytest.raises(UserError, match=rf"the tokenizer has no token '{token}'".replace("+", r"\+")):
+    with refused():
         load_evaluator(folder)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import QWEN2, pickled, random_model, write_checkpoint
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two
+from tests.messages import refused
 from tests.vocabularies import byte_level
 
 NAME = "Universal-PRM-7B"
@@ -90,10 +90,10 @@ def test_in_bfloat16_and_in_shards_it_scores_nearly_alike(tmp_path):
 
 def test_another_head_is_refused_by_the_names_that_it_has(tmp_path):
     write(tmp_path, lambda width: {"v_head.weight": torch.randn(1, width)})
-    with pytest.raises(UserError, match=r"no head named score; beside the network there is v_head\.weight"):
+    with refused():
         load_evaluator(tmp_path / NAME)
     write(tmp_path, lambda width: {"score.weight": torch.randn(2, width)})
-    with pytest.raises(UserError, match=r"score\.weight has shape \(2, \d+\), expected \(1, \d+\)"):
+    with refused():
         load_evaluator(tmp_path / NAME)
 
 

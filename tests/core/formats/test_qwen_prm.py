@@ -7,12 +7,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_qwen_prm
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two, softmax
+from tests.messages import refused
 
 SYSTEM = "Please reason step by step, and put your final answer within \\boxed{}."
 
@@ -84,11 +84,11 @@ def test_missing_and_misshapen_tensors_are_named(tmp_path, name):
     write_qwen_prm(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file(tensors | {name: torch.zeros(7)}, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=rf"{name} has shape \(7,\), expected"):
+    with refused():
         load_evaluator(tmp_path)
     del tensors[name]
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=f"the tensor {name} is missing"):
+    with refused():
         load_evaluator(tmp_path)
 
 
@@ -96,11 +96,11 @@ def test_another_format_and_a_tokenizer_without_the_separator_are_refused(tmp_pa
     write_qwen_prm(tmp_path)
     tokenizer = (tmp_path / "tokenizer.json").read_text()
     (tmp_path / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
-    with pytest.raises(UserError, match="the tokenizer has no token '<extra_0>'"):
+    with refused():
         load_evaluator(tmp_path)
     (tmp_path / "tokenizer.json").write_text(tokenizer)
     (tmp_path / "stepsight.json").write_text('{"format": "qwen-prm"}')
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForCausalLM"]}))
-    with pytest.raises(UserError, match=r"\['Qwen2ForCausalLM'\], expected Qwen2ForProcessRewardModel"):
+    with refused():
         load_evaluator(tmp_path)

@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_reasoneval
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, softmax
+from tests.messages import refused
 from tests.vocabularies import sentencepiece
 
 PROMPT = "Question:\n{}\nAnswer:\nLet's think step by step.\n"
@@ -145,17 +145,17 @@ def test_a_part_that_is_missing_or_misshapen_is_named(checkpoint, size):
     tensors = load_file(folder / "model.safetensors")
     rest = {name: tensor for name, tensor in tensors.items() if name != "score_head.weight"}
     save_file(rest | {"score_head.weight": torch.zeros(2, 24)}, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"score_head\.weight has shape \(2, 24\), expected \(3, 24\)"):
+    with refused():
         load_evaluator(folder)
     save_file(rest, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"the tensor score_head\.weight is missing"):
+    with refused():
         load_evaluator(folder)
     del tensors["model.layers.1.self_attn.o_proj.weight"]
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"1 tensors are missing, the first is layers\.1\.self_attn\.o_proj"):
+    with refused():
         load_evaluator(folder)
     edit(folder, **{"score_dimension" if size == "7B" else "score_dim": 2})
-    with pytest.raises(UserError, match=r"config\.json: score_dim.* is 2, expected 3"):
+    with refused():
         load_evaluator(folder)
 
 
@@ -163,14 +163,14 @@ def test_a_config_of_another_format_and_a_tokenizer_without_separator_are_refuse
     folder = tmp_path / "tiny"
     write_reasoneval(folder, card={"format": "reasoneval"})
     edit(folder, score_dimension="gone")
-    with pytest.raises(UserError, match=r"neither 'score_dimension' nor 'score_dim': not ReasonEval's"):
+    with refused():
         load_evaluator(folder)
     edit(folder, score_dimension=3)
     (folder / "tokenizer_config.json").write_text('{"pad_token": {"content": "<sep>"}}')
-    with pytest.raises(UserError, match="the tokenizer has no token '<sep>'"):
+    with refused():
         load_evaluator(folder)
     (folder / "tokenizer_config.json").unlink()
-    with pytest.raises(UserError, match="the tokenizer has no pad token, which closes the steps"):
+    with refused():
         load_evaluator(folder)
     (folder / "stepsight.json").write_text('{"template": {"separator": "</s>"}}')
     assert load_evaluator(folder).encoder.template.separator == "</s>"

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.packed import PackedForward
@@ -16,6 +15,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
+from tests.messages import refused
 from tests.vocabularies import TEXTS, byte_level, sentencepiece
 
 DECODERS, ENCODERS = ("llama", "qwen2"), ("modernbert", "eurobert", "roberta")
@@ -156,9 +156,7 @@ def test_bert_reads_steps_at_a_token_that_stepsight_json_names(tmp_path):
 
 def test_bert_drops_line_breaks_and_says_so(tmp_path):
     write_token_classifier(tmp_path / "bert", "bert")
-    with pytest.raises(
-        UserError, match=r"the tokenizer gives no token for the separator '\\n'.*\"read\": \"last\""
-    ):
+    with refused():
         load_evaluator(tmp_path / "bert")
     card = {"template": {"separator": "", "read": "last"}}
     model = write_token_classifier(tmp_path / "last", "bert", card=card)
@@ -182,7 +180,7 @@ def test_absolute_positions_limit_the_context(tmp_path):
         # A problem, nine fives and the separator, with BERT's q in a word of its own.
         assert len(evaluator.encode(trace)) <= 12
         assert len(Scorer(evaluator).score_one(trace, "offline").offline) == 1
-        with pytest.raises(UserError, match="reads at most 12"):
+        with refused():
             evaluator.encode(Trace.of("q", [fits.strip() + " 5 5 5 5"]))
 
 
@@ -190,7 +188,7 @@ def test_labels_of_stepsight_json_come_first_and_change_the_fingerprint(tmp_path
     names = {"id2label": {"0": "B", "1": "I"}, "label2id": {"B": 0, "I": 1}}
     folders = [tmp_path / name for name in ("unknown", "straight", "turned")]
     write_token_classifier(folders[0], "llama", **names)
-    with pytest.raises(UserError, match=r"unknown: it is not clear which class is which: 'B', 'I'"):
+    with refused():
         load_evaluator(folders[0])
     write_token_classifier(folders[1], "llama", card={"labels": ["wrong", "right"]}, **names)
     write_token_classifier(folders[2], "llama", card={"labels": ["pos", "neg"]}, **names)
@@ -199,7 +197,7 @@ def test_labels_of_stepsight_json_come_first_and_change_the_fingerprint(tmp_path
     np.testing.assert_allclose(first.validity, 1 - second.validity, atol=EXACT)
     assert straight.fingerprint != turned.fingerprint
     (folders[2] / "stepsight.json").write_text('{"labels": ["pos"]}')
-    with pytest.raises(UserError, match=r"labels is \['pos'\], expected a list of one word for each of"):
+    with refused():
         load_evaluator(folders[2])
 
 
@@ -210,7 +208,7 @@ def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path)
     assert np.abs(Scorer(evaluator).score_one(TRACES[0]).hindsight.retroactive).max() > EXACT
     write_token_classifier(tmp_path / "eurobert", "eurobert", card={"attention": "causal"})
     # Transformers makes it causal in batches without padding, and not in others.
-    with pytest.raises(UserError, match="eurobert: a backbone of type 'eurobert' cannot have the mask"):
+    with refused():
         load_evaluator(tmp_path / "eurobert")
 
 
@@ -232,11 +230,11 @@ def test_missing_and_misshapen_tensors_are_named(tmp_path, kind):
     write_token_classifier(tmp_path, kind)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file(tensors | {name: torch.zeros(3, 24)}, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=rf"{name} has shape \(3, 24\), the config asks for \(2, 24\)"):
+    with refused():
         load_evaluator(tmp_path)
     del tensors[name]
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=f"1 tensors are missing, the first is {name}"):
+    with refused():
         load_evaluator(tmp_path)
 
 
@@ -245,5 +243,5 @@ def test_another_format_is_refused(tmp_path):
     (tmp_path / "tiny" / "stepsight.json").write_text('{"format": "token-classification"}')
     config = json.loads((tmp_path / "tiny" / "config.json").read_text())
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
-    with pytest.raises(UserError, match=r"\['LlamaForCausalLM'\], expected one for token classification"):
+    with refused():
         load_evaluator(tmp_path / "tiny")

@@ -7,13 +7,13 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLAMA3, QWEN2, pickled, write_language_model, write_reasoneval
 from tests.core.formats.by_hand import TRACES, check_modes, of_two, softmax
+from tests.messages import refused
 from tests.vocabularies import byte_level
 
 BEGIN = "<|begin_of_text|>"
@@ -95,7 +95,7 @@ def test_the_softmax_may_be_over_the_whole_vocabulary(tmp_path):
     answers = load_evaluator(tmp_path / "Math-psa")
     assert whole.fingerprint != answers.fingerprint
     (tmp_path / "Math-psa" / "stepsight.json").write_text('{"softmax": "all"}')
-    with pytest.raises(UserError, match=r"softmax is 'all'\. Give one of: answers, vocabulary"):
+    with refused():
         load_evaluator(tmp_path / "Math-psa")
 
 
@@ -133,34 +133,31 @@ def test_pickled_shards_and_bfloat16(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"tokens": None}, "the tokens for right and wrong are not known"),
-        ({"tokens": {"right": "+"}}, "the tokens for right and wrong are not known"),
-        ({"tokens": {"right": 9, "wrong": 9}}, r"9 and 9 are the same token"),
-        ({"tokens": {"right": 10**9, "wrong": 3}}, "the tokenizer has no token 1000000000 that the weights know"),
-        ({"tokens": {"right": "", "wrong": 3}}, "the tokenizer has no token ''"),
-        (
-            {"template": {"prompt": "{problem}"}},
-            r"the template names no separator\. Name the text before the steps",
-        ),
-        ({"template": {}}, "the template names no prompt and no separator"),
+        {"tokens": None},
+        {"tokens": {"right": "+"}},
+        {"tokens": {"right": 9, "wrong": 9}},
+        {"tokens": {"right": 10**9, "wrong": 3}},
+        {"tokens": {"right": "", "wrong": 3}},
+        {"template": {"prompt": "{problem}"}},
+        {"template": {}},
     ],
 )
-def test_an_incomplete_description_is_refused(tmp_path, changes, message):
+def test_an_incomplete_description_is_refused(tmp_path, changes):
     card = {"format": "two-token", "tokens": {"right": "+", "wrong": "-"}} | {
         "template": {"prompt": "{problem}", "separator": "\n"}
     }
     write_language_model(tmp_path / "prm", QWEN2, tokenizer_of(QWEN2), card=card | changes)
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(tmp_path / "prm")
 
 
 def test_weights_of_another_family_are_refused(tmp_path):
     write_reasoneval(tmp_path / "VersaPRM", size="34B")
-    with pytest.raises(UserError, match=r"\['ReasonEval_34B'\], expected a language model's for two tokens"):
+    with refused():
         load_evaluator(tmp_path / "VersaPRM")
     config = json.loads((tmp_path / "VersaPRM" / "config.json").read_text())
     (tmp_path / "VersaPRM" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
-    with pytest.raises(UserError, match=r"the tensor lm_head\.weight is missing"):
+    with refused():
         load_evaluator(tmp_path / "VersaPRM")

@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import pickled, write_pqm, write_qwen_prm, write_shards, write_skywork
 from tests.core.formats.by_hand import TRACES, check_modes, of_two
+from tests.messages import refused
 
 LINES = Trace.of("One\ntwo?\n", ["a\nb\n\nc", "\nd", "e\n", ["f\n\n", " g"]])
 
@@ -138,9 +138,9 @@ def test_pqm_is_put_together_from_its_weights_and_its_base(tmp_path):
 
 def test_a_base_that_is_not_there_is_named(tmp_path):
     write_pqm(tmp_path / "PQM", tmp_path / "base")
-    for base, message in (("no/such/folder", "is not there"), (3, "base is 3, expected a text")):
+    for base in ("no/such/folder", 3):
         (tmp_path / "PQM" / "stepsight.json").write_text(json.dumps({"base": base}))
-        with pytest.raises(UserError, match=message):
+        with refused():
             load_evaluator(tmp_path / "PQM")
 
 
@@ -151,7 +151,7 @@ def test_another_base_is_refused(tmp_path):
     tokenizer.add_special_tokens([f"<more {number}>" for number in range(9)])
     tokenizer.save(str(tmp_path / "base" / "tokenizer.json"))
     (tmp_path / "PQM" / "stepsight.json").write_text(json.dumps({"base": str(tmp_path / "base")}))
-    with pytest.raises(UserError, match=r"the token '\[PRM\]' gets the id \d+, the weights know \d+ tokens"):
+    with refused():
         load_evaluator(tmp_path / "PQM")
 
 
@@ -160,11 +160,11 @@ def test_missing_and_misshapen_tensors_are_named(tmp_path, name):
     write_skywork(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     save_file(tensors | {name: torch.zeros(7)}, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=rf"{name} has shape \(7,\), expected"):
+    with refused():
         load_evaluator(tmp_path)
     del tensors[name]
     save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=f"the tensor {name} is missing"):
+    with refused():
         load_evaluator(tmp_path)
 
 
@@ -172,8 +172,8 @@ def test_weights_of_another_family_and_a_missing_first_token_are_refused(tmp_pat
     write_qwen_prm(tmp_path / "qwen")
     config = json.loads((tmp_path / "qwen" / "config.json").read_text())
     (tmp_path / "qwen" / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForPrmModel"]}))
-    with pytest.raises(UserError, match=r"no token that begins an input.*\"bos\": \"<\|endoftext\|>\""):
+    with refused():
         load_evaluator(tmp_path / "qwen")
     (tmp_path / "qwen" / "stepsight.json").write_text('{"template": {"bos": "<|endoftext|>"}}')
-    with pytest.raises(UserError, match=r"the tensor v_head\.summary\.weight is missing"):
+    with refused():
         load_evaluator(tmp_path / "qwen")

@@ -10,7 +10,6 @@ import torch
 from filelock import FileLock
 from safetensors.torch import load_file
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, list_fetched, save_fetched, storage_folder
@@ -22,6 +21,7 @@ from stepsight.core.net import download
 from stepsight.core.paths import CACHE_VARIABLE
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
+from tests.messages import refused
 
 MODEL = "lab/tiny-prm"
 WEIGHTS = "model.safetensors"
@@ -116,7 +116,7 @@ def test_an_ended_transfer_resumes_and_is_not_yet_an_evaluator(hub):
 
 def test_one_that_breaks_again_and_again_says_how_far_it_came(hub):
     hub.cut, hub.times = {WEIGHTS: 0}, 100
-    with pytest.raises(UserError, match=r"connection broke at 0 kB of .* try again to continue"):
+    with refused():
         fetch(look_up(MODEL))
     assert find_fetched(MODEL) is None
     hub.times = 0
@@ -128,7 +128,7 @@ def test_two_do_not_fetch_the_same_at_once(hub):
     storage_folder(MODEL).mkdir(parents=True)
     with (
         FileLock(storage_folder(MODEL) / ".stepsight.lock"),
-        pytest.raises(UserError, match="lab/tiny-prm is being fetched already"),
+        refused(),
     ):
         fetch(remote)
     assert fetch(remote).is_whole
@@ -139,7 +139,7 @@ def test_a_file_that_was_damaged_on_its_way_is_not_kept(hub):
     path = hub.folders[MODEL] / WEIGHTS
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(UserError, match=r"lab/tiny-prm/model\.safetensors: the content has SHA-256 .*, expected "):
+    with refused():
         fetch(remote)
     assert find_fetched(MODEL) is None
     path.write_bytes(content)
@@ -148,12 +148,10 @@ def test_a_file_that_was_damaged_on_its_way_is_not_kept(hub):
 
 def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypatch):
     hub.gated = {MODEL}
-    with pytest.raises(
-        UserError, match=r"lab/tiny-prm is gated: .* Accept them at http.*/lab/tiny-prm, .*HF_TOKEN"
-    ):
+    with refused():
         look_up(MODEL)
     monkeypatch.setenv("HF_TOKEN", "hf_others")
-    with pytest.raises(UserError, match="is gated"):
+    with refused():
         look_up(MODEL)
     assert not storage_folder(MODEL).exists()
     monkeypatch.setenv("HF_TOKEN", hub.token)
@@ -164,15 +162,15 @@ def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("repo", "revision", "message"),
+    ("repo", "revision"),
     [
-        ("lab/other", "main", r"the model hub has no model 'lab/other' to which you have access"),
-        (MODEL, "v9", r"lab/tiny-prm has no revision 'v9'"),
-        ("lab/a--b", "main", r"'lab/a--b' is not the id of a model"),
+        ("lab/other", "main"),
+        (MODEL, "v9"),
+        ("lab/a--b", "main"),
     ],
 )
-def test_a_model_that_the_hub_does_not_have_is_named(hub, repo, revision, message):
-    with pytest.raises(UserError, match=message):
+def test_a_model_that_the_hub_does_not_have_is_named(hub, repo, revision):
+    with refused():
         look_up(repo, revision)
 
 
@@ -180,14 +178,12 @@ def test_no_network_is_said_at_once(hub, tmp_path, monkeypatch):
     remote = look_up(MODEL)
     point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "cache")
     start = time.monotonic()
-    with pytest.raises(
-        UserError, match=r"the model hub cannot be reached at http://127.0.0.1:9 .* Check the network"
-    ):
+    with refused():
         look_up(MODEL)
-    with pytest.raises(UserError, match="cannot be reached"):
+    with refused():
         fetch(remote)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(UserError, match="cannot be reached"):
+    with refused():
         look_up(MODEL)
     assert time.monotonic() - start < 5
 
@@ -204,14 +200,14 @@ def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(
     ]  # fmt: skip
     assert load_evaluator(MODEL).fingerprint == as_published
     (folder / "pytorch_model.bin").unlink()
-    with pytest.raises(UserError, match=r"'lab/tiny-prm' has no weights on the model hub that can be read"):
+    with refused():
         look_up(MODEL)
 
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
     monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size - 1)
-    with pytest.raises(UserError, match=r"lab/tiny-prm takes .* more on the disk, .* are free in .*HF_HUB_CACHE"):
+    with refused():
         fetch(remote)
     assert not storage_folder(MODEL).exists()
     monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size)
@@ -231,11 +227,11 @@ def test_a_disk_that_fills_up_leaves_nothing_half_stored(hub, monkeypatch):
             partial.symlink_to("/dev/full")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(UserError, match=r"lab/tiny-prm: the disk is full; .* Make room for"):
+    with refused():
         fetch(remote, fill)
     assert not partial.is_symlink()
     partial.symlink_to("/dev/full")
-    with pytest.raises(UserError, match="the disk is full"):
+    with refused():
         fetch(remote)
     assert not list(storage_folder(MODEL).glob("blobs/*incomplete"))
     assert (find_fetched(MODEL), cached(MODEL)) == (None, None)
@@ -269,5 +265,5 @@ def test_a_chat_template_in_a_file_of_its_own_is_fetched(hub):
 
 def test_a_name_from_the_hub_is_no_path(hub):
     hub.commit = "../../outside"
-    with pytest.raises(UserError, match=r"names a file by '\.\./\.\./outside', which is not a hash"):
+    with refused():
         look_up(MODEL)

@@ -1,12 +1,10 @@
 """Addresses of evaluators behind servers."""
 
-import re
-
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import ServerAddress, is_address, parse_address
 from tests.cases import each
+from tests.messages import refused
 
 
 @pytest.mark.parametrize(
@@ -30,32 +28,32 @@ def test_an_address(text, expected):
 
 
 @each(
-    "text, message",
+    "text",
     [
-        ("vllm:h:8000#m", "'h:8000' is not the address of a server: http:// or https:// was expected."),
-        ("vllm:ftp://h/v1#m", "http:// or https:// was expected"),
-        ("vllm:http://#m", "names no host"),
-        ("vllm:http://h h/v1#m", "names no host"),
-        ("vllm:http://h:99999/v1#m", "is not a URL"),
-        ("vllm:http://[::1/v1#m", "is not a URL"),
-        ("vllm:http://h/v1?x=1#m", "question mark"),
-        ("vllm:http://h/v1", "the name of the model is missing"),
-        ("vllm:http://h/v1#", "the name of the model is missing"),
-        ("vllm:http://h/v1#m\nn", "control characters"),
-        ("vllm:http://h/v1#m,samples=", "the option 'samples' is without a value"),
-        ("vllm:http://h/v1#m,a=1,a=2", "the option 'a' is there twice"),
-        ("tgi:http://h/v1#m", "names no kind of server"),
+        "vllm:h:8000#m",
+        "vllm:ftp://h/v1#m",
+        "vllm:http://#m",
+        "vllm:http://h h/v1#m",
+        "vllm:http://h:99999/v1#m",
+        "vllm:http://[::1/v1#m",
+        "vllm:http://h/v1?x=1#m",
+        "vllm:http://h/v1",
+        "vllm:http://h/v1#",
+        "vllm:http://h/v1#m\nn",
+        "vllm:http://h/v1#m,samples=",
+        "vllm:http://h/v1#m,a=1,a=2",
+        "tgi:http://h/v1#m",
     ],
 )
-def test_an_invalid_address_is_refused(text, message):
-    with pytest.raises(UserError, match=re.escape(message)) as caught:
+def test_an_invalid_address_is_refused(text):
+    with refused() as caught:
         parse_address(text)
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["vllm:http://me:secret@h/v1#m", "critic:http://secret@h/v1#m"])
 def test_a_password_is_refused_and_not_repeated(text):
-    with pytest.raises(UserError, match="holds a name or a password") as caught:
+    with refused() as caught:
         parse_address(text)
     assert "secret" not in str(caught.value)
     assert "STEPSIGHT_API_KEY" in caught.value.hint
@@ -73,6 +71,6 @@ def test_the_root_of_a_server():
 def test_options_that_there_are():
     address = parse_address("vllm:http://h/v1#m,tokenizer=x")
     address.check_options({"tokenizer"})
-    with pytest.raises(UserError, match="there is no option 'tokenizer'") as caught:
+    with refused() as caught:
         address.check_options({"samples", "prompt"})
     assert caught.value.hint == "There are: prompt, samples."

@@ -16,6 +16,7 @@ from stepsight.core.inference_servers import server as module
 from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
 from stepsight.core.inference_servers.server import Server, ServerError, together
 from tests.local_server import LocalServer
+from tests.messages import refused
 
 KEY = "sk-not-to-be-seen-1234567890"
 
@@ -144,7 +145,7 @@ def test_a_server_that_is_busy_for_too_long(monkeypatch):
     with (
         serving(lambda *_: (429, {}, {"error": {"message": "slow down"}})) as (url, _),
         Server(url) as server,
-        pytest.raises(ServerError, match="answers 429 to echo: slow down") as caught,
+        refused(ServerError) as caught,
     ):
         server.now(server.post("echo", 1))
     assert (caught.value.status, caught.value.hint) == (429, "Start again later, to go on.")
@@ -154,7 +155,7 @@ def test_a_lasting_failure_is_reported_in_the_servers_words():
     with (
         serving(lambda *_: (500, {}, {"error": {"message": "out of\n memory" + "x" * 900}})) as (url, asked),
         Server(url) as server,
-        pytest.raises(ServerError, match="answers 500 to echo: out of memoryx") as caught,
+        refused(ServerError) as caught,
     ):
         server.now(server.post("echo", 1))
     assert len(asked) == 12
@@ -196,7 +197,7 @@ def test_another_protocol():
     with (
         serving(lambda *_: (200, *page)) as (url, asked),
         Server(url) as server,
-        pytest.raises(ServerError, match="answers models with 'text/html', expected JSON: <!doctype html>"),
+        refused(ServerError),
     ):
         server.now(server.get("models"))
     assert len(asked) == 1
@@ -211,7 +212,7 @@ def test_an_answer_that_is_not_json_is_refused(content):
     with (
         serving(lambda *_: (200, {}, content)) as (url, _),
         Server(url, attempts=2) as server,
-        pytest.raises(ServerError, match="answers echo with no JSON"),
+        refused(ServerError),
     ):
         server.now(server.post("echo", 1))
 
@@ -225,7 +226,7 @@ def test_an_answer_is_bounded_as_it_is_when_decompressed(monkeypatch, compressed
     with (
         serving(lambda *_: (200, headers, content)) as (url, _),
         Server(url) as server,
-        pytest.raises(ServerError, match="answers echo with over 100,000 bytes"),
+        refused(ServerError),
     ):
         server.now(server.post("echo", 1))
 
@@ -239,7 +240,7 @@ def test_a_server_that_breaks_off():
     with (
         serving(lambda *_: None) as (url, asked),
         Server(url) as server,
-        pytest.raises(ServerError, match="the server broke off") as caught,
+        refused(ServerError) as caught,
     ):
         server.now(server.post("echo", 1))
     assert len(asked) == 6
@@ -255,7 +256,7 @@ def test_a_server_that_says_nothing():
     with (
         serving(silent) as (url, asked),
         Server(url, seconds=0.1) as server,
-        pytest.raises(ServerError, match="the server says nothing"),
+        refused(ServerError),
     ):
         server.now(server.post("echo", 1))
     assert len(asked) == 2
@@ -268,7 +269,7 @@ def test_answers_before_an_error_are_given_first():
     with serving(refuses) as (url, _), Server(url) as server:
         answers = server.ordered(range(20), lambda number: server.post("echo", number))
         assert [item for item, _ in (next(answers) for _ in range(7))] == list(range(7))
-        with pytest.raises(ServerError, match="answers 400"):
+        with refused(ServerError):
             next(answers)
 
 
@@ -281,7 +282,7 @@ def test_answers_before_a_mistake_in_the_items_are_given_first():
     with serving(echo) as (url, _), Server(url) as server:
         answers = server.ordered(items(), lambda number: server.post("echo", number))
         got += [next(answers)[0] for _ in range(5)]
-        with pytest.raises(UserError, match="line 6"):
+        with refused():
             next(answers)
     assert got == list(range(5))
 
@@ -347,7 +348,7 @@ def test_a_failing_request_ends_the_others_of_its_item():
         return await together(server.post("echo", part) for part in ("slow", item))
 
     with serving(one_fails) as (url, _), Server(url) as server:
-        with pytest.raises(ServerError, match="answers 400"):
+        with refused(ServerError):
             list(server.ordered(["bad"], ask))
         assert gone.wait(5)
 
@@ -372,7 +373,7 @@ def test_a_redirection_is_not_followed(monkeypatch):
         serving(echo) as (elsewhere, asked),
         serving(lambda *_: (307, {"location": f"{elsewhere}/echo"}, {})) as (url, _),
         Server(url) as server,
-        pytest.raises(ServerError, match="answers 307") as caught,
+        refused(ServerError) as caught,
     ):
         server.now(server.post("echo", 1))
     assert asked == []
@@ -382,7 +383,7 @@ def test_a_redirection_is_not_followed(monkeypatch):
 @pytest.mark.parametrize("key", ["a\nb", "schlüssel"])
 def test_a_key_that_cannot_be_one(monkeypatch, key):
     monkeypatch.setenv(module.KEY, key)
-    with pytest.raises(UserError, match=r"the API key contains invalid characters\. .*STEPSIGHT_API_KEY") as caught:
+    with refused() as caught:
         Server("http://localhost:1/v1")
     assert key not in str(caught.value)
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from stepsight.core.errors import UserError
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer, tensor_files
 from tests.checkpoints import tiny_tokenizer, write_shards
+from tests.messages import refused
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def test_tensors_and_rows_are_read_by_name_and_shape(folder):
     assert checkpoint.tensor("w", (3, 4)).shape == (3, 4)
     assert checkpoint.rows("w", [2, 0], (3, 4)).tolist() == [[8.0, 9.0, 10.0, 11.0], [0.0, 1.0, 2.0, 3.0]]
     for read in (lambda name, shape: checkpoint.tensor(name, shape), lambda *a: checkpoint.rows(a[0], [0], a[1])):
-        with pytest.raises(UserError, match="the tensor x is missing"):
+        with refused():
             read("x", (3, 4))
-        with pytest.raises(UserError, match=r"w has shape \(3, 4\), expected \(2, 4\)"):
+        with refused():
             read("w", (2, 4))
 
 
@@ -33,7 +33,7 @@ def test_whole_numbers_of_the_config(folder):
     checkpoint = Checkpoint.open(folder)
     assert checkpoint.size("hidden_size") == 4
     for key in ("width", "layers"):
-        with pytest.raises(UserError, match=f"the key '{key}' is missing or not a whole number"):
+        with refused():
             checkpoint.size(key)
 
 
@@ -57,17 +57,17 @@ def test_shards_are_found_by_their_index(tmp_path):
         "a": "model-00001", "b": "model-00002", "c": "model-00001"
     }  # fmt: skip
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(UserError, match=r"model-00002-of-00002\.safetensors is missing"):
+    with refused():
         tensor_files(tmp_path)
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": [1]}))
-    with pytest.raises(UserError, match=r"index\.json: the key 'weight_map' is missing or no object"):
+    with refused():
         tensor_files(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "model.pt"])
 def test_pickles_are_never_read(tmp_path, name):
     (tmp_path / name).write_bytes(b"\x80\x04cos\nsystem\n.")
-    with pytest.raises(UserError, match=rf"no safetensors, only pickle files \({name}\).*save_pretrained"):
+    with refused():
         tensor_files(tmp_path)
     save_file({"a": torch.zeros(1)}, tmp_path / "model.safetensors")
     assert set(tensor_files(tmp_path)) == {"a"}
@@ -76,7 +76,7 @@ def test_pickles_are_never_read(tmp_path, name):
 @pytest.mark.parametrize("name", ["tokenizer.model", "vocab.txt"])
 def test_a_slow_tokenizer_has_to_be_turned_into_a_fast_one(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(UserError, match=rf"tokenizer\.json is missing, there is only {name}\. .*save_pretrained"):
+    with refused():
         load_tokenizer(tmp_path)
     tiny_tokenizer().save(str(tmp_path / "tokenizer.json"))
     assert load_tokenizer(tmp_path).get_vocab_size() == tiny_tokenizer().get_vocab_size()

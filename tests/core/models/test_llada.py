@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.llada import backbone_values
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import LLADA_CONFIG, write_llada
+from tests.messages import refused
 
 HEADS = LLADA_CONFIG["n_heads"]
 WIDTH = LLADA_CONFIG["d_model"] // HEADS
@@ -81,33 +81,33 @@ def test_scores_equal_the_formulas(checkpoint):
 
 def test_a_base_model_has_no_score_head(tmp_path):
     write_llada(tmp_path / "base", with_head=False)
-    with pytest.raises(UserError, match="this is a backbone, not an evaluator"):
+    with refused():
         load_evaluator(tmp_path / "base")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"n_layers": None}, "'n_layers' is missing"),
-        ({"include_bias": True}, "include_bias is True, expected False"),
-        ({"bias_for_layer_norm": True}, "bias_for_layer_norm is True, expected False"),
-        ({"rope": False}, "rope is False, expected True"),
-        ({"block_type": "sequential"}, "block_type is 'sequential', expected 'llama'"),
-        ({"activation_type": "swiglu"}, "activation_type is 'swiglu', expected 'silu'"),
-        ({"layer_norm_type": "default"}, "layer_norm_type is 'default', expected 'rms'"),
-        ({"layer_norm_with_affine": False}, "layer_norm_with_affine is False, expected True"),
-        ({"attention_layer_norm": True}, "attention_layer_norm is True, expected False"),
-        ({"input_emb_norm": True}, "input_emb_norm is True, expected False"),
-        ({"scale_logits": True}, "scale_logits is True, expected False"),
-        ({"clip_qkv": 8.0}, "clip_qkv is 8.0, expected None"),
-        ({"layer_norm_type": "x" * 1000}, "layer_norm_type is 'x{59}, expected 'rms'"),
+        {"n_layers": None},
+        {"include_bias": True},
+        {"bias_for_layer_norm": True},
+        {"rope": False},
+        {"block_type": "sequential"},
+        {"activation_type": "swiglu"},
+        {"layer_norm_type": "default"},
+        {"layer_norm_with_affine": False},
+        {"attention_layer_norm": True},
+        {"input_emb_norm": True},
+        {"scale_logits": True},
+        {"clip_qkv": 8.0},
+        {"layer_norm_type": "x" * 1000},
     ],
 )
-def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change, message):
+def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change):
     write_llada(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text()) | change
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_backbone(tmp_path)
 
 

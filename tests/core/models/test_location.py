@@ -7,7 +7,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, list_fetched
@@ -20,6 +19,7 @@ from stepsight.core.net import download
 from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_reasoneval
 from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import Hub, point_to
+from tests.messages import refused
 
 MODEL = "GAIR/ReasonEval-7B"
 
@@ -76,9 +76,7 @@ def test_an_evaluator_is_fetched_once_and_then_needs_no_hub(hub, published, monk
 
 
 def test_a_model_that_the_hub_does_not_know_is_named(hub):
-    with pytest.raises(
-        UserError, match=r"the model hub has no model 'GAIR/ReasonEval-8B' to which you have access"
-    ):
+    with refused():
         load_evaluator("GAIR/ReasonEval-8B")
 
 
@@ -97,7 +95,7 @@ def test_pickles_are_fetched_if_there_is_nothing_else(hub, published):
 def test_a_model_without_weights_is_refused(hub, published):
     (published / "model.safetensors").unlink()
     (published / "pytorch_model.bin").unlink()
-    with pytest.raises(UserError, match=r"'GAIR/ReasonEval-7B' has no weights on the model hub"):
+    with refused():
         load_evaluator(MODEL)
     assert not can_load(MODEL)
 
@@ -105,11 +103,11 @@ def test_a_model_without_weights_is_refused(hub, published):
 def test_a_model_larger_than_memory_is_not_fetched(hub, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(memory, "total_memory", lambda: 1_000_000)
-        with pytest.raises(UserError, match=f"{MODEL} needs about 300.* of memory; this machine has 1.0 MB"):
+        with refused():
             evaluator_folder(MODEL, Placement())
     with monkeypatch.context() as patch:
         patch.setattr(hub_cache, "free_disk", lambda folder: 1000)
-        with pytest.raises(UserError, match=f"{MODEL} takes .* more on the disk, 1 kB are free"):
+        with refused():
             evaluator_folder(MODEL, Placement())
     assert hub.sent("model.safetensors") == []
 
@@ -124,7 +122,7 @@ def test_a_folder_here_gets_the_base_that_it_names_at_the_revision_that_it_names
     template = {"prompt": "{problem} ", "separator": " ки"}
     (folder / "stepsight.json").write_text(json.dumps(card | {"template": template}))
     hub.folders["Qwen/base"] = base
-    with pytest.raises(UserError, match=r"its base model, 'Qwen/base', is not there: .*has no revision 'v1'"):
+    with refused():
         load_evaluator(folder)
     hub.tags = {"v1"}
     evaluator = load_evaluator(folder)
@@ -136,7 +134,7 @@ def test_a_folder_here_gets_the_base_that_it_names_at_the_revision_that_it_names
     assert model_folder("Qwen/base", "v1").name == hub.commit
     assert hub.asked == []
     write_adapter(folder, "Qwen/other", tensors)
-    with pytest.raises(UserError, match=r"its base model, 'Qwen/other', is not there: .*has no model"):
+    with refused():
         load_evaluator(folder)
 
 
@@ -146,16 +144,16 @@ def test_an_unreachable_hub_is_named_and_the_clients_cache_is_used(hub, tmp_path
     assert load_evaluator(MODEL).name == "ReasonEval-7B"
     assert (model_folder(MODEL) / "config.json").is_file()
     for ask in (evaluator_folder, model_folder, load_evaluator):
-        with pytest.raises(UserError, match=r"no folder 'a/b', and no model .* in the cache .* cannot be reached"):
+        with refused():
             ask("a/b")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(UserError, match=r"cannot be reached .* copy the model to this machine"):
+    with refused():
         load_evaluator("a/b")
     assert cached("a/b") is None
 
 
 def test_an_invalid_id_is_refused(hub):
-    with pytest.raises(UserError, match=r"'a/b--c' is not the id of a model\. Give OWNER/NAME"):
+    with refused():
         load_evaluator("a/b--c")
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import PromptTemplate, Read, Separator
 from tests.cases import each
+from tests.messages import refused
 
 
 def test_values_other_than_the_default_are_written_and_read_back():
@@ -23,21 +23,21 @@ def test_values_other_than_the_default_are_written_and_read_back():
 
 
 @each(
-    "values, message",
+    "values",
     [
-        ({"sep": "x"}, "the template: unknown key sep. Did you mean step"),
-        ({"prompt": "Q"}, r"prompt must contain \{problem\} exactly once"),
-        ({"step": "{step}{step}"}, r"step must contain \{step\} exactly once"),
-        ({"prompt": 3}, "prompt is 3, expected text"),
-        ({"opening": "yes"}, "opening is 'yes', expected true or false"),
-        ({"joined": 1}, "joined is 1, expected true or false"),
-        ({"read": "first"}, "read is 'first', expected one of separator, last, second-to-last"),
-        ({"separator_is": None}, "separator_is is None, expected one of token, text"),
-        ({"separator": ""}, "the template: steps are read at an empty separator"),
+        {"sep": "x"},
+        {"prompt": "Q"},
+        {"step": "{step}{step}"},
+        {"prompt": 3},
+        {"opening": "yes"},
+        {"joined": 1},
+        {"read": "first"},
+        {"separator_is": None},
+        {"separator": ""},
     ],
 )
-def test_a_template_that_makes_no_sense_is_refused(values, message):
-    with pytest.raises(UserError, match=message):
+def test_a_template_that_makes_no_sense_is_refused(values):
+    with refused():
         PromptTemplate.from_dict(values)
 
 

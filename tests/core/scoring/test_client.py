@@ -8,13 +8,13 @@ from http.server import BaseHTTPRequestHandler
 import numpy as np
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.server import Server
 from stepsight.core.scoring import client as module
 from stepsight.core.scoring.client import Client
 from stepsight.core.trace import Trace
 from tests.cases import each
 from tests.local_server import LocalServer
+from tests.messages import refused
 
 TRACE = Trace.of("q", ["a", "b"])
 NEXT = {"index": 0, "step": 2, "substep": 1, "neg": 0.25, "neu": 0.25, "pos": 0.5, "validity": 0.75, "valid": True}
@@ -118,13 +118,13 @@ def test_patience_ends(told):
     busy = (429, b'{"error": "too much is waiting", "hint": "later"}', {"Retry-After": "4"})
     client = answering(told, busy, busy)
     client._patience = 3
-    with pytest.raises(UserError, match="too much is waiting"):
+    with refused():
         client.score_next("q", [], ["b"])
     line = {"index": 0, "error": "busy", "hint": "", "status": 429, "retry_after": 4}
     client = answering(told, (200, [line]))
     client._patience = 3
     told.answers.popleft()
-    with pytest.raises(UserError, match="has had no time for this for 3 s"):
+    with refused():
         client.score_next("q", [], ["b"])
 
 
@@ -144,7 +144,7 @@ def test_patience_ends(told):
     ],
 )
 def test_a_foreign_answer_is_refused(told, answer):
-    with pytest.raises(UserError, match="gave an answer that no StepSight server of this version gives"):
+    with refused():
         answering(told, answer).score_next("q", [], ["b"])
 
 
@@ -157,42 +157,38 @@ def test_a_judgment_of_other_steps_or_mode_is_refused(told, change):
         "index": 0, "evaluator": "e", "fingerprint": "f", "outputs": "validity", "mode": "offline",
         "thresholds": {"validity": 0.5, "redundancy": None}, "offline": {"steps": steps, "solution": {}}, **change,
     }  # fmt: skip
-    with pytest.raises(UserError, match="gave an answer that no StepSight"):
+    with refused():
         answering(told, (200, [line])).score_one(TRACE, "offline")
 
 
 def test_refusals_are_raised_with_their_hint(told):
     refusals = [
-        (404, b'{"error": "There is no evaluator", "hint": "Choose"}', "There is no evaluator Choose"),
-        (
-            401,
-            b'{"error": "You are not logged in.", "hint": "Log in: /login"}',
-            "Give the key that stepsight user key",
-        ),
-        (418, b"<html>", "answered with status 418"),
-        (418, b'{"error": 3}', "answered with status 418"),
+        (404, b'{"error": "There is no evaluator", "hint": "Choose"}'),
+        (401, b'{"error": "You are not logged in.", "hint": "Log in: /login"}'),
+        (418, b"<html>"),
+        (418, b'{"error": 3}'),
     ]
-    for status, body, said in refusals:
-        with pytest.raises(UserError, match=said):
+    for status, body in refusals:
+        with refused():
             answering(told, (status, body)).score_one(TRACE)
 
 
 def test_an_unreachable_server_is_named(told, monkeypatch):
     client = Client("http://127.0.0.1:1")
-    with pytest.raises(UserError, match=r"http://127.0.0.1:1 does not answer: .*refused"):
+    with refused():
         client.score_one(TRACE)
-    with pytest.raises(UserError, match="does not answer: the answer ends too early"):
+    with refused():
         answering(told, *[(200, [])] * 5).score_one(TRACE)
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "foo://127.0.0.1:9"])
 def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
     monkeypatch.setenv("ALL_PROXY", proxy)
-    with pytest.raises(UserError, match="the proxy that the environment names cannot be used"):
+    with refused():
         Client("http://127.0.0.1:1").score_one(TRACE)
     with Server("http://127.0.0.1:1") as server:
         for _ in range(2):
-            with pytest.raises(UserError, match="the proxy that the environment names cannot be used"):
+            with refused():
                 server.now(server.get("models"))
 
 
@@ -200,10 +196,10 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
     "address", ["", "127.0.0.1:7860", "ftp://a", "http://", "http://a:b", "http://a:99999", "http://me:pw@a"]
 )
 def test_an_invalid_address_is_refused(address):
-    with pytest.raises(UserError, match=r"is not the address of a server|is not a URL|holds a name or a password"):
+    with refused():
         Client(address)
 
 
 def test_no_key_breaks_a_request():
-    with pytest.raises(UserError, match="the API key contains invalid characters"):
+    with refused():
         Client("http://a", key="a\r\nb")

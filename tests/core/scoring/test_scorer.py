@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.errors import UserError, never_cancel
+from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.forward import PaddedForward
@@ -15,6 +15,7 @@ from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
+from tests.messages import refused
 
 EXACT = 1e-5
 
@@ -192,7 +193,7 @@ def test_scoring_ends_between_two_batches_when_the_check_raises(tmp_path, forwar
 
 def test_a_trace_over_the_context_limit_is_an_error_or_left_out_and_reported(evaluator):
     traces = [*make_traces(2), Trace.of("q", ["2 " * 200], id="long"), *make_traces(1)]
-    with pytest.raises(UserError, match=r"trace 'long' has 4\d\d tokens, .* reads at most 256"):
+    with refused():
         list(Scorer(evaluator).score(traces, "offline"))
     left_out = []
     kept = list(Scorer(evaluator).score(traces, "offline", lambda trace, error: left_out.append(trace.id)))
@@ -211,7 +212,7 @@ def test_scores_that_are_not_numbers_are_refused(tmp_path):
         evaluator.model.score.weight[0, 0] = float("nan")
     scorer, (trace,) = Scorer(evaluator), make_traces(1)
     for mode in ("offline", "online", "hindsight"):
-        with pytest.raises(UserError, match=rf"trace '{trace.id}': probabilities of broken are not numbers\. If"):
+        with refused():
             scorer.score_one(trace, mode)
-    with pytest.raises(UserError, match="probabilities of broken are not numbers"):
+    with refused():
         scorer.score_next("q", ["a"], ["b"])

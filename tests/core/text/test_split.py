@@ -2,8 +2,8 @@ import time
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.text.split import split_steps
+from tests.messages import refused
 
 
 def test_numbered_list_loses_its_numbers_and_keeps_continuation_lines():
@@ -59,7 +59,7 @@ def test_json_list_with_substeps():
 
 
 def test_json_list_of_something_else_is_refused():
-    with pytest.raises(UserError, match="step 2 of the JSON list is 3"):
+    with refused():
         split_steps('["a", 3]')
 
 
@@ -93,7 +93,7 @@ def test_a_line_break_within_latex_opens_no_block():
 
 
 def test_a_json_list_holds_texts_that_can_be_steps():
-    with pytest.raises(UserError, match="half of a surrogate pair"):
+    with refused():
         split_steps('["\\ud800 x"]')
 
 

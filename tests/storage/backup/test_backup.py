@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import (
     check_backup,
@@ -28,6 +27,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.compatibility.stores import load_store
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.storage import samples
 
 
@@ -132,7 +132,7 @@ def test_a_store_that_is_not_empty_is_kept_aside(filled, tmp_path):
     samples.add(filled, samples.many(3), "later")
     address = filled.engine.url.render_as_string(hide_password=False)
     before = rows(filled)
-    with pytest.raises(UserError, match=r"the store is not empty\. Restore to another one .* --force"):
+    with refused():
         restore_backup(tmp_path / "one.backup", address)
     assert rows(filled) == before
     restored = restore_backup(tmp_path / "one.backup", address, force=True)
@@ -151,40 +151,40 @@ def test_a_damaged_backup_is_refused(sqlite_store, tmp_path):
     # The store's texts are in it as they are; another letter leaves a sound database.
     path.write_bytes(whole.replace(b"So 1 + 1 = 3.", b"So 1 + 1 = 4.", 1))
     assert path.read_bytes() != whole
-    with pytest.raises(UserError, match=r"the table '\w+' is not what was backed up|damaged"):
+    with refused():
         restore_backup(path, str(tmp_path / "new.db"))
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"one\.backup: damaged, or no backup"):
+    with refused():
         restore_backup(path, str(tmp_path / "new.db"))
     assert not (tmp_path / "new.db").exists()
 
 
 def test_a_file_that_is_not_a_backup_is_refused(sqlite_store, tmp_path):
-    with pytest.raises(UserError, match=r"no\.backup: there is no such file"):
+    with refused():
         restore_backup(tmp_path / "no.backup", str(tmp_path / "new.db"))
     text = tmp_path / "text.backup"
     text.write_text("hello" * 1000)
-    with pytest.raises(UserError, match=r"text\.backup: damaged, or no backup \(file is not a database\)"):
+    with refused():
         restore_backup(text, str(tmp_path / "new.db"))
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE a (b)")
-    with pytest.raises(UserError, match="no backup of a store"):
+    with refused():
         restore_backup(other, str(tmp_path / "new.db"))
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE stepsight_backup (manifest TEXT)")
         database.execute("""INSERT INTO stepsight_backup VALUES ('{"format": "stepsight-backup", "version": 2}')""")
         database.commit()
-    with pytest.raises(UserError, match=r"a backup of format 2, expected 1\. Update StepSight"):
+    with refused():
         restore_backup(other, str(tmp_path / "new.db"))
 
 
 def test_a_backup_is_not_written_over_another_file(sqlite_store, tmp_path):
     path = tmp_path / "one.backup"
     path.write_text("mine")
-    with pytest.raises(UserError, match="already exists"):
+    with refused():
         make_backup(sqlite_store, path)
-    with pytest.raises(UserError, match="the store itself"):
+    with refused():
         make_backup(sqlite_store, sqlite_store.name, force=True)
     assert path.read_text() == "mine"
     make_backup(sqlite_store, path, force=True)
@@ -197,7 +197,7 @@ def test_rows_that_refer_to_none_are_found(sqlite_store, tmp_path):
         database.execute("PRAGMA foreign_keys = OFF")
         database.execute("DELETE FROM users")
         database.commit()
-    with pytest.raises(UserError, match=r"a row of logins refers to one that is not there"):
+    with refused():
         make_backup(sqlite_store, tmp_path / "one.backup")
     assert not (tmp_path / "one.backup").exists()
 
@@ -217,13 +217,13 @@ def test_a_backup_of_0_1_0_is_restored_with_every_row(tmp_path):
     assert check_backup(path) == written
 
 
-@pytest.mark.parametrize(("revision", "message"), [("0018_spent", "older than"), ("9999_x", "of a newer version")])
-def test_a_backup_of_another_schema_is_refused_and_the_store_stays(tmp_path, revision, message):
+@pytest.mark.parametrize("revision", ["0018_spent", "9999_x"])
+def test_a_backup_of_another_schema_is_refused_and_the_store_stays(tmp_path, revision):
     path = tmp_path / "old.backup"
     load_store(ROOT / "tests" / "compatibility" / "0.1.0", str(path))
     with closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE alembic_version SET version_num = ?", [revision])
         write_manifest(database, "sqlite")
-    with pytest.raises(UserError, match=rf"old\.backup: its schema, '{revision}', is {message}"):
+    with refused():
         restore_backup(path, str(tmp_path / "new.db"))
     assert not (tmp_path / "new.db").exists()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from sqlalchemy import select, text, update
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
@@ -29,6 +28,7 @@ from stepsight.storage.judgments.judgments import StoredJudgment, read_many, sav
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
+from tests.messages import refused
 from tests.storage.labelling.samples import campaign, do, label_all, people, take
 from tests.storage.samples import (
     CLEAN,
@@ -347,7 +347,7 @@ def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store: Store
     assert neighbours(store, ids[5], TraceFilter(text="step of 5")) == Neighbours(None, None)
     assert neighbours(store, ids[5], TraceFilter(gold="error"), Sort(descending=True)) == Neighbours(ids[6], ids[3])
     for unknown in (0, -1, 99, 2**31, 10**30):
-        with pytest.raises(NotFoundError, match=f"no trace {unknown}"):
+        with refused(NotFoundError):
             neighbours(store, unknown)
 
 
@@ -403,13 +403,12 @@ def test_what_needs_an_evaluator_says_so(store: Store) -> None:
     add(store)
     conditions: list[dict[str, Any]] = [{"verdict": "valid"}, {"mistake": "right"}, {"modes": "agree"}]
     for where in (*conditions, {"against": 1}, {"change": 0.1}, {"cell": "neg-pos"}):
-        (name,) = where
-        with pytest.raises(UserError, match=f"The {name} filter needs an evaluator. Choose one."):
+        with refused():
             browse(store, 1, TraceFilter(**where))
     for sort in (Sort("validity"), Sort("redundancy"), Sort("change")):
-        with pytest.raises(UserError, match=f"The order by {sort.by} needs an evaluator"):
+        with refused():
             browse(store, 1, sort=sort)
-    with pytest.raises(UserError, match=r"The order is 'speed'\. Expected position, validity"):
+    with refused():
         Sort("speed")  # type: ignore[arg-type]
 
 

@@ -3,29 +3,29 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from tests.cases import each
+from tests.messages import refused
 
 
 @pytest.mark.parametrize("field", ["gold", "error_at", "mode", "verdict", "mistake", "modes", "relabelled"])
 def test_another_word_is_refused_with_those_that_there_are(field: str) -> None:
-    with pytest.raises(UserError, match=rf"{field} is 'certainly', expected one of \w+, "):
+    with refused():
         validate(TraceFilter, {field: "certainly"})
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("a\x00", "the text to search for holds a NUL byte"),
-        ("a\ud800", r"text is .*, expected Unicode text"),
-        ("x" * 1001, "expected at most 1000 characters"),
+        "a\x00",
+        "a\ud800",
+        "x" * 1001,
     ],
 )
-def test_a_text_that_cannot_be_searched_for(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_a_text_that_cannot_be_searched_for(text: str) -> None:
+    with refused():
         validate(TraceFilter, {"text": text})
     assert TraceFilter(text="  ").text == "  "
 
@@ -38,7 +38,7 @@ def test_a_change_that_there_is_not(change: float) -> None:
 
 @pytest.mark.parametrize("cell", ["neg", "neg-wrong", "neg-pos-neu", "-"])
 def test_a_cell_that_there_is_not(cell: str) -> None:
-    with pytest.raises(UserError, match=f"cell: '{cell}' found, expected a gold label and the evaluator's"):
+    with refused():
         validate(NamedFilter, {"cell": cell})
     assert TraceFilter(cell="neg-pos").labels == (Label.NEG, Label.POS)
     assert TraceFilter().labels is None

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse import metadata
@@ -16,6 +15,7 @@ from stepsight.storage.browse.metadata import MetaCondition
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import add
 
 HOSTILE = (
@@ -193,29 +193,29 @@ def test_how_conditions_are_spelled() -> None:
 
 
 @each(
-    "written, message",
+    "written",
     [
-        ("source", r"meta.*'source' found, expected a field, one of = ~ >= <=, and a value, such as source=MATH"),
-        ("=MATH", "'=MATH' found, expected a field"),
-        ("a<b", "'a<b' found"),
-        ('"a=1', "found, expected a field"),
-        (r'"\x"=1', "expected quotes as in JSON"),
-        ("a>=b", "'b' found after >=, expected a number"),
-        ("a<=nan", "'nan' found after <=, expected a number"),
-        ("a~ ", "Nothing found after ~"),
-        ("a\x00=1", "the condition holds a NUL byte"),
-        (r'"\u0000"=1', "the field holds a NUL byte"),
-        (r'"\ud800"=1', "the field holds half of a surrogate pair"),
-        ("x" * 3000 + "=1", "expected at most 3000 characters"),
+        "source",
+        "=MATH",
+        "a<b",
+        '"a=1',
+        r'"\x"=1',
+        "a>=b",
+        "a<=nan",
+        "a~ ",
+        "a\x00=1",
+        r'"\u0000"=1',
+        r'"\ud800"=1',
+        "x" * 3000 + "=1",
     ],
 )
-def test_a_condition_that_there_is_not(written: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_a_condition_that_there_is_not(written: str) -> None:
+    with refused():
         validate(TraceFilter, {"meta": [written]})
 
 
 def test_so_many_conditions_at_once() -> None:
-    with pytest.raises(UserError, match=f"expected a list of {MOST_META} at most"):
+    with refused():
         validate(TraceFilter, {"meta": [f"a={i}" for i in range(MOST_META + 1)]})
     assert TraceFilter(meta=("a=1", "a=1", " b =2")).meta == ("a=1", "b=2")
 

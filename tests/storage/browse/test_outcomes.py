@@ -3,9 +3,6 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.browse import browse, list_matching
@@ -16,6 +13,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
+from tests.messages import refused
 from tests.storage.samples import SAMPLES, add, evaluator, find_evaluator, judge
 
 PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
@@ -75,5 +73,5 @@ def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:
     who = evaluator(sqlite_store)
     assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id)) is None
     assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(other=who.id)) is None
-    with pytest.raises(UserError, match="needs another evaluator"):
+    with refused():
         browse(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id, other_mistake="right"))

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.location import describe, locate
+from tests.messages import refused
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_default_is_a_file_in_the_data_folder_which_is_made(
 def test_default_folder_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    with pytest.raises(UserError, match=r"cannot be made.*STEPSIGHT_DB"):
+    with refused():
         locate()
 
 
@@ -58,24 +58,24 @@ def test_postgresql_uses_its_driver_and_hides_the_password(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "message"),
+    "address",
     [
-        ("", "is empty"),
-        ("  ", "is empty"),
-        ("s\x00.db", "NUL byte"),
-        ("mysql://host/db", "cannot be kept in 'mysql'"),
-        ("postgresql+asyncpg://host/db", "cannot be kept in 'postgresql\\+asyncpg'"),
-        ("postgresql://host:port/db", "cannot be read"),
-        (":memory:", "in memory"),
-        ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("~nobody-of-this-name/s.db", "no such home folder"),
-        ("/no/such/folder/s.db", "/no/such/folder does not exist"),
-        ("/proc", "a folder, expected a file"),
+        "",
+        "  ",
+        "s\x00.db",
+        "mysql://host/db",
+        "postgresql+asyncpg://host/db",
+        "postgresql://host:port/db",
+        ":memory:",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "~nobody-of-this-name/s.db",
+        "/no/such/folder/s.db",
+        "/proc",
     ],
 )
-def test_what_cannot_be_a_store(address: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_what_cannot_be_a_store(address: str) -> None:
+    with refused():
         locate(address)
 
 
@@ -86,5 +86,5 @@ def test_an_empty_file_may_become_a_store(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(UserError, match=r"cannot be written\. Allow writing"):
+    with refused():
         locate(str(tmp_path / "s.db"))

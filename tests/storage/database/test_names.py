@@ -1,8 +1,6 @@
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import check_name
 from tests.cases import each
+from tests.messages import refused
 
 
 def test_a_name_in_any_script() -> None:
@@ -12,5 +10,5 @@ def test_a_name_in_any_script() -> None:
 
 @each("name", ["", " ", " x", "x\n", "a\nb", "a\x00", "a\u200bb", "x" * 201, "\ud800"])
 def test_what_cannot_be_a_name(name: str) -> None:
-    with pytest.raises(UserError, match="the name"):
+    with refused():
         check_name(name, "the name")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from sqlalchemy import update
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
@@ -22,6 +21,7 @@ from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from tests.messages import refused
 from tests.storage.samples import ERROR, FIRST_ERROR, add, evaluator, judge, many
 
 SAID = {
@@ -205,9 +205,9 @@ def test_metadata_comes_as_columns_of_their_own_types(store: Store) -> None:
     assert rows["meta.ok"].tolist() == [True, True, False, False]
     assert rows["meta.source"].isna().tolist() == [False, False, True, True]
     assert list(frame(store, "sums", metadata=["ok"]))[-2:] == ["rationale", "meta.ok"]
-    with pytest.raises(UserError, match=r"has no plain values 'tags'\. It has info.share, level"):
+    with refused():
         frame(store, "sums", metadata=["tags"])
-    with pytest.raises(UserError, match=r"There is no evaluator 'maxi' in the store\. It has mini"):
+    with refused():
         frame(store, "sums", ["mini", "maxi"])
 
 
@@ -216,5 +216,5 @@ def test_a_damaged_judgment_is_told(store: Store) -> None:
     save_judgments(store, evaluator(store).id, [judge(trace, "offline")])
     with store.write() as session:
         session.execute(update(JudgmentRow).values(probabilities=b"\0" * 24))
-    with pytest.raises(DamagedError, match="not as many as their trace has steps"):
+    with refused(DamagedError):
         frame(store, "sums")

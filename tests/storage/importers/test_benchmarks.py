@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
@@ -15,6 +14,7 @@ from stepsight.storage.importers import KINDS, guess_kind, read_traces
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.cases import each
+from tests.messages import refused
 
 NEG, NEU, POS = Label
 
@@ -152,14 +152,14 @@ def test_completions_that_are_null_are_none() -> None:
     assert read("prm800k", label={"steps": [first, null]}).substeps == ("a",)
     written = {"completions": None, "human_completion": {"text": "h", "rating": None}, "chosen_completion": None}
     assert read("prm800k", label={"steps": [first, written, last]}).substeps == ("a", "h", "b")
-    with pytest.raises(UserError, match="step 1 has no completion"):
+    with refused():
         read("prm800k", label={"steps": [null, last]})
 
 
 def test_prm800k_ends_where_a_labeler_gave_up_without_a_completion() -> None:
     empty = _labelled(chosen=None)
     assert read("prm800k", label={"steps": [_labelled(("a", 1)), empty]}).substeps == ("a",)
-    with pytest.raises(UserError, match="step 1 has no completion"):
+    with refused():
         read("prm800k", label={"steps": [empty, _labelled(("a", 1))]})
 
 
@@ -182,45 +182,41 @@ def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("mr-gsm8k", {"model_output_solution_first_error_step": 4}, "is 4, expected a step from 1 to 3"),
-    ("mr-gsm8k", {"model_output_solution_correctness": "correct"}, "marked correct, yet"),
-    ("mr-gsm8k", {"question_type": []}, "'question_type' is a list. Expected original, reversed, POT"),
-    ("mr-gsm8k", {"model_output_steps": "a"}, "is 'a', expected a list"),
-    ("prm800k", {"question": 1}, "question is 1, expected an object"),
-    ("prm800k", {"label": {"steps": [_labelled(("a", 2))]}}, "rating of step 1 is 2. Expected 1, 0, -1 or null"),
-    ("prm800k", {"label": {"steps": [_labelled(("a", True))]}}, "rating of step 1 is true"),
-    (
-        "prm800k",
-        {"label": {"steps": [_labelled(("a", 1), chosen=1)]}},
-        "chosen completion of step 1 is 1, .* 0 to 0",
-    ),
-    ("prm800k", {"label": {"steps": [_labelled(("", 1))]}}, "step 1 is empty"),
-    ("prm800k", {"label": {"steps": []}}, "there are no steps"),
-    ("prmbench", {"error_steps": [4]}, "an error step is 4, expected a step from 1 to 3"),
-    ("prmbench", {"error_steps": [0]}, "an error step is 0, expected a step from 1 to 3"),
-    ("prmbench", {"error_steps": None}, "is null, expected a list"),
-    ("prmbench", {"classification": "new"}, "'classification' is 'new'. Expected redundency"),
-    ("prmbench", {"modified_process": ["a", " "]}, "step 2 of 'modified_process' is empty"),
-    ("processbench", {"label": 2}, "'label' is 2, expected -1 or a step from 0 to 1"),
-    ("processbench", {"label": -2}, "'label' is -2, expected -1"),
-    ("processbench", {"label": True}, "'label' is true, expected -1"),
-    ("perturbation", {"tags": 3}, "'tags' is 3, expected a step from 0 to 2"),
-    ("perturbation", {"error_type": "swap steps"}, "'tags' is 1, expected the two steps"),
-    ("perturbation", {"error_type": "repeat step", "tags": 2}, "'tags' is 2, expected a step from 0 to 1"),
-    ("perturbation", {"error_type": "new"}, "'error_type' is 'new'. Expected random number"),
-    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b ?"}, "label of step 2 is '\\?'. Expected \\+ or -"),
-    ("math-shepherd", {"label": "q Step 1: x +\nStep 2: b -"}, "differs from 'input' before the tag of step 1"),
-    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b - more"}, "text follows the last"),
-    ("math-shepherd", {"input": "q", "label": "q"}, "text follows the last"),
-    ("math-shepherd", {"input": "q ки", "label": "q +"}, "has no 'Step 1:' followed by"),
-    ("stepwise", {"labels": [True]}, "1 labels for 3 completions"),
-    ("stepwise", {"labels": [True, 0, None]}, "label of step 2 is 0. Expected true, false or null"),
+    ("mr-gsm8k", {"model_output_solution_first_error_step": 4}),
+    ("mr-gsm8k", {"model_output_solution_correctness": "correct"}),
+    ("mr-gsm8k", {"question_type": []}),
+    ("mr-gsm8k", {"model_output_steps": "a"}),
+    ("prm800k", {"question": 1}),
+    ("prm800k", {"label": {"steps": [_labelled(("a", 2))]}}),
+    ("prm800k", {"label": {"steps": [_labelled(("a", True))]}}),
+    ("prm800k", {"label": {"steps": [_labelled(("a", 1), chosen=1)]}}),
+    ("prm800k", {"label": {"steps": [_labelled(("", 1))]}}),
+    ("prm800k", {"label": {"steps": []}}),
+    ("prmbench", {"error_steps": [4]}),
+    ("prmbench", {"error_steps": [0]}),
+    ("prmbench", {"error_steps": None}),
+    ("prmbench", {"classification": "new"}),
+    ("prmbench", {"modified_process": ["a", " "]}),
+    ("processbench", {"label": 2}),
+    ("processbench", {"label": -2}),
+    ("processbench", {"label": True}),
+    ("perturbation", {"tags": 3}),
+    ("perturbation", {"error_type": "swap steps"}),
+    ("perturbation", {"error_type": "repeat step", "tags": 2}),
+    ("perturbation", {"error_type": "new"}),
+    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b ?"}),
+    ("math-shepherd", {"label": "q Step 1: x +\nStep 2: b -"}),
+    ("math-shepherd", {"label": "q Step 1: a +\nStep 2: b - more"}),
+    ("math-shepherd", {"input": "q", "label": "q"}),
+    ("math-shepherd", {"input": "q ки", "label": "q +"}),
+    ("stepwise", {"labels": [True]}),
+    ("stepwise", {"labels": [True, 0, None]}),
 ]
 
 
-@each("kind, other, message", BAD)
-def test_bad_rows_are_refused(kind: str, other: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=f"^f line 1: .*{message}"):
+@each("kind, other", BAD)
+def test_bad_rows_are_refused(kind: str, other: dict[str, Any]) -> None:
+    with refused():
         read(kind, **other)
 
 
@@ -228,7 +224,7 @@ def test_bad_rows_are_refused(kind: str, other: dict[str, Any], message: str) ->
 def test_a_missing_field(kind: str) -> None:
     for key in KINDS[kind].fields - {"final_answer_correct"}:
         row = {name: value for name, value in ROWS[kind].items() if name != key}
-        with pytest.raises(UserError, match=f"^f line 1: the field '{key}' is missing"):
+        with refused():
             list(read_traces(KINDS[kind], [json.dumps(row).encode()], "f"))
 
 
@@ -264,10 +260,7 @@ def test_the_question_types_of_mr_gsm8k(store: Store, data: Path) -> None:
 
 def test_a_real_prmbench_file_with_error_steps_past_the_end_is_refused(store: Store, data: Path) -> None:
     path = _found(data / "prmbench/prm800k_test_p1_4o_confidence.jsonl")
-    told = (
-        r"confidence\.jsonl: 7 of 90 rows are bad, .*\n  line 28: an error step is 54, expected a step from 1 to 53"
-    )
-    with pytest.raises(UserError, match=told):
+    with refused():
         import_file(store, "prmbench", path)
     assert list_datasets(store) == []
 

@@ -3,14 +3,12 @@
 import json
 from typing import Any
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import json_rows
 from tests.cases import each
+from tests.messages import refused
 
 ROW = {"question": "What is 1 + 1?", "meta": {"process": ["It is a sum.", "So 3."]}, "rated": [1, -1], "no": 7}
 
@@ -74,35 +72,23 @@ LABELLED = NAMES | {"labels": "l"}
 
 
 @each(
-    "row, columns, message",
+    "row, columns",
     [
-        ({"q": "?"}, NAMES, r"the column 's' is missing \(found: 'q'\)"),
-        ({"q": 7, "s": ["a"]}, NAMES, "the column 'q' is 7, expected a text"),
-        ({"q": "?", "s": [7]}, NAMES, "step 1 is 7, expected a text or a list of texts"),
-        ({"q": "?", "s": []}, NAMES, "there are no steps"),
-        (
-            {"q": "?", "s": ["a"], "l": [1, 1]},
-            LABELLED,
-            "2 labels for 1 steps",
-        ),
-        ({"q": "?", "s": ["a"], "l": [5]}, LABELLED, "label of step 1 is 5"),
-        (
-            {"q": "?", "s": ["a"], "l": 5},
-            LABELLED,
-            "'l' is 5, expected a list",
-        ),
-        (
-            {"q": "?", "s": ["a"], "l": 2},
-            LABELLED | {"labels_as": "error-from-0"},
-            "'l' is 2, expected a step from 0 to 0, or -1",
-        ),
-        ({"q": "?", "s": ["a"], "l": ["²"]}, LABELLED, "the label of step 1 is '²'"),
-        ({"q": "?", "s": ["a"], "i": 1.5}, NAMES | {"id": "i"}, "'i' is 1.5, expected text"),
-        ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}, "no column is named for the problem"),
+        ({"q": "?"}, NAMES),
+        ({"q": 7, "s": ["a"]}, NAMES),
+        ({"q": "?", "s": [7]}, NAMES),
+        ({"q": "?", "s": []}, NAMES),
+        ({"q": "?", "s": ["a"], "l": [1, 1]}, LABELLED),
+        ({"q": "?", "s": ["a"], "l": [5]}, LABELLED),
+        ({"q": "?", "s": ["a"], "l": 5}, LABELLED),
+        ({"q": "?", "s": ["a"], "l": 2}, LABELLED | {"labels_as": "error-from-0"}),
+        ({"q": "?", "s": ["a"], "l": ["²"]}, LABELLED),
+        ({"q": "?", "s": ["a"], "i": 1.5}, NAMES | {"id": "i"}),
+        ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}),
     ],
 )
-def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str], message: str) -> None:
-    with pytest.raises(UserError, match="^f row 1: .*" + message):
+def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str]) -> None:
+    with refused():
         parse(row, **columns)
 
 

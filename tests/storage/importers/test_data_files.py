@@ -16,6 +16,7 @@ from stepsight.storage.importers.data_files import choose_part, find_data, is_hu
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.cases import each
+from tests.messages import refused
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -72,9 +73,9 @@ def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing
 def test_one_part_of_a_saved_dictionary_is_named(sqlite_store: Store, tmp_path: Path) -> None:
     parts = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:2])}
     datasets.DatasetDict(parts).save_to_disk(tmp_path / "both")
-    with pytest.raises(UserError, match=r"both has 2 parts: train, test\. Name one of them with --part"):
+    with refused():
         find_data(tmp_path / "both")
-    with pytest.raises(UserError, match=r"has no part 'dev'\. It has train, test"):
+    with refused():
         find_data(tmp_path / "both", "dev")
     check(stored(sqlite_store, tmp_path / "both", part="train"))
 
@@ -94,9 +95,9 @@ def test_parts_are_told_by_the_names_of_their_files() -> None:
              "other/train-00000-of-00001.parquet"]  # fmt: skip
     assert choose_part(names, "A/b", "main/test") == choose_part(names, "A/b", "test") == [names[3]]
     assert choose_part(names, "A/b", "main/train") == names[4:6]
-    with pytest.raises(UserError, match="A/b has 3 parts: main/test, main/train, other/train"):
+    with refused():
         choose_part(names, "A/b")
-    with pytest.raises(UserError, match=r"Expected files that end in \.parquet, \.arrow"):
+    with refused():
         choose_part(["README.md"], "A/b")
     assert [is_hub_id(text) for text in ("A/b-c", "a/b.csv", "a", "a/b/c", "../b", "/a/b")] == [True] + [False] * 5
 
@@ -118,21 +119,21 @@ def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> 
 
 
 @each(
-    "columns, message",
+    "columns",
     [
-        (ColumnMap("problem", "solution.steps.text"), r"row 1: the column 'problem' is missing \(found: 'qu"),
-        (ColumnMap("question", "solution.steps.body"), "row 1: the column 'solution.steps.body' is missing"),
-        (ColumnMap("question", "solution.steps"), r"step 1 is an object, .*such as solution.steps.\w+\."),
-        (ColumnMap("question", "solution"), "the column 'solution' is an object, expected a list of steps"),
-        (ColumnMap("level", "solution.steps.text"), "the column 'level' is 0, expected a text"),
-        (ColumnMap("question", "solution.steps.text", "level"), "'level' is 0, expected a list with"),
+        ColumnMap("problem", "solution.steps.text"),
+        ColumnMap("question", "solution.steps.body"),
+        ColumnMap("question", "solution.steps"),
+        ColumnMap("question", "solution"),
+        ColumnMap("level", "solution.steps.text"),
+        ColumnMap("question", "solution.steps.text", "level"),
     ],
 )  # fmt: skip
 def test_a_table_of_another_shape_is_told_with_its_columns(
-    store: Store, tmp_path: Path, columns: ColumnMap, message: str
+    store: Store, tmp_path: Path, columns: ColumnMap
 ) -> None:
     save(tmp_path / "saved")
-    with pytest.raises(UserError, match=message):
+    with refused():
         import_table(store, columns, find_data(tmp_path / "saved"), "table")
     assert list_datasets(store) == []
 
@@ -157,7 +158,7 @@ def test_one_row_without_a_column_is_named_and_nothing_is_stored(store: Store, t
 
 def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store: Store, tmp_path: Path) -> None:
     save(tmp_path / "saved", [*ROWS[:5], ROWS[5] | {"question": None}, ROWS[6]])
-    with pytest.raises(UserError, match=r"saved row 6: the column 'question' is null, expected a text"):
+    with refused():
         import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
 
 
@@ -165,13 +166,13 @@ def test_damaged_folders_are_told(sqlite_store: Store, tmp_path: Path) -> None:
     save(tmp_path / "saved")
     victim = tmp_path / "saved" / "data-00001-of-00003.arrow"
     victim.write_bytes(victim.read_bytes()[:-200])
-    with pytest.raises(UserError, match="saved: not Arrow"):
+    with refused():
         import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
     victim.unlink()
-    with pytest.raises(UserError, match=r"saved: data-00001-of-00003.arrow is missing\. Copy the whole folder"):
+    with refused():
         find_data(tmp_path / "saved")
     (tmp_path / "saved" / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
-    with pytest.raises(UserError, match="no files are named"):
+    with refused():
         find_data(tmp_path / "saved")
     assert list_datasets(sqlite_store) == []
 

@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
-
 from stepsight.core.errors import UserError
 from stepsight.storage.importers import KINDS, find_kind, guess_kind, read_traces
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row, redundant_row
 
 
@@ -28,7 +27,7 @@ def test_every_kind_is_found_by_its_name_and_plain_by_another() -> None:
 
 
 def test_an_unknown_kind_names_the_others() -> None:
-    with pytest.raises(UserError, match=r"no kind 'csv'.*mr-math-invalid, mr-math-redundant, .*, plain, jsonl"):
+    with refused():
         find_kind("csv")
 
 
@@ -47,8 +46,7 @@ def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) ->
     if likely == kind:
         assert len(list(traces)) == 1
     else:
-        message = f"^f line 1: .*The row looks like {likely}, not {kind}. Import it as {likely}.$"
-        with pytest.raises(UserError, match=message):
+        with refused():
             list(traces)
 
 
@@ -59,11 +57,9 @@ def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows() -> None
     def on_bad(where: str, error: UserError, content: bytes) -> None:
         bad.append(where)
 
-    with pytest.raises(
-        UserError, match=r"^f: its first 20 rows look like mr-math-redundant, not plain\. Import it as mr-"
-    ):
+    with refused():
         list(read_traces(KINDS["plain"], lines, "f", on_bad))
-    with pytest.raises(UserError, match=r"^f: the row looks like mr-math-redundant, not plain"):
+    with refused():
         list(read_traces(KINDS["plain"], lines[:1], "f", on_bad))
     assert bad == []
     # One row of the kind among them, and the others are bad rows of it.

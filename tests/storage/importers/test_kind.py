@@ -1,11 +1,9 @@
 import json
 from collections.abc import Iterator
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.storage.importers.kind import array_rows, json_lines, json_rows
 from tests.cases import each
+from tests.messages import refused
 
 ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 
@@ -42,21 +40,21 @@ def test_an_array_is_read_row_by_row() -> None:
 
 
 @each(
-    "text, message",
+    "text",
     [
-        ('[{"a": 1},\n{"a": ', "f row 2: the file ends within the array"),
-        ('[{"a": 1}\n', "f row 2: the file ends within the array"),
-        ('[{"a": 1},\n2]', "f row 2: int found, expected an object"),
-        ('[{"a": 1},\n{"a" 2}]', "f row 2: not JSON"),
-        ('[{"a": 1},\n{"a": "x\n"}]', "f row 2: not JSON"),
-        ('[{"a": 1},\n]', "f row 2: not JSON|f row 2: the file ends"),
-        ('[{"a": 1}\n{"a": 2}]', "f line 2: '{' found, expected , or ]"),
-        ('[{"a": 1}]\n[', "f line 2: .* expected the end of the file"),
-        ("[" * 100_000, "f row 1: not JSON"),
+        '[{"a": 1},\n{"a": ',
+        '[{"a": 1}\n',
+        '[{"a": 1},\n2]',
+        '[{"a": 1},\n{"a" 2}]',
+        '[{"a": 1},\n{"a": "x\n"}]',
+        '[{"a": 1},\n]',
+        '[{"a": 1}\n{"a": 2}]',
+        '[{"a": 1}]\n[',
+        "[" * 100_000,
     ],
 )
-def test_a_bad_array(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_a_bad_array(text: str) -> None:
+    with refused():
         list(json_rows(text.encode().splitlines(keepends=True), "f"))
 
 
@@ -86,17 +84,17 @@ def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not() -
     rows, bad = told('[{"a": 1}, 2,\n{"a": 3}]')
     assert rows == [("f row 1", {"a": 1}), ("f row 3", {"a": 3})]
     assert bad == [("f row 2", "f row 2: int found, expected an object.", b"2")]
-    with pytest.raises(UserError, match="f row 3: not JSON"):
+    with refused():
         told('[{"a": 1}, 2,\n{"a" 3}, {"a": 4}]')
 
 
 def test_a_number_that_python_refuses_to_read() -> None:
-    with pytest.raises(UserError, match=r"f row 2: not JSON \(Exceeds the limit"):
+    with refused():
         list(json_rows([f'[{{"a": 1}}, {{"a": {"9" * 5000}}}]'.encode()], "f"))
 
 
 def test_an_array_that_is_not_utf8() -> None:
-    with pytest.raises(UserError, match="f line 2: byte 2 is not UTF-8"):
+    with refused():
         list(json_rows([b"[\n", b'"\xff"]'], "f"))
 
 

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.importers.mr_math_invalid import parse
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import invalid_row
 
 
@@ -41,28 +41,28 @@ def test_everything_else_is_kept() -> None:
 
 
 @each(
-    "change, message",
+    "change",
     [
-        ({"model_output_solution_first_error_step": 0}, "is 0, expected a step from 1 to 3"),
-        ({"model_output_solution_first_error_step": 4}, "is 4, expected a step from 1 to 3"),
-        ({"model_output_solution_first_error_step": "2"}, "is '2', expected a step from 1 to 3"),
-        ({"model_output_solution_first_error_step": True}, "is true, expected a step from 1 to 3"),
-        ({"model_output_solution_first_error_step": 2.0}, "is 2.0, expected a step from 1 to 3"),
-        ({"model_output_solution_first_error_step": "N/A"}, "is 'N/A', expected a step from 1 to 3"),
-        ({"model_output_solution_correctness": "correct"}, "marked correct, yet .* is 2"),
-        ({"model_output_solution_correctness": "Wrong"}, "is 'Wrong'. Expected correct or wrong"),
-        ({"model_output_solution_correctness": None}, "is null. Expected correct or wrong"),
-        ({"question": ""}, "'question' is empty"),
-        ({"question": 1}, "'question' is int, expected text"),
-        ({"id": None}, "'id' is null, expected text or a whole number"),
-        ({"model_output_step_format": []}, "expected a step from 1 to 0"),
-        ({"model_output_step_format": [["a"], []]}, "step 2 is empty"),
-        ({"model_output_step_format": ["a", "b"]}, "step 1 is 'a', expected a list of texts"),
-        ({"model_output_step_format": None}, "is null, expected a list of steps"),
+        {"model_output_solution_first_error_step": 0},
+        {"model_output_solution_first_error_step": 4},
+        {"model_output_solution_first_error_step": "2"},
+        {"model_output_solution_first_error_step": True},
+        {"model_output_solution_first_error_step": 2.0},
+        {"model_output_solution_first_error_step": "N/A"},
+        {"model_output_solution_correctness": "correct"},
+        {"model_output_solution_correctness": "Wrong"},
+        {"model_output_solution_correctness": None},
+        {"question": ""},
+        {"question": 1},
+        {"id": None},
+        {"model_output_step_format": []},
+        {"model_output_step_format": [["a"], []]},
+        {"model_output_step_format": ["a", "b"]},
+        {"model_output_step_format": None},
     ],
 )
-def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=f"^row 1: .*{message}"):
+def test_bad_rows_are_refused(change: dict[str, Any]) -> None:
+    with refused():
         parse(invalid_row(**change), "row 1")
 
 
@@ -70,5 +70,5 @@ def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
 def test_a_missing_field(key: str) -> None:
     row = invalid_row()
     del row[key]
-    with pytest.raises(UserError, match=f"^row 1: the field '{key}' is missing"):
+    with refused():
         parse(row, "row 1")

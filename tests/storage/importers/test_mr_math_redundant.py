@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.importers.mr_math_redundant import parse
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import redundant_row
 
 
@@ -20,21 +20,21 @@ def test_ratings_become_labels() -> None:
 
 
 @each(
-    "change, message",
+    "change",
     [
-        ({"rating": [1, 0]}, "2 ratings for 3 steps"),
-        ({"rating": [1, 0, 2]}, "the rating of step 3 is 2. Expected 1, 0 or -1"),
-        ({"rating": [1, None, 0]}, "the rating of step 2 is null"),
-        ({"rating": [True, 0, 0]}, "the rating of step 1 is true"),
-        ({"rating": [1.0, 0, 0]}, "the rating of step 1 is 1.0"),
-        ({"rating": ["1", 0, 0]}, "the rating of step 1 is '1'"),
-        ({"rating": [[1], 0, 0]}, "the rating of step 1 is a list"),
-        ({"rating": 1}, "'rating' is 1, expected a list"),
-        ({"model_output_step_format": [], "rating": []}, "there are no steps"),
+        {"rating": [1, 0]},
+        {"rating": [1, 0, 2]},
+        {"rating": [1, None, 0]},
+        {"rating": [True, 0, 0]},
+        {"rating": [1.0, 0, 0]},
+        {"rating": ["1", 0, 0]},
+        {"rating": [[1], 0, 0]},
+        {"rating": 1},
+        {"model_output_step_format": [], "rating": []},
     ],
 )
-def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=f"^row 1: .*{message}"):
+def test_bad_rows_are_refused(change: dict[str, Any]) -> None:
+    with refused():
         parse(redundant_row(**change), "row 1")
 
 
@@ -42,5 +42,5 @@ def test_bad_rows_are_refused(change: dict[str, Any], message: str) -> None:
 def test_a_missing_field(key: str) -> None:
     row = redundant_row()
     del row[key]
-    with pytest.raises(UserError, match=f"^row 1: the field '{key}' is missing"):
+    with refused():
         parse(row, "row 1")

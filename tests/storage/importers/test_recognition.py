@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import benchmarks, find_benchmark, find_file
 from stepsight.storage.importers.recognition import BEGINNING, Finding, recognise
+from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row
 
 
@@ -65,20 +65,20 @@ def test_any_other_table_asks_for_its_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (b"PK\x03\x04rest", "file.jsonl: a ZIP archive or an Office document"),
-        (b"%PDF-1.7", "file.jsonl: a PDF"),
-        (b"\x1f\x8b\x08", "file.jsonl: compressed by gzip. Unpack it first"),
-        (b"\x00\x01\x02", "file.jsonl: neither text nor Parquet"),
-        (b" \n", "file.jsonl: the file is empty"),
-        (b"plain words\nof a text\n", "file.jsonl: the first line is no header of a table"),
-        (b"{broken\n", "file.jsonl line 1: not JSON"),
-        (b"[1, 2]", "file.jsonl row 1: int found, expected an object"),
+        b"PK\x03\x04rest",
+        b"%PDF-1.7",
+        b"\x1f\x8b\x08",
+        b"\x00\x01\x02",
+        b" \n",
+        b"plain words\nof a text\n",
+        b"{broken\n",
+        b"[1, 2]",
     ],
 )
-def test_an_unimportable_file_is_refused_by_its_name(content: bytes, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_an_unimportable_file_is_refused_by_its_name(content: bytes) -> None:
+    with refused():
         look(content)
 
 
@@ -93,7 +93,7 @@ def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file() -> None:
         assert one.source.startswith("https://")
         assert len({score.evaluator for score in one.scores}) == len(one.scores)
         assert all(score.file.digest and score.file.url.startswith("https://") for score in one.scores)
-    with pytest.raises(UserError, match=r"no benchmark 'odd' in the catalogue. It has mr-math-invalid"):
+    with refused():
         find_benchmark("odd")
     assert find_file("0" * 64) is None
 

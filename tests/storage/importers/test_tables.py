@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.importers.tables import csv_rows, parquet_rows
+from tests.messages import refused
 
 TABLE = '\ufeffquestion,steps\r\n"What, is ""it""?","Step 1: a\nStep 2: b"\r\n=1+1,@x\r\n'
 
@@ -29,17 +29,17 @@ def test_other_separators_are_seen_in_the_header(separator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("only\nx\n", "t: the first line is no header"),
-        ("a,a\n1,2\n", "t: the column 'a' is there twice"),
-        ("a,b\n1,2,3\n", "t row 1: 3 cells, the header has 2"),
-        ('a,b\n1,"2\n', "t row 1: not CSV"),
-        ("", "t: the first line is no header"),
+        "only\nx\n",
+        "a,a\n1,2\n",
+        "a,b\n1,2,3\n",
+        'a,b\n1,"2\n',
+        "",
     ],
 )
-def test_a_file_that_is_not_a_table_is_refused(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
+    with refused():
         list(csv_rows(lines(text), "t"))
 
 
@@ -48,7 +48,7 @@ def test_a_row_of_another_length_can_be_left_out() -> None:
     rows = csv_rows(lines("a,b\n1\n2,3\n"), "t", lambda where, error, content: bad.append(where))
     assert [row for _, row in rows] == [{"a": "2", "b": "3"}]
     assert bad == ["t row 1"]
-    with pytest.raises(UserError, match="line 2: byte 1 is not UTF-8"):
+    with refused():
         list(csv_rows([b"a,b\n", b"\xff,1\n"], "t"))
 
 
@@ -62,9 +62,9 @@ def test_parquet_is_read_in_the_values_of_json() -> None:
     content = sink.getvalue()
     parts = [content[:40], content[40:]]
     assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "What?", "steps": ["a", "b"], "on": "2024-01-02"})]
-    with pytest.raises(UserError, match="t: not Parquet"):
+    with refused():
         list(parquet_rows([content[:-20]], "t"))
     sink = io.BytesIO()
     parquet.write_table(arrow.Table.from_pylist([{"q": b"\xff"}]), sink)
-    with pytest.raises(UserError, match=r"t: not Parquet .*decode"):
+    with refused():
         list(parquet_rows([sink.getvalue()], "t"))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.net import download
 from stepsight.core.paths import CACHE_VARIABLE
@@ -31,6 +30,7 @@ from stepsight.storage.jobs.uploads import Upload, begin_upload, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
+from tests.messages import refused
 from tests.storage.jobs.samples import send, send_file
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import invalid_row, plain_row
@@ -77,7 +77,7 @@ def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
     shown = preview(store, upload)
     assert (shown.good, shown.bad, shown.whole, shown.can_be_added) == (2, 1, True, True)
     assert [place for place, _ in shown.faults] == ["line 2"]
-    with pytest.raises(UserError, match=r"the field 'steps' is missing.* Or leave it out by adding the file again"):
+    with refused():
         add(store, upload)
     assert list_datasets(store) == []
     # It can be added otherwise.
@@ -91,17 +91,17 @@ def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
 def test_a_file_of_bad_rows_alone_is_soon_given_up(store: Store) -> None:
     me = local_user(store).id
     upload = send(store, me, GOOD[0] + b"\n" + b"x\n" * 2000, "bad.jsonl")
-    with pytest.raises(UserError, match=r"bad\.jsonl line 2: not JSON"):
+    with refused():
         preview(store, upload)
 
 
 def test_a_file_that_was_cut_off_stores_nothing(store: Store) -> None:
     me = local_user(store).id
     cut = send(store, me, lines(*GOOD)[:-20], "cut.jsonl")
-    with pytest.raises(UserError, match=r"cut\.jsonl line 3: not JSON"):
+    with refused():
         add(store, cut)
     array = send(store, me, b"[" + GOOD[0] + b", " + GOOD[1][:-5], "cut.json")
-    with pytest.raises(UserError, match=r"cut\.json row 2: not JSON"):
+    with refused():
         preview(store, array)
     assert list_datasets(store) == []
 
@@ -144,7 +144,7 @@ def test_scores_come_in_for_the_dataset_that_they_fit(store: Store) -> None:
     assert judged.name == "judge"
     other = send(store, me, json.dumps({"id": "nobody", "scores": [0.5]}).encode(), "other.json")
     assert preview(store, other).finding.dataset == ""
-    with pytest.raises(UserError, match="no dataset 'nowhere'"):
+    with refused():
         add(store, other, dataset="nowhere")
 
 
@@ -152,9 +152,9 @@ def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store)
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD))
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256="0" * 64)
-    with pytest.raises(NotFoundError, match="not the file that was to be added"):
+    with refused(NotFoundError):
         run_import(store, wanted, lambda done, total: None)
-    with pytest.raises(NotFoundError, match="no longer here"):
+    with refused(NotFoundError):
         import_upload(store, replace(wanted, upload=999), me)
 
 
@@ -162,7 +162,7 @@ def test_a_part_of_a_file_is_not_added(store: Store) -> None:
     me = local_user(store).id
     upload = begin_upload(store, me, "long.jsonl", 100)
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
-    with pytest.raises(UserError, match="only a part of the file is here"):
+    with refused():
         import_upload(store, wanted, me)
     assert list_requests(store, Task.IMPORT) == []
 
@@ -201,7 +201,7 @@ def test_the_same_request_twice_is_one_job(store: Store) -> None:
     assert read_request(job.request) == replace(wanted, sha256=upload.sha256)
     assert read_request(fetched.request) == BenchmarkImport("mr-math-invalid")
     assert list_jobs(store)[0] == fetched
-    with pytest.raises(UserError, match="no benchmark 'odd'"):
+    with refused():
         import_benchmark(store, BenchmarkImport("odd"))
 
 
@@ -234,7 +234,7 @@ def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(
     )
     public.cut["/GPT-4"] = [5000, 0, 0, 0, 0, 0]
     seen: list[tuple[int, int]] = []
-    with pytest.raises(UserError, match="the connection broke at 5 kB"):
+    with refused():
         fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
     # What was whole is stored, and is not fetched again.
     assert find_dataset(store, "mr-math-invalid").traces == 159
@@ -267,11 +267,10 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
     fetched = fetch_benchmark(store, replace(benchmark, dataset="y", file=other), lambda done, total: None)
     assert (fetched.left_out, find_dataset(store, "y").left_out) == (1, 1)
     wrong = replace(benchmark, file=replace(file, git_blob="0" * 40))
-    with pytest.raises(UserError, match=f"the content has the Git name {name}, expected 0000"):
+    with refused():
         fetch_benchmark(store, wrong, lambda done, total: None)
-    assert not [
-        path for path in Path(os.environ[CACHE_VARIABLE]).rglob("[!.]*") if "0" * 40 in str(path) and path.is_file()
-    ]
+    (folder,) = Path(os.environ[CACHE_VARIABLE]).rglob("0" * 40)
+    assert [path.name for path in folder.iterdir()] == [".lock"]
 
 
 def test_the_real_files_are_read_as_what_they_are(store: Store, data: Path) -> None:

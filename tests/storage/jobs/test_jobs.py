@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, now
@@ -29,6 +28,7 @@ from stepsight.storage.jobs.jobs import (
     start_request,
     take_job,
 )
+from tests.messages import refused
 from tests.storage.samples import add
 
 
@@ -202,7 +202,7 @@ def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Stor
     assert not finish_job(store, job.id, "a", State.DONE)
     assert get_job(store, job.id).state == State.CANCELLED
     assert take_job(store, "b") is None
-    with pytest.raises(UserError, match=f"Job {job.id} cannot be cancelled: it is cancelled"):
+    with refused():
         cancel_job(store, job.id)
 
 
@@ -222,27 +222,27 @@ def test_a_failed_or_cancelled_job_can_be_resumed(store: Store, dataset_id: int,
 
 def test_a_running_finished_or_duplicated_job_cannot_be_resumed(store: Store, dataset_id: int) -> None:
     job = start(store, dataset_id)
-    with pytest.raises(UserError, match="it is queued"):
+    with refused():
         resume_job(store, job.id)
     cancel_job(store, job.id)
     other = start(store, dataset_id)
-    with pytest.raises(UserError, match=f"Job {other.id} does the same and is queued"):
+    with refused():
         resume_job(store, job.id)
     claim(store, "a")
     finish_job(store, other.id, "a", State.DONE)
-    with pytest.raises(UserError, match="it is done"):
+    with refused():
         resume_job(store, other.id)
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, 2**40])
 def test_an_unknown_number_is_told(store: Store, number: int) -> None:
     for act in (get_job, cancel_job, resume_job):
-        with pytest.raises(NotFoundError, match=f"There is no job {number}"):
+        with refused(NotFoundError):
             act(store, number)
 
 
 def test_an_unknown_dataset_is_told(store: Store) -> None:
-    with pytest.raises(NotFoundError, match="There is no dataset 99"):
+    with refused(NotFoundError):
         start(store, 99)
 
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
@@ -24,6 +23,7 @@ from stepsight.storage.jobs.uploads import (
     remove_upload,
 )
 from stepsight.storage.people.users import Role, local_user
+from tests.messages import refused
 from tests.storage.jobs.samples import send
 from tests.storage.people.samples import user
 
@@ -54,7 +54,7 @@ def test_a_file_is_gone_on_with_where_it_stopped(store: Store) -> None:
     assert add_part(store, first.id, me, 0, CONTENT[:100]).received == 100
     assert add_part(store, first.id, me, 200, CONTENT[200:300]).received == 100
     assert add_part(store, first.id, me, 100, b"").received == 100
-    with pytest.raises(UserError, match="100 of 5,009 bytes are here"):
+    with refused():
         UploadSource(store, again)
     assert begin_upload(store, me, "a.jsonl", len(CONTENT), "8").id != first.id
 
@@ -67,7 +67,7 @@ def test_a_file_is_its_senders_alone(store: Store) -> None:
         lambda: add_part(store, upload.id, other, 0, b"x"),
         lambda: get_upload(store, 10**12, me),
     ):
-        with pytest.raises(NotFoundError, match=r"This file is no longer here\. Choose it again"):
+        with refused(NotFoundError):
             reach()
     remove_upload(store, upload.id, other)
     assert list_uploads(store, me) == [upload]
@@ -81,24 +81,24 @@ def test_a_file_too_large_or_without_data_is_refused_and_leaves_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     me = local_user(store).id
-    with pytest.raises(UserError, match=r"big: 2,000 MB; this page takes files of up to 256 MB\. .* auto FILE"):
+    with refused():
         begin_upload(store, me, "big", 2_000_000_000)
-    with pytest.raises(UserError, match="none: the file is empty"):
+    with refused():
         begin_upload(store, me, "none", 0)
-    with pytest.raises(UserError, match="Remove outer spaces, line breaks"):
+    with refused():
         begin_upload(store, me, "a\nb", 5)
     archive = begin_upload(store, me, "a.zip", 5000)
-    with pytest.raises(UserError, match=r"a\.zip: a ZIP archive"):
+    with refused():
         add_part(store, archive.id, me, 0, b"PK\x03\x04" + b"0" * 100)
     assert list_uploads(store, me) == []
     short = begin_upload(store, me, "short", 10)
-    with pytest.raises(UserError, match="more bytes than the 10"):
+    with refused():
         add_part(store, short.id, me, 0, b"0" * 11)
-    with pytest.raises(UserError, match=r"A part of 2,000,000 bytes. Send at most 1,048,576"):
+    with refused():
         add_part(store, short.id, me, 0, b"0" * 2_000_000)
     assert get_upload(store, short.id).received == 0
     monkeypatch.setattr(uploads, "_ROOM", LARGEST)
-    with pytest.raises(ConflictError, match="Too many of your files wait"):
+    with refused(ConflictError):
         begin_upload(store, me, "more", LARGEST)
 
 
@@ -117,7 +117,7 @@ def test_a_disk_without_room_is_named_before_anything_is_sent(sqlite_store: Stor
     me = local_user(sqlite_store).id
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda _: usage._replace(free=49_000_000))
-    with pytest.raises(UserError, match=r"^big\.jsonl: 10\.0 MB, and 49\.0 MB are free in .* takes 50\.0 MB"):
+    with refused():
         begin_upload(sqlite_store, me, "big.jsonl", 10_000_000)
     assert list_uploads(sqlite_store, me) == []
     assert begin_upload(sqlite_store, me, "small.jsonl", 9_000_000).size == 9_000_000

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import StatementError
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator, register_loaded
 from tests.checkpoints import write_math_shepherd
+from tests.messages import refused
 from tests.storage.samples import evaluator, find_evaluator
 
 
@@ -36,7 +36,7 @@ def test_one_that_says_how_valid_a_step_is_is_kept_as_such(sqlite_store: Store, 
 
 
 def test_an_unusable_name(store: Store) -> None:
-    with pytest.raises(UserError, match="the name of the evaluator is empty"):
+    with refused():
         evaluator(store, "")
 
 

@@ -25,6 +25,7 @@ from stepsight.storage.judgments.judgments import (
 )
 from stepsight.storage.traces import queries
 from stepsight.storage.traces.queries import StoredTrace, get_trace
+from tests.messages import refused
 from tests.storage.samples import ERROR, add, evaluator, find_judgment, judge, many, same, scores, triangle
 
 
@@ -56,7 +57,7 @@ def test_what_a_server_took_comes_back(store: Store, traces: list[StoredTrace]) 
     assert [read_judgments(store, trace)[0].spent for trace in traces[:3]] == spent
     with store.write() as session:
         session.execute(text("""UPDATE judgments SET spent = '{"calls": -1}' WHERE spent IS NOT NULL"""))
-    with pytest.raises(DamagedError, match=r"judgments.spent: calls is -1, expected 0 or more"):
+    with refused(DamagedError):
         read_judgments(store, traces[0])
 
 
@@ -231,7 +232,7 @@ def test_together_all_are_stored_or_none(
         yield from (judge(trace, "offline") for trace in traces[:3])
         raise UserError("no scores for the fourth")
 
-    with pytest.raises(UserError, match="fourth"), store.write() as session:
+    with refused(), store.write() as session:
         save_together(session, mini.id, failing())
     assert rows(store) == []
     with store.write() as session:
@@ -257,13 +258,13 @@ def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace],
 
 def test_what_does_not_fit_the_trace(store: Store, traces: list[StoredTrace]) -> None:
     mini = evaluator(store)
-    for wrong, message in (
-        (Judgment(traces[0], Mode.OFFLINE, scores(2)), "2 rows for 3 sub-steps of trace 'error'"),
-        (Judgment(traces[0], Mode.OFFLINE, triangle(3)), "a Hindsight in offline mode"),
-        (Judgment(traces[0], Mode.HINDSIGHT, scores(3)), "a StepScores in hindsight mode"),
-        (judge(ERROR, "offline"), "trace 'error' is not from the store"),
+    for wrong in (
+        Judgment(traces[0], Mode.OFFLINE, scores(2)),
+        Judgment(traces[0], Mode.OFFLINE, triangle(3)),
+        Judgment(traces[0], Mode.HINDSIGHT, scores(3)),
+        judge(ERROR, "offline"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refused(ValueError):
             save_judgments(store, mini.id, [wrong])
     assert rows(store) == []
 
@@ -289,7 +290,7 @@ def test_what_could_not_be_written_is_tried_once_more(
         insert_or_update(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(judgments, "insert_or_update", busy)
-    with pytest.raises(UserError, match="locked"):
+    with refused():
         save_judgments(store, evaluator(store).id, [judge(trace, "offline") for trace in traces])
     assert len(rows(store)) == 4
 

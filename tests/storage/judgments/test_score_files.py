@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.binary import auc, macro_f1
@@ -24,6 +23,7 @@ from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.cases import each
 from tests.core.test_judgment_record import KINDS, TRACE, described
+from tests.messages import refused
 from tests.storage.samples import add, find_evaluator, find_judgment, write_lines
 
 TRACES = (
@@ -118,44 +118,44 @@ def test_one_evaluator_has_scores_of_several_datasets_and_modes(
 
 def test_an_evaluators_scores_are_not_replaced(store: Store, traces: list[StoredTrace], file: Path) -> None:
     import_scores(store, "sums", write_lines(file, rows("a", "b", "c")), "PRM")
-    with pytest.raises(UserError, match=r"'PRM' has other scores of sums\. Give another --evaluator"):
+    with refused():
         import_scores(store, "sums", write_lines(file, rows("a", "b")), "PRM")
-    with pytest.raises(UserError, match="scores of kind solution, 'PRM' has scores of kind validity"):
+    with refused():
         import_scores(store, "sums", write_lines(file, [{"id": "a", "scores": 0.1}]), "PRM")
     assert count(store) == 3
 
 
 BAD: list[tuple[list[Any], str]] = [
-    (["{"], "line 1: not JSON"),
-    ([], "no row found, the file is empty"),
-    ([*rows("a"), {"id": "b", "scores": [float("nan")]}], "line 2: score 1 is nan, expected a finite number"),
-    ([*rows("a"), {"id": "b", "scores": [[0.5, 0.5, 0.1]]}], r"line 2: the scores of step 1 sum to 1\.1000"),
-    ([*rows("a"), {"id": "b", "scores": 0.5}], "line 2: a row of kind solution, the first is of kind validity"),
-    ([*rows("a", "b"), *rows("a")], "line 3: the id 'a' stands earlier in the file"),
-    ([*rows("a"), *rows("b", named=False)], "line 2: no id, the first row has one"),
-    ([*rows("a", named=False), *rows("b")], "line 2: an id, the first row has none"),
-    ([*rows("b", "c"), {"id": "a", "scores": [0.5]}], "line 3: 1 scores for the 3 sub-steps of trace 'a'"),
-    (rows("b", "a", named=False), "2 rows for the 3 traces of sums, and no ids to match by"),
-    (rows("b", "a", "c", named=False), "line 1: 1 scores for the 3 sub-steps of trace 'a'"),
-    ([{"id": f"x{i}", "scores": [0.5]} for i in range(3)], "none of 3 rows has an id of sums .* 'x0', .* 'a'"),
+    ["{"],
+    [],
+    [*rows("a"), {"id": "b", "scores": [float("nan")]}],
+    [*rows("a"), {"id": "b", "scores": [[0.5, 0.5, 0.1]]}],
+    [*rows("a"), {"id": "b", "scores": 0.5}],
+    [*rows("a", "b"), *rows("a")],
+    [*rows("a"), *rows("b", named=False)],
+    [*rows("a", named=False), *rows("b")],
+    [*rows("b", "c"), {"id": "a", "scores": [0.5]}],
+    rows("b", "a", named=False),
+    rows("b", "a", "c", named=False),
+    [{"id": f"x{i}", "scores": [0.5]} for i in range(3)],
 ]
 
 
-@each("content, message", BAD)
+@each("content", BAD)
 def test_a_bad_file_is_refused_and_nothing_is_stored(
-    store: Store, traces: list[StoredTrace], file: Path, content: list[Any], message: str
+    store: Store, traces: list[StoredTrace], file: Path, content: list[Any]
 ) -> None:
-    with pytest.raises(UserError, match=rf"scores\.json:? {message}"):
+    with refused():
         import_scores(store, "sums", write_lines(file, content), "PRM")
     assert (count(store), list_evaluators(store)) == (0, [])
 
 
 def test_an_unknown_dataset_and_a_missing_file(store: Store, traces: list[StoredTrace], file: Path) -> None:
-    with pytest.raises(UserError, match="no dataset 'none'"):
+    with refused():
         import_scores(store, "none", write_lines(file, rows("a")), "PRM")
-    with pytest.raises(UserError, match=r"x\.json: cannot be read"):
+    with refused():
         import_scores(store, "sums", file.parent / "x.json", "PRM")
-    with pytest.raises(UserError, match="the name of the evaluator is empty"):
+    with refused():
         import_scores(store, "sums", file, "")
 
 
@@ -178,7 +178,7 @@ def test_the_rationale_of_a_verdict_is_kept(store: Store, traces: list[StoredTra
     import_scores(store, "sums", write_lines(file, [row | {"response": " Step 2 adds twice. \n"}]), "GPT")
     (judgment,) = read_judgments(store, traces[0])
     assert judgment.rationale == "Step 2 adds twice."
-    with pytest.raises(UserError, match="line 1: the field 'response' is a list, expected text"):
+    with refused():
         import_scores(store, "sums", write_lines(file, [row | {"response": []}]), "GPT 2")
 
 
@@ -215,26 +215,20 @@ RECORD = judgment_record(KINDS[1][1], described(Outputs.THREE_WAY)).model_dump(m
 
 
 @pytest.mark.parametrize(
-    ("records", "message"),
+    "records",
     [
-        ([RECORD | {"id": "a", "mode": "sideways"}], "line 1: mode is 'sideways', expected one of"),
-        (
-            [RECORD | {"id": "a", "version": 2}],
-            "line 1: version is 2, expected",
-        ),
-        ([RECORD | {"id": "a", "online": None}], "line 1: online is null in a judgment of mode online"),
-        ([RECORD | {"id": "b"}], "line 1: scores of 3 sub-steps, which are not the 1 of trace 'b'"),
-        (
-            [RECORD | {"id": "a"}, RECORD | {"id": "b", "evaluator": "x"}],
-            "line 2: a row of x, the first is of mini",
-        ),
-        ([{"id": "a", "scores": 0.5}], "the file does not name its evaluator"),
+        [RECORD | {"id": "a", "mode": "sideways"}],
+        [RECORD | {"id": "a", "version": 2}],
+        [RECORD | {"id": "a", "online": None}],
+        [RECORD | {"id": "b"}],
+        [RECORD | {"id": "a"}, RECORD | {"id": "b", "evaluator": "x"}],
+        [{"id": "a", "scores": 0.5}],
     ],
 )
 def test_a_record_that_is_none_or_of_another_trace_is_refused(
-    store: Store, traces: list[StoredTrace], file: Path, records: list[Any], message: str
+    store: Store, traces: list[StoredTrace], file: Path, records: list[Any]
 ) -> None:
-    with pytest.raises(UserError, match=message):
+    with refused():
         import_scores(store, "sums", write_lines(file, records))
     assert count(store) == 0
 
@@ -296,7 +290,7 @@ def test_the_scores_of_the_perturbed_solutions(store: Store, data: Path) -> None
     path = data / "perturbation/math-shepherd_mistral-7b_perturbed_eval_results.json"
     summary = import_scores(store, "perturbation", path, "Math-Shepherd")
     assert (summary.matched, summary.outputs, summary.rows_left) == (1064, Outputs.VALIDITY, ())
-    with pytest.raises(UserError, match=r"line \d+: \d+ scores for the \d+ sub-steps of trace '\d+'"):
+    with refused():
         import_scores(store, "perturbation", data / "mr-math/scores/invalid" / PATH, "other")
 
 

@@ -24,6 +24,7 @@ from stepsight.storage.labelling.campaigns import (
 )
 from stepsight.storage.traces.queries import iterate_traces
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, campaign, person
 from tests.storage.samples import add, evaluator, judge
 
@@ -74,45 +75,43 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
 
 
 @each(
-    "wrong, message",
+    "wrong",
     [
-        ({"where": TraceFilter(text="zebra")}, "No trace of 'sums' meets the conditions"),
-        ({"dataset": "other"}, "There is no dataset 'other'"),
-        ({"evaluator": 99, "shows": "scores"}, "There is no evaluator 99"),
-        ({"evaluator": 2**40}, "There is no evaluator"),
-        ({"where": TraceFilter(evaluator=99, verdict="valid")}, "There is no evaluator 99"),
-        ({"where": TraceFilter(verdict="valid")}, "evaluator"),
-        ({"shows": "scores"}, "names no evaluator"),
-        ({"ordering": "change"}, "no evaluator is named"),
-        ({"ordering": "disagreement"}, "no two evaluators judged"),
-        ({"ordering": "best"}, "The ordering is 'best'"),
-        ({"view": "half"}, "The view is 'half'"),
-        ({"name": " first "}, "outer spaces"),
-        ({"name": ""}, "is empty"),
-        ({"guideline": "  "}, "the guideline is empty"),
-        ({"guideline": "x" * 100_001}, "100,001 characters"),
-        ({"overlap": 0}, "The overlap is 0"),
-        ({"overlap": 51}, "The overlap is 51"),
-        ({"lease": 0}, "The lease in seconds is 0"),
-        ({"seed": -1}, "The seed is -1"),
-        ({"random_share": 1.5}, "The random share is 1.5"),
-        ({"random_share": float("nan")}, "The random share is nan"),
-        ({"gold_rate": 0.6}, "The rate of gold items is 0.6"),
-        ({"gold_rate": 0.2, "gold_dataset": "other"}, "other: no trace outside the campaign has gold"),
-        ({"gold_rate": 0.2}, "sums and gallery: no trace outside the campaign has gold"),
+        {"where": TraceFilter(text="zebra")},
+        {"dataset": "other"},
+        {"evaluator": 99, "shows": "scores"},
+        {"evaluator": 2**40},
+        {"where": TraceFilter(evaluator=99, verdict="valid")},
+        {"where": TraceFilter(verdict="valid")},
+        {"shows": "scores"},
+        {"ordering": "change"},
+        {"ordering": "disagreement"},
+        {"ordering": "best"},
+        {"view": "half"},
+        {"name": " first "},
+        {"name": ""},
+        {"guideline": "  "},
+        {"guideline": "x" * 100_001},
+        {"overlap": 0},
+        {"overlap": 51},
+        {"lease": 0},
+        {"seed": -1},
+        {"random_share": 1.5},
+        {"random_share": float("nan")},
+        {"gold_rate": 0.6},
+        {"gold_rate": 0.2, "gold_dataset": "other"},
+        {"gold_rate": 0.2},
     ],
 )
-def test_impossible_campaigns_are_refused_and_nothing_is_stored(
-    store: Store, wrong: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
+def test_impossible_campaigns_are_refused_and_nothing_is_stored(store: Store, wrong: dict[str, Any]) -> None:
+    with refused():
         campaign(store, **wrong)
     assert [rows(store, table) for table in (CampaignRow, GuidelineRow, ItemRow, SlotRow)] == [0, 0, 0, 0]
 
 
 def test_a_name_is_used_once(store: Store) -> None:
     campaign(store)
-    with pytest.raises(ConflictError, match="There is a campaign 'first' already"):
+    with refused(ConflictError):
         campaign(store, None)
     assert rows(store, CampaignRow) == 1
 
@@ -135,7 +134,7 @@ def test_only_one_of_many_simultaneous_creators_succeeds(store: Store) -> None:
 
 def test_an_unknown_one_is_told(store: Store) -> None:
     for wrong in (0, 99, 2**40):
-        with pytest.raises(NotFoundError, match=f"There is no campaign {wrong}"):
+        with refused(NotFoundError):
             get_campaign(store, wrong)
         with pytest.raises(NotFoundError):
             close_campaign(store, wrong)
@@ -143,7 +142,7 @@ def test_an_unknown_one_is_told(store: Store) -> None:
             add_guideline(store, wrong, "Text.", person(store, "boss"))
         with pytest.raises(NotFoundError):
             guideline_text(store, wrong)
-    with pytest.raises(NotFoundError, match="There is no campaign 'second'"):
+    with refused(NotFoundError):
         find_campaign(store, "second")
 
 
@@ -165,11 +164,11 @@ def test_a_guideline_gets_a_new_version(store: Store) -> None:
     assert [guideline_text(store, made.id, version) for version in (None, 1, 2)] == [
         "Be strict.", GUIDELINE, "Be strict.",
     ]  # fmt: skip
-    with pytest.raises(NotFoundError, match="has no guideline 3"):
+    with refused(NotFoundError):
         guideline_text(store, made.id, 3)
-    with pytest.raises(UserError, match="is empty"):
+    with refused():
         add_guideline(store, made.id, " ", boss)
     close_campaign(store, made.id)
-    with pytest.raises(ConflictError, match="closed"):
+    with refused(ConflictError):
         add_guideline(store, made.id, "Later.", boss)
     assert rows(store, GuidelineRow) == 2

@@ -1,6 +1,5 @@
 """Disputes of a benchmark's labels: who may do what with them, and that nothing of them goes."""
 
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -29,6 +28,7 @@ from stepsight.storage.labelling.disputes import (
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import StoredTrace
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, person, take
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 
@@ -71,34 +71,34 @@ def test_possible_gold_values_of_a_benchmark_with_validity_only(store: Store, an
         for step, proposed in ((0, "neg"), (1, "valid"), (2, "valid"))
     ]
     assert said == ["valid", "neg", None]
-    with pytest.raises(UserError, match="'pos', and the gold can say neg, valid, null here"):
+    with refused():
         open_dispute(store, trace.trace_id, 1, "pos", "So.", anna)
 
 
 @each(
-    "changes, kind, message",
+    "changes, kind",
     [
-        ({"trace_id": 99999}, NotFoundError, "no trace 99999"),
-        ({"step": 2}, UserError, "There is no step 3: the trace has 2"),
-        ({"step": -1}, UserError, "There is no step 0"),
-        ({"proposed": "neg"}, UserError, "The gold says neg of this step already"),
-        ({"proposed": "unsure"}, UserError, "can say neg, neu, pos, null here"),
-        ({"proposed": "valid"}, UserError, "can say neg, neu, pos, null here"),
-        ({"reason": ""}, UserError, "has no reason"),
-        ({"digest": "0" * 64}, ConflictError, "has changed since the page was loaded"),
+        ({"trace_id": 99999}, NotFoundError),
+        ({"step": 2}, UserError),
+        ({"step": -1}, UserError),
+        ({"proposed": "neg"}, UserError),
+        ({"proposed": "unsure"}, UserError),
+        ({"proposed": "valid"}, UserError),
+        ({"reason": ""}, UserError),
+        ({"digest": "0" * 64}, ConflictError),
     ],
 )
 def test_impossible_disputes_are_refused(
-    store: Store, traces: list[StoredTrace], anna: User, changes: dict[str, Any], kind: type, message: str
+    store: Store, traces: list[StoredTrace], anna: User, changes: dict[str, Any], kind: type[UserError]
 ) -> None:
-    with pytest.raises(kind, match=re.escape(message)):
+    with refused(kind):
         filed(store, traces, anna, **changes)
     assert list_disputes(store) == []
 
 
 def test_the_same_is_filed_once_by_one_person(store: Store, traces: list[StoredTrace], anna: User) -> None:
     first = filed(store, traces, anna)
-    with pytest.raises(ConflictError, match=f"It is dispute {first.id}"):
+    with refused(ConflictError):
         filed(store, traces, anna)
     filed(store, traces, anna, proposed="neu")
     filed(store, traces, anna, proposed=None)
@@ -125,7 +125,7 @@ def test_a_discussion(store: Store, traces: list[StoredTrace], anna: User, judge
         ("judge", DisputeState.ACCEPTED, "Agreed."),
     ]
     assert found.state == DisputeState.ACCEPTED
-    with pytest.raises(UserError, match="has no text"):
+    with refused():
         add_entry(store, made.id, anna, " ")
     with pytest.raises(NotFoundError):
         add_entry(store, 99999, anna, "Hm.")
@@ -169,7 +169,7 @@ def test_two_labels_of_a_step_are_not_accepted(
     same, other = filed(store, traces, judge), filed(store, traces, anna, step=0, proposed="neu")
     for dispute in (one, same, other):
         add_entry(store, dispute.id, judge, "", DisputeState.ACCEPTED)
-    with pytest.raises(ConflictError, match=f"Dispute {one.id} of this step is accepted, which says pos"):
+    with refused(ConflictError):
         add_entry(store, two.id, judge, "", DisputeState.ACCEPTED)
     for dispute in (one, same):
         add_entry(store, dispute.id, judge, "", DisputeState.REJECTED)
@@ -208,7 +208,7 @@ def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna:
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
     assert get_dispute(store, made.id).changed
-    with pytest.raises(ConflictError, match="has changed since"):
+    with refused(ConflictError):
         add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
     assert add_entry(store, made.id, judge, "", DisputeState.REJECTED).state == DisputeState.REJECTED
 

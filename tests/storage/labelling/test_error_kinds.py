@@ -2,28 +2,28 @@
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, MOST_KINDS, check_kinds
 from stepsight.storage.labelling.record import read_annotation
+from tests.messages import refused
 from tests.storage.labelling.samples import TWO, campaign, do, person, take, undo
 
 
 @pytest.mark.parametrize(
-    ("kinds", "message"),
+    "kinds",
     [
-        ((), "There are 0 kinds of error"),
-        ([f"kind {n}" for n in range(MOST_KINDS + 1)], "There are 21 kinds"),
-        (["sign", "Sign"], "'Sign' is named twice"),
-        (["x" * (LONGEST_KIND + 1)], "Use one line of at most 40 characters"),
-        ([" sign"], "The kind of error is ' sign'"),
-        (["a\nb"], "Use one line"),
-        ([""], "the kind of error is empty"),
-        (["a\x00"], "NUL byte"),
+        (),
+        [f"kind {n}" for n in range(MOST_KINDS + 1)],
+        ["sign", "Sign"],
+        ["x" * (LONGEST_KIND + 1)],
+        [" sign"],
+        ["a\nb"],
+        [""],
+        ["a\x00"],
     ],
 )
-def test_lists_that_are_refused(kinds: list[str], message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_lists_that_are_refused(kinds: list[str]) -> None:
+    with refused():
         check_kinds(kinds)
 
 
@@ -39,7 +39,7 @@ def test_a_campaign_takes_its_own_kinds_alone(store: Store) -> None:
     slot = take(store, made, ann).slot_id
     do(store, slot, ann, "label", 0, "neg")
     do(store, slot, ann, "error", 0, "unit")
-    with pytest.raises(UserError, match=r"The kind of error is 'calculation'\. This campaign has sign, unit\."):
+    with refused():
         do(store, slot, ann, "error", 0, "calculation")
     assert read_annotation(store, slot).errors == ("unit", None)
     undo(store, slot, ann, "back")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.labelling.annotation import LONGEST, check_reason
+from tests.messages import refused
 
 
 def test_outer_white_space_goes() -> None:
@@ -12,11 +12,11 @@ def test_outer_white_space_goes() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n", None, 3])
 def test_nothing_is_refused(text: object) -> None:
-    with pytest.raises(UserError, match="No reason"):
+    with refused():
         check_reason(text, "No reason.")
 
 
-@pytest.mark.parametrize(("text", "message"), [("x" * (LONGEST + 1), "4,001 characters"), ("a\x00", "NUL")])
-def test_reasons_that_cannot_be_stored_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize("text", ["x" * (LONGEST + 1), "a\x00"])
+def test_reasons_that_cannot_be_stored_are_refused(text: str) -> None:
+    with refused():
         check_reason(text, "none")

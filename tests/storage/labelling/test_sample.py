@@ -3,13 +3,13 @@
 import pytest
 from sqlalchemy import select
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, list_campaigns
+from tests.messages import refused
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add
 
@@ -54,10 +54,10 @@ def test_every_trace_is_as_likely_as_any_other(store: Store) -> None:
     assert max(counts.values()) <= 29
 
 
-@pytest.mark.parametrize(("sample", "message"), [(0, "The sample is 0"), (41, "41, and 40 traces meet the cond")])
-def test_samples_that_cannot_be(store: Store, sample: int, message: str) -> None:
+@pytest.mark.parametrize("sample", [0, 41])
+def test_samples_that_cannot_be(store: Store, sample: int) -> None:
     add(store, FORTY, "sums")
-    with pytest.raises(UserError, match=message):
+    with refused():
         campaign(store, None, sample=sample)
     assert list_campaigns(store) == []
 

@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import select
 
 from stepsight.core.equations.evaluator import EquationsEvaluator
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
@@ -24,6 +23,7 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.labelling.suggestions import labels_of
 from stepsight.storage.people.users import local_user
+from tests.messages import refused
 from tests.storage.labelling.samples import ONE, THREE, campaign, do, people, person, take, undo
 from tests.storage.labelling.test_review import judge
 from tests.storage.samples import add
@@ -103,12 +103,12 @@ def test_labels_follow_from_the_thresholds(after_error: bool, labels: list[str |
 def test_only_a_campaign_that_shows_scores_and_the_whole_trace_can_suggest(store: Store) -> None:
     judged = judge(store)
     for changes in ({"shows": "nothing"}, {"view": "stepwise"}):
-        with pytest.raises(UserError, match="Labels can be suggested only where scores are shown"):
+        with refused():
             campaign(store, None, **({"shows": "scores", "evaluator": judged, "suggests": True} | changes))
 
 
 def test_nobody_can_send_a_suggestion() -> None:
-    with pytest.raises(UserError, match="'suggest'"):
+    with refused():
         validate(NewEvent, {"key": "k", "kind": "suggest", "new": ["pos"]}, "the event")
 
 
@@ -125,7 +125,7 @@ def test_a_log_with_suggestions_goes_out_and_comes_in(store: Store, tmp_path: Pa
     import_labels(store, tmp_path / "log.jsonl", local_user(store))
     broken = content.replace('["pos", "neg"]', '["pos"]')
     (tmp_path / "broken.jsonl").write_text(broken)
-    with pytest.raises(UserError, match="a suggestion that is no label, or null, per step"):
+    with refused():
         import_labels(store, tmp_path / "broken.jsonl", person(store, "boss"), campaign="copy")
     assert get_campaign(store, made.id).suggests
 

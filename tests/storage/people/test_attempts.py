@@ -20,6 +20,7 @@ from stepsight.storage.people.attempts import (
     begin_attempt,
     forgive,
 )
+from tests.messages import refused
 
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 
@@ -44,9 +45,9 @@ def fail(store, times, name="ada", address=HERE):
         begin_attempt(store, name.format(i), address)
 
 
-def refused(store, name="ada", address=HERE):
-    """The seconds for which an attempt is refused."""
-    with pytest.raises(LimitError, match="Too many logins failed") as caught:
+def pause_of(store, name="ada", address=HERE):
+    """Seconds to wait before the next attempt, which is refused now."""
+    with refused(LimitError) as caught:
         begin_attempt(store, name, address)
     return caught.value.seconds
 
@@ -71,7 +72,7 @@ def test_failures_of_a_name_bring_a_pause_wherever_they_came_from(store):
     fail(store, FREE_BY_NAME - 1)
     fail(store, 1, address=THERE)
     for address in (HERE, THERE, "10.0.0.3"):
-        assert refused(store, address=address) == 5
+        assert pause_of(store, address=address) == 5
     begin_attempt(store, "bob", HERE)
     age(store, timedelta(seconds=5))
     begin_attempt(store, "ada", HERE)
@@ -80,7 +81,7 @@ def test_failures_of_a_name_bring_a_pause_wherever_they_came_from(store):
 def test_every_further_failure_doubles_the_pause_up_to_the_longest(store):
     fail(store, FREE_BY_NAME)
     for pause in (5, 10, 20, 40, 80, 160, 320, 640):
-        assert refused(store) == pause
+        assert pause_of(store) == pause
         age(store, timedelta(seconds=pause))
         fail(store, 1)
     limit = _Limit("name", FREE_BY_NAME, LONGEST_BY_NAME)
@@ -89,18 +90,18 @@ def test_every_further_failure_doubles_the_pause_up_to_the_longest(store):
 
 def test_failures_of_an_address_bring_a_pause_at_whatever_name_and_a_short_one(store):
     fail(store, FREE_BY_ADDRESS, "user {}")
-    assert refused(store, "another") == 5
+    assert pause_of(store, "another") == 5
     begin_attempt(store, "another", THERE)
     with store.write() as session:
         session.add_all(FailedLoginRow(key=f"address {HERE}") for _ in range(100))
-    assert refused(store, "another") == LONGEST_BY_ADDRESS.total_seconds()
+    assert pause_of(store, "another") == LONGEST_BY_ADDRESS.total_seconds()
 
 
 def test_a_refused_person_waits_for_the_pause_and_no_longer(store):
     fail_on(store, FREE_BY_NAME + 4)
-    assert [refused(store) for _ in range(3)] == [80] * 3
+    assert [pause_of(store) for _ in range(3)] == [80] * 3
     age(store, timedelta(seconds=40))
-    assert 30 < refused(store) <= 40
+    assert 30 < pause_of(store) <= 40
     age(store, timedelta(seconds=40))
     begin_attempt(store, "ada", HERE)
 
@@ -108,20 +109,20 @@ def test_a_refused_person_waits_for_the_pause_and_no_longer(store):
 def test_nobody_is_shut_out_at_home_by_what_others_try(store):
     succeed(store)
     fail(store, FREE_BY_NAME, address=THERE)
-    assert refused(store, address=THERE) == 5
+    assert pause_of(store, address=THERE) == 5
     succeed(store)
     # Nor by those behind the same address.
     fail(store, FREE_BY_ADDRESS, "user {}")
-    refused(store, "bob")
+    pause_of(store, "bob")
     succeed(store)
 
 
 def test_at_home_too_a_password_cannot_be_tried_for_ever(store):
     succeed(store)
     fail(store, FREE_BY_NAME)
-    assert refused(store) == 5
+    assert pause_of(store) == 5
     # Elsewhere they count as well.
-    assert refused(store, address=THERE) == 5
+    assert pause_of(store, address=THERE) == 5
 
 
 def test_somebody_is_at_home_for_a_while(store):
@@ -129,13 +130,13 @@ def test_somebody_is_at_home_for_a_while(store):
     with store.write() as session:
         session.execute(update(HomeRow).values(moment=now() - AT_HOME))
     fail(store, FREE_BY_NAME, address=THERE)
-    assert refused(store) == 5
+    assert pause_of(store) == 5
 
 
 def test_a_clock_that_was_set_back_lengthens_no_pause(store):
     fail_on(store, FREE_BY_NAME + 2)
     age(store, -timedelta(hours=1))
-    assert refused(store) == 20
+    assert pause_of(store) == 20
 
 
 def test_failures_outside_the_window_are_forgotten(store):
@@ -151,7 +152,7 @@ def test_a_success_clears_the_name_and_not_the_address(store):
     # Of the address the four that failed are left.
     assert [row.key for row in rows(store)] == [f"address {HERE}"] * (FREE_BY_NAME - 1)
     fail(store, FREE_BY_ADDRESS - (FREE_BY_NAME - 1), "user {}")
-    assert refused(store, "another") == 5
+    assert pause_of(store, "another") == 5
 
 
 def test_many_attempts_at_once_get_no_further_than_one_after_the_other(store):

@@ -19,6 +19,7 @@ from stepsight.storage.people.invitations import (
 )
 from stepsight.storage.people.logins import find_login, log_in, open_login
 from stepsight.storage.people.users import Role, end_user, find_user, reactivate_user, set_role
+from tests.messages import refused
 from tests.storage.people.samples import PASSWORD, user
 
 NEW = "a good sentence"
@@ -53,7 +54,7 @@ def test_the_token_is_stored_as_its_digest_alone(store: Store, boss) -> None:
 
 
 def unusable(store: Store, token: str) -> None:
-    with pytest.raises(NotFoundError, match="no longer valid"):
+    with refused(NotFoundError):
         find_invitation(store, token)
     with pytest.raises(NotFoundError):
         accept(store, token, "eva", NEW)
@@ -87,13 +88,8 @@ def test_invitations_of_a_former_admin_are_void(store: Store, boss, change) -> N
 
 def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store: Store, boss) -> None:
     token = invite(store, Role.VIEWER, None, boss)
-    for name, password, message in (
-        ("head", NEW, "The name 'head' is in use"),
-        ("local", NEW, "The name 'local' is in use"),
-        ("", NEW, "the name of the user"),
-        ("eva", "short", "The password has 5 characters"),
-    ):
-        with pytest.raises(UserError, match=message):
+    for name, password in (("head", NEW), ("local", NEW), ("", NEW), ("eva", "short")):
+        with refused():
             accept(store, token, name, password)
     assert accept(store, token, "eva", NEW).name == "eva"
 
@@ -140,7 +136,7 @@ def test_the_last_admin_stays_one(store: Store, boss) -> None:
         lambda: end_user(store, "head", keep_admin=True),
         lambda: set_role(store, "head", Role.VIEWER, keep_admin=True),
     ):
-        with pytest.raises(ConflictError, match="head is the last admin"):
+        with refused(ConflictError):
             change()
     user(store, "second", Role.ADMIN)
     assert set_role(store, "head", Role.VIEWER, keep_admin=True).role is Role.VIEWER

@@ -5,9 +5,9 @@ import time
 import pytest
 from argon2 import PasswordHasher
 
-from stepsight.core.errors import UserError
 from stepsight.storage.people import passwords
 from stepsight.storage.people.passwords import hash_password, is_outdated, is_password
+from tests.messages import refused
 from tests.storage.people.samples import PASSWORD
 
 
@@ -41,9 +41,9 @@ def test_two_hashes_of_one_password_differ(hashed):
     assert hash_password(PASSWORD) != hashed
 
 
-@pytest.mark.parametrize(("password", "found"), [("", 0), ("a" * 9, 9), ("é" * 9, 9)])
-def test_a_short_password_is_refused(password, found):
-    with pytest.raises(UserError, match=f"has {found} characters, expected at least 10"):
+@pytest.mark.parametrize("password", ["", "a" * 9, "é" * 9])
+def test_a_short_password_is_refused(password):
+    with refused():
         hash_password(password)
 
 

@@ -18,6 +18,7 @@ from stepsight.storage.people.users import (
     set_password,
     set_role,
 )
+from tests.messages import refused
 from tests.storage.people.samples import PASSWORD, user
 
 
@@ -25,16 +26,16 @@ def test_a_user_is_added_and_found(store):
     added = add_user(store, "Ada Lovelace", Role.ANNOTATOR, PASSWORD)
     assert added == User(added.id, "Ada Lovelace", Role.ANNOTATOR, active=True)
     assert find_user(store, "Ada Lovelace") == added
-    with pytest.raises(NotFoundError, match="no user 'ada'"):
+    with refused(NotFoundError):
         find_user(store, "ada")
 
 
 def test_a_name_is_given_once(store):
     first = user(store)
-    with pytest.raises(UserError, match="There is a user 'ada' already, annotator"):
+    with refused():
         add_user(store, "ada", Role.ADMIN, PASSWORD)
     end_user(store, "ada")
-    with pytest.raises(UserError, match="annotator and deactivated"):
+    with refused():
         add_user(store, "ada", Role.ADMIN, PASSWORD)
     assert list_users(store) == [User(first.id, "ada", Role.ANNOTATOR, active=False)]
 
@@ -47,7 +48,7 @@ def test_an_invalid_name_is_refused(sqlite_store, name):
 
 
 def test_a_short_password_adds_nobody(sqlite_store):
-    with pytest.raises(UserError, match="at least 10"):
+    with refused():
         add_user(sqlite_store, "ada", Role.ADMIN, "short")
     assert list_users(sqlite_store) == []
 
@@ -75,7 +76,7 @@ def test_the_local_user_is_one_admin_whom_nothing_changes(store):
         lambda: set_password(store, LOCAL, PASSWORD),
         lambda: end_user(store, LOCAL),
     ):
-        with pytest.raises(UserError, match="who acts where nobody has to log in"):
+        with refused():
             act()
     assert list_users(store) == [local]
 
@@ -104,7 +105,7 @@ def test_a_new_password_lets_in_again_who_was_ended(store):
 def test_nobody_lets_themselves_in_again(store):
     user(store)
     end_user(store, "ada")
-    with pytest.raises(UserError, match="ada is deactivated"):
+    with refused():
         set_password(store, "ada", "another password", lets_in=False)
     assert not has_users(store)
 

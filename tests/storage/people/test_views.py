@@ -3,12 +3,12 @@
 import pytest
 from sqlalchemy import delete
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import DatasetRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.people import views
 from stepsight.storage.people.users import Role, local_user
 from stepsight.storage.people.views import delete_view, list_views, rename_view, save_view
+from tests.messages import refused
 from tests.storage.people.samples import user
 from tests.storage.samples import add
 
@@ -31,13 +31,13 @@ def test_a_view_is_kept_renamed_and_deleted(store: Store) -> None:
     assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
     assert rename_view(store, ada, second.id, "late") == "dataset=sums&error_at=late"
     assert names(store, ada) == ["All", "late"]
-    with pytest.raises(ConflictError, match=r"There is a view 'All'\. Choose another name"):
+    with refused(ConflictError):
         rename_view(store, ada, second.id, "All")
-    with pytest.raises(ConflictError, match="There is a view 'late'"):
+    with refused(ConflictError):
         save_view(store, ada, "late", "sums", "")
     delete_view(store, ada, first.id)
     assert names(store, ada) == ["late"]
-    with pytest.raises(NotFoundError, match=f"You have no view {first.id}"):
+    with refused(NotFoundError):
         delete_view(store, ada, first.id)
 
 
@@ -78,22 +78,22 @@ def test_a_view_says_that_its_dataset_is_gone(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("", "the name of the view is empty"),
-        ("x" * 201, "has 201 characters"),
-        (" x", "Remove outer spaces"),
-        ("a\nb", "line breaks"),
-        ("a\x00b", "NUL byte"),
-        ("a\u202eb", "control characters"),
+        "",
+        "x" * 201,
+        " x",
+        "a\nb",
+        "a\x00b",
+        "a\u202eb",
     ],
 )
-def test_an_invalid_name_is_refused(sqlite_store: Store, name: str, message: str) -> None:
+def test_an_invalid_name_is_refused(sqlite_store: Store, name: str) -> None:
     ada = user(sqlite_store, "ada")
-    with pytest.raises(UserError, match=message):
+    with refused():
         save_view(sqlite_store, ada, name, "sums", "")
     save_view(sqlite_store, ada, "x", "sums", "")
-    with pytest.raises(UserError, match=message):
+    with refused():
         rename_view(sqlite_store, ada, list_views(sqlite_store, ada)[0].id, name)
     assert names(sqlite_store, ada) == ["x"]
 
@@ -103,8 +103,8 @@ def test_so_many_and_so_long(sqlite_store: Store, monkeypatch: pytest.MonkeyPatc
     ada, eve = user(sqlite_store, "ada"), user(sqlite_store, "eve")
     for name in "ab":
         save_view(sqlite_store, ada, name, "sums", "")
-    with pytest.raises(ConflictError, match=r"There are 2 views\. Delete one first"):
+    with refused(ConflictError):
         save_view(sqlite_store, ada, "c", "sums", "")
     save_view(sqlite_store, eve, "c", "sums", "")
-    with pytest.raises(UserError, match="The address has 10,001 characters"):
+    with refused():
         save_view(sqlite_store, eve, "d", "sums", "x" * 10_001)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.kind import OnBad
 from stepsight.storage.traces.imports import ImportSummary, import_file
@@ -20,6 +19,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_
 from stepsight.storage.traces.writer import Located, TraceWriter
 from tests.cases import each
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
 
 
@@ -83,28 +83,24 @@ def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline(store: Store, 
 
 
 BAD: list[tuple[str, Any, str]] = [
-    ("plain", '{"id": 3, "problem": "P", "steps": ["a"', r"line 3: not JSON .*Write one JSON object per line"),
-    ("plain", "[1, 2]", "line 3: list found, expected an object"),
-    ("plain", "[" * 100_000, "line 3: not JSON"),
-    ("plain", {"id": 3, "problem": "P"}, "line 3: the field 'steps' is missing"),
-    ("plain", plain_row(3, labels=["pos"]), "line 3: 1 labels for 2 steps"),
-    ("plain", plain_row(3, labels=[0, 1]), "line 3: label 0 found, expected neg, neu, pos or null"),
-    ("plain", plain_row(3, steps=[]), "line 3: there are no steps"),
-    ("plain", plain_row(3, steps="a"), "line 3: steps is str, expected a list"),
-    ("plain", plain_row(3, steps=["a", ""]), "line 3: step 2 is empty"),
-    ("plain", plain_row(3, problem=["P"]), "line 3: the problem is list, expected text"),
-    ("plain", plain_row(3, problem="a\x00b"), "line 3: the problem holds a NUL byte"),
-    ("plain", plain_row(3, steps=["\ud800"]), "line 3: step 1 holds half of a surrogate pair"),
-    ("plain", plain_row(3, score=float("nan")), "line 3: a number is NaN or infinite"),
-    ("plain", plain_row(1, problem="Other"), "line 3: the id '1' stands earlier in the file with other content"),
-    ("plain", redundant_row(), "line 3: .*looks like mr-math-redundant, not plain. Import it as mr-math-redundant"),
-    (
-        "mr-math-invalid",
-        invalid_row(model_output_solution_first_error_step=9),
-        "line 3: .*expected a step from 1 to 3",
-    ),
-    ("mr-math-redundant", redundant_row(rating=[1, 1]), "line 3: 2 ratings for 3 steps"),
-    ("mr-math-redundant", redundant_row(rating=[1, 1, 5]), "line 3: the rating of step 3 is 5"),
+    ("plain", '{"id": 3, "problem": "P", "steps": ["a"'),
+    ("plain", "[1, 2]"),
+    ("plain", "[" * 100_000),
+    ("plain", {"id": 3, "problem": "P"}),
+    ("plain", plain_row(3, labels=["pos"])),
+    ("plain", plain_row(3, labels=[0, 1])),
+    ("plain", plain_row(3, steps=[])),
+    ("plain", plain_row(3, steps="a")),
+    ("plain", plain_row(3, steps=["a", ""])),
+    ("plain", plain_row(3, problem=["P"])),
+    ("plain", plain_row(3, problem="a\x00b")),
+    ("plain", plain_row(3, steps=["\ud800"])),
+    ("plain", plain_row(3, score=float("nan"))),
+    ("plain", plain_row(1, problem="Other")),
+    ("plain", redundant_row()),
+    ("mr-math-invalid", invalid_row(model_output_solution_first_error_step=9)),
+    ("mr-math-redundant", redundant_row(rating=[1, 1])),
+    ("mr-math-redundant", redundant_row(rating=[1, 1, 5])),
 ]
 GOOD = {
     "plain": plain_row,
@@ -113,12 +109,10 @@ GOOD = {
 }
 
 
-@each("kind, bad, message", BAD)
-def test_a_bad_line_fails_the_file_and_nothing_is_stored(
-    store: Store, file: Path, kind: str, bad: Any, message: str
-) -> None:
+@each("kind, bad", BAD)
+def test_a_bad_line_fails_the_file_and_nothing_is_stored(store: Store, file: Path, kind: str, bad: Any) -> None:
     write_lines(file, [GOOD[kind](1), GOOD[kind](2), bad, GOOD[kind](4)])
-    with pytest.raises(UserError, match=message) as caught:
+    with refused() as caught:
         import_file(store, kind, file)
     assert str(caught.value).startswith(str(file))
     assert list_datasets(store) == []
@@ -127,7 +121,7 @@ def test_a_bad_line_fails_the_file_and_nothing_is_stored(
 def test_a_file_that_is_not_utf8(store: Store, file: Path) -> None:
     write_lines(file, [plain_row(1)])
     file.write_bytes(file.read_bytes() + '{"id": 2, "problem": "é"'.encode("latin-1"))
-    with pytest.raises(UserError, match="line 2: byte 23 is not UTF-8"):
+    with refused():
         import_file(store, "plain", file)
     assert list_datasets(store) == []
 
@@ -135,7 +129,7 @@ def test_a_file_that_is_not_utf8(store: Store, file: Path) -> None:
 def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store: Store, file: Path) -> None:
     import_file(store, "plain", write_lines(file, [plain_row(0)]))
     write_lines(file, [*(plain_row(i) for i in range(1200)), "{"])
-    with pytest.raises(UserError, match="line 1201: not JSON"):
+    with refused():
         import_file(store, "plain", file)
     assert find_dataset(store, "rows").traces == 1
 
@@ -143,7 +137,7 @@ def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store: Sto
 def test_changed_content_is_refused(store: Store, file: Path) -> None:
     import_file(store, "plain", write_lines(file, [plain_row(1), plain_row(2)]))
     write_lines(file, [plain_row(3), plain_row(2, steps=["Other."])])
-    with pytest.raises(UserError, match="line 2: the dataset 'rows' holds trace '2' with other content"):
+    with refused():
         import_file(store, "plain", file)
     assert find_dataset(store, "rows").traces == 2
 
@@ -151,17 +145,17 @@ def test_changed_content_is_refused(store: Store, file: Path) -> None:
 @pytest.mark.parametrize("content", ["", "\n", " \n\n"])
 def test_an_empty_file(store: Store, file: Path, content: str) -> None:
     file.write_text(content)
-    with pytest.raises(UserError, match="no trace found, the file is empty"):
+    with refused():
         import_file(store, "plain", file)
     assert list_datasets(store) == []
 
 
 def test_missing_files_and_invalid_names_are_refused(store: Store, tmp_path: Path, file: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.jsonl: cannot be read .No such file"):
+    with refused():
         import_file(store, "plain", tmp_path / "none.jsonl")
-    with pytest.raises(UserError, match=r"cannot be read .Is a directory"):
+    with refused():
         import_file(store, "plain", tmp_path)
-    with pytest.raises(UserError, match="the name of the dataset is empty"):
+    with refused():
         import_file(store, "plain", write_lines(file, [plain_row(1)]), dataset="")
 
 

@@ -4,7 +4,6 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event, text
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces import queries
@@ -16,6 +15,7 @@ from stepsight.storage.traces.queries import (
     list_datasets,
 )
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
@@ -54,12 +54,12 @@ def test_listing_takes_one_query_however_many_datasets_there_are(store: Store) -
 
 
 def test_an_unknown_dataset_names_those_that_are_there(store: Store) -> None:
-    with pytest.raises(NotFoundError, match=r"no dataset 'x'\. The store is empty; import a file first"):
+    with refused(NotFoundError):
         find_dataset(store, "x")
     add(store)
-    with pytest.raises(NotFoundError, match=r"no dataset 'x'\. The store holds sums\."):
+    with refused(NotFoundError):
         find_dataset(store, "x")
-    with pytest.raises(UserError, match="NUL byte"):
+    with refused():
         find_dataset(store, "\x00")
 
 
@@ -74,16 +74,16 @@ def test_a_trace_by_its_id_or_by_dataset_and_name(store: Store) -> None:
 @each("trace_id", [0, -1, 99, 2**31, 10**30])
 def test_no_such_trace(store: Store, trace_id: int) -> None:
     add(store)
-    with pytest.raises(NotFoundError, match=f"no trace {trace_id}"):
+    with refused(NotFoundError):
         get_trace(store, trace_id)
 
 
 def test_no_such_trace_in_the_dataset(store: Store) -> None:
     add(store)
     for dataset, id in (("sums", "none"), ("none", "error")):
-        with pytest.raises(NotFoundError, match=f"no trace '{id}' in the dataset '{dataset}'"):
+        with refused(NotFoundError):
             find_trace(store, dataset, id)
-    with pytest.raises(UserError, match="the id holds a NUL byte"):
+    with refused():
         find_trace(store, "sums", "\x00")
 
 

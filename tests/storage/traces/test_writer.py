@@ -1,11 +1,11 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
@@ -50,10 +50,10 @@ def test_meta_is_kept_as_first_stored(store: Store) -> None:
     "other", [Trace(ERROR.id, "Other?", ERROR.steps), Trace.of(ERROR.problem, ["x"], id=ERROR.id)]
 )
 def test_the_same_id_with_other_content_is_refused(store: Store, other: Trace) -> None:
-    with pytest.raises(UserError, match="row 2: the id 'error' stands earlier in the file with other content"):
+    with refused():
         add(store, [ERROR, other])
     add(store, [ERROR])
-    with pytest.raises(UserError, match="row 1: the dataset 'sums' holds trace 'error' with other content"):
+    with refused():
         add(store, [other])
     assert add(store, [])[0].digest == ERROR.digest
 
@@ -63,22 +63,20 @@ def test_the_same_id_in_another_dataset_is_another_trace(store: Store) -> None:
 
 
 @each(
-    "id, meta, message",
+    "id, meta",
     [
-        ("", {}, "row 1: the id is empty"),
-        ("a\x00", {}, "row 1: the id holds a NUL byte"),
-        ("\ud800", {}, "row 1: the id holds half of a surrogate pair"),
-        ("x" * 501, {}, "row 1: the id has 501 characters. Use at most 500"),
-        ("a", {"score": float("nan")}, "row 1: a number is NaN or infinite"),
-        ("a", {"score": [float("-inf")]}, "row 1: a number is NaN or infinite"),
-        ("a", {"text": ["\\\x00"]}, "row 1: a text holds a NUL byte"),
-        ("a", {"text": "\udfff"}, "row 1: a text holds half of a surrogate pair"),
+        ("", {}),
+        ("a\x00", {}),
+        ("\ud800", {}),
+        ("x" * 501, {}),
+        ("a", {"score": float("nan")}),
+        ("a", {"score": [float("-inf")]}),
+        ("a", {"text": ["\\\x00"]}),
+        ("a", {"text": "\udfff"}),
     ],
 )
-def test_traces_that_cannot_be_stored_are_refused(
-    store: Store, id: str, meta: dict[str, object], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
+def test_traces_that_cannot_be_stored_are_refused(store: Store, id: str, meta: dict[str, object]) -> None:
+    with refused():
         add(store, [Trace(id, "p", (Step(("s",)),), meta)])
 
 
@@ -88,7 +86,7 @@ def test_the_longest_id_in_any_script(store: Store) -> None:
 
 def test_a_dataset_keeps_its_kind(store: Store) -> None:
     add(store)
-    with pytest.raises(UserError, match="of kind plain, the file is imported as other"), store.write() as session:
+    with refused(), store.write() as session:
         TraceWriter(session, "sums", "other", "f")
 
 

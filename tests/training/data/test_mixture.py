@@ -3,7 +3,6 @@ from collections import Counter
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
@@ -11,6 +10,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.synth.corpus import generate
+from tests.messages import refused
 from tests.storage.samples import add, write_lines
 
 
@@ -115,11 +115,9 @@ def test_records_that_conditions_do_not_want_are_left_out_and_counted(mix, sourc
     (read,) = mixture.record["sources"]
     assert (read["read"], read["unwanted"], read["kept"]) == (6, 3, 3)
     assert mixture.notices()[0].endswith("6 traces read, 3 by `where` left out.")
-    with pytest.raises(
-        UserError, match=r"data\.sources\[0\] \(jsonl a\): no row has the field 'fase'\. Did you mean phase"
-    ):
+    with refused():
         ids(mix(source("a", traces, where={"fase": 1})))
-    with pytest.raises(UserError, match=r"no row meets phase=3\. phase is 1, 2\."):
+    with refused():
         ids(mix(source("a", traces, where={"phase": 3})))
 
 
@@ -208,18 +206,14 @@ def test_unlabelled_and_unbalanced_traces_are_left_out_and_counted(mix, source):
 
 def test_a_source_of_which_nothing_is_left_is_refused(mix, source):
     mixture = mix(source("a", [trace(1)]), source("b", [trace(2, [None]), trace(3, ["pos"])], rho=0.5))
-    message = (
-        r"^data\.sources\[1\] \(jsonl b\): 2 traces read, 1 without a label left out, 1 unbalanced left out; "
-        r"nothing is left to learn from\."
-    )
-    with pytest.raises(UserError, match=message):
+    with refused():
         list(mixture)
 
 
 def test_missing_files_are_reported_before_anything_is_read(mix, source):
-    with pytest.raises(UserError, match=r"data\.sources\[1\]\.path: there is no file none"):
+    with refused():
         mix(source("a", [trace(1)]), Source("jsonl", path="none"))
-    with pytest.raises(UserError, match=r"data\.benchmarks\[0\]\.path: there is no file none"):
+    with refused():
         mix(source("a", [trace(1)]), benchmarks=[TraceOrigin("problems", path="none")])
 
 
@@ -245,9 +239,7 @@ def test_valid_steps_without_a_label_are_what_the_source_says(mix, tmp_path):
     assert found.labels == (Label.POS, Label.NEG, Label.POS)
     (found,) = mix(Source("prmbench", path="p", valid="unlabelled"))
     assert found.labels == (None, Label.NEG, None)
-    with pytest.raises(
-        UserError, match=r"^data\.sources\[0\] \(prmbench p\): trace 'confidence/1': step 1 is valid"
-    ):
+    with refused():
         list(mix(Source("prmbench", path="p")))
 
 
@@ -255,7 +247,7 @@ def test_the_balance_counts_the_labels_that_are_learnt_from(mix, tmp_path):
     write_lines(tmp_path / "p", [PRMBENCH])
     # 2 pos and 1 neg, or 1 neg alone.
     assert len(list(mix(Source("prmbench", path="p", valid="pos", rho=0.5)))) == 1
-    with pytest.raises(UserError, match="1 unbalanced left out; nothing is left"):
+    with refused():
         list(mix(Source("prmbench", path="p", valid="unlabelled", rho=0.5)))
 
 
@@ -276,9 +268,7 @@ def test_solutions_are_continued_where_their_rest_is_known(mix, source):
 
 def test_a_rest_that_is_none_is_named_with_its_source(mix, source):
     mixture = mix(source("a", [trace(0, pre_generated_steps="Step 2")]), truncation="continued")
-    with pytest.raises(
-        UserError, match=r"^data\.sources\[0\] \(jsonl a\): trace '0': the field 'pre_generated_steps'"
-    ):
+    with refused():
         list(mixture)
 
 
@@ -405,7 +395,5 @@ def iter_record(mixture):
 
 
 def test_a_sample_larger_than_what_is_left_is_refused(mix, source):
-    with pytest.raises(
-        UserError, match=r"a sample of 3 traces is asked for, 2 are there\. Lower data\.sources\[0\]\.sample"
-    ):
+    with refused():
         list(mix(source("a", [trace(1), trace(2)], sample=3)))

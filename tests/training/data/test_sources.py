@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.label import Label
 from stepsight.core.paths import DATA_VARIABLE
@@ -15,6 +14,7 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.training.data.sources import open_origin, open_problems
 from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.synth.corpus import generate
+from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, labelled
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import SAMPLES, add, plain_row, write_lines
@@ -90,7 +90,7 @@ def test_a_table_is_read_by_the_names_of_its_columns(lines, tmp_path):
     assert (trace.problem, trace.substeps) == ("2 + 3?", ("We add.", "2 + 3 = 5."))
     assert [step.valid for step in trace.steps] == [True, True]
     wrong = TraceOrigin("columns", path="pool.jsonl", columns=ColumnMap(problem="question", steps="output"))
-    with pytest.raises(UserError, match=r"pool\.jsonl line 1: the column 'question' is missing"):
+    with refused():
         list(opened(wrong, tmp_path))
 
 
@@ -120,7 +120,7 @@ def test_then_in_the_folder_of_data(lines, tmp_path, monkeypatch):
     # The first folder that has any is the one that is meant.
     assert ids("*.jsonl") == ["3"]
     monkeypatch.setenv(DATA_VARIABLE, "")
-    with pytest.raises(UserError, match=r"no file a\.jsonl in .*here\. Check the path, or name the folder of data"):
+    with refused():
         ids("a.jsonl")
 
 
@@ -146,11 +146,10 @@ def test_a_record_names_no_folder_of_the_machine(lines, tmp_path):
 
 def test_a_missing_file_is_found_out_before_anything_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
-    message = rf"data\.sources\[0\]\.path: there is no file no\*\.jsonl in {tmp_path} or {tmp_path}/data\. Check"
-    with pytest.raises(UserError, match=message):
+    with refused():
         opened(TraceOrigin("jsonl", path="no*.jsonl"), tmp_path)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UserError, match="there is no file folder"):
+    with refused():
         opened(TraceOrigin("jsonl", path="folder"), tmp_path)
 
 
@@ -158,11 +157,10 @@ BAD = {"id": 2, "problem": "P", "steps": []}
 
 
 def test_a_bad_row_is_named_with_its_file_and_line(lines, tmp_path):
-    path = lines("a.jsonl", plain_row(1), BAD, plain_row(3))
+    lines("a.jsonl", plain_row(1), BAD, plain_row(3))
     reading = iter(opened(TraceOrigin("jsonl", path="a.jsonl"), tmp_path))
     assert next(reading).id == "1"
-    message = rf"^{path} line 2: there are no steps\. .*Or leave out such rows with skip_bad: true\."
-    with pytest.raises(UserError, match=message):
+    with refused():
         next(reading)
 
 
@@ -177,19 +175,19 @@ def test_or_left_out_and_listed(lines, tmp_path):
 def test_a_file_of_bad_rows_alone_is_of_another_kind(lines, tmp_path):
     lines("a.jsonl", plain_row(1), plain_row(2))
     reading = opened(TraceOrigin("prmbench", path="a.jsonl", skip_bad=True), tmp_path)
-    with pytest.raises(UserError, match=r"a\.jsonl line 1: .* The row looks like plain, not prmbench"):
+    with refused():
         list(reading)
 
 
 def test_a_broken_file_cannot_be_skipped_like_a_bad_row(lines, tmp_path):
     lines("a.jsonl", plain_row(1), "{")
-    with pytest.raises(UserError, match=r"a\.jsonl line 2: not JSON"):
+    with refused():
         list(opened(TraceOrigin("jsonl", path="a.jsonl", skip_bad=True), tmp_path))
 
 
 def test_an_empty_file_is_refused(lines, tmp_path):
     lines("a.jsonl")
-    with pytest.raises(UserError, match=r"a\.jsonl: no row found, the file is empty"):
+    with refused():
         list(opened(TraceOrigin("jsonl", path="a.jsonl"), tmp_path))
 
 
@@ -202,9 +200,7 @@ def test_a_json_array_is_read_as_lines_are(tmp_path):
 
 def test_real_files_hold_bad_rows(data):
     path = "prmbench/prm800k_train_p1_first400_4o_missing_condition.jsonl"
-    with pytest.raises(
-        UserError, match=r"missing_condition\.jsonl line 2: an error step is \d+, expected a step from"
-    ):
+    with refused():
         list(opened(TraceOrigin("prmbench", path=path), data))
     reading = opened(TraceOrigin("prmbench", path=path, skip_bad=True), data)
     # 400 rows, of which 16 name an error step past the end.
@@ -222,7 +218,7 @@ def test_problems_need_no_solutions(lines, tmp_path):
     assert list(reading) == ["P", "Q", "R"]
     assert (reading.record["kind"], reading.record["files"][0]["rows"]) == ("problems", 3)
     lines("b.jsonl", {"problem": "P"}, {"text": "Q"})
-    with pytest.raises(UserError, match=r"b\.jsonl line 2: the field 'question' is missing"):
+    with refused():
         list(open_problems(TraceOrigin("problems", path="b.jsonl"), tmp_path, KEY))
 
 
@@ -266,7 +262,7 @@ def test_other_gold_gives_another_hash(stored, tmp_path):
 
 
 def test_a_dataset_that_is_not_there_is_found_out_at_once(stored, tmp_path):
-    with pytest.raises(UserError, match=r"There is no dataset 'none'\. The store holds sums"):
+    with refused():
         opened(TraceOrigin("store", dataset="none"), tmp_path)
 
 
@@ -298,14 +294,13 @@ def test_consensus_takes_the_place_of_gold(campaigns, tmp_path, named):
 
 
 def test_a_campaign_that_is_not_there_or_not_clear_is_found_out_at_once(campaigns, tmp_path):
-    with pytest.raises(UserError, match="There is no campaign 'none'"):
+    with refused():
         opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign="none"), tmp_path)
     campaign(campaigns, None, name="second")
-    message = r"there are 2 campaigns over 'sums': second, first\. Name one with data\.sources\[0\]\.campaign"
-    with pytest.raises(UserError, match=message):
+    with refused():
         opened(TraceOrigin("store", dataset="sums", labels="relabel"), tmp_path)
-    with pytest.raises(UserError, match="Nobody has labelled traces of 'sums' in the campaign 'second'"):
+    with refused():
         list(opened(TraceOrigin("store", dataset="sums", labels="relabel", campaign="second"), tmp_path))
     add(campaigns, SAMPLES, "unlabelled")
-    with pytest.raises(UserError, match="there is no campaign over 'unlabelled'"):
+    with refused():
         opened(TraceOrigin("store", dataset="unlabelled", labels="relabel"), tmp_path)

@@ -1,11 +1,11 @@
 import pytest
 from pydantic_core import PydanticCustomError
 
-from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.training.data.sources_config import Data, TraceOrigin, check_continued, describe
 from tests.cases import each
+from tests.messages import refused
 
 SYNTHETIC = {"kind": "synthetic", "size": 10}
 FILE = {"kind": "prm800k", "path": "a.jsonl"}
@@ -29,60 +29,54 @@ def test_stored_and_generated_origins_may_be_both_and_problems_only_a_benchmark(
 
 
 BAD_SOURCES = [
-    ({"kind": "prm80k"}, r"\.kind is 'prm80k', expected one of synthetic, drills, .* Did you mean prm800k\?"),
-    (
-        {"kind": "xyzzy"},
-        r"\.kind is 'xyzzy', expected one of synthetic, drills, store, mr-math-.*jsonl, columns\.$",
-    ),
-    ({"kind": "problems", "path": "a"}, r"\.kind is 'problems', expected one of"),
-    ({"kind": "synthetic"}, r": size is missing; a source of kind synthetic needs it"),
-    ({"kind": "prm800k"}, r": path is missing; a source of kind prm800k needs it"),
-    ({"kind": "jsonl", "path": ""}, r": path is missing"),
-    ({"kind": "store"}, r": dataset is missing"),
-    (FILE | {"families": ["age"]}, r": families means nothing for kind prm800k\. It takes path, skip_bad"),
-    (FILE | {"seed": 0}, r": seed means nothing for kind prm800k"),
-    (FILE | {"size": 5}, r": size means nothing for kind prm800k"),
-    (SYNTHETIC | {"path": "a"}, r": path means nothing for kind synthetic\. It takes size, seed, families, conseq"),
-    (SYNTHETIC | {"skip_bad": True}, r": skip_bad means nothing for kind synthetic"),
-    (STORED | {"skip_bad": True}, r": skip_bad means nothing for kind store\. It takes dataset"),
-    (SYNTHETIC | {"size": 0}, r"\.size is 0, expected more than 0"),
-    (SYNTHETIC | {"families": ["xyzzy"]}, r"xyzzy"),
-    (SYNTHETIC | {"families": []}, r"families"),
-    (FILE | {"weight": 0.0}, r"\.weight is 0\.0, expected more than 0"),
-    (FILE | {"weight": float("nan")}, r"\.weight is nan, expected a finite number"),
-    (FILE | {"weight": float("inf")}, r"\.weight is inf, expected a finite number"),
-    (FILE | {"rho": 1.5}, r"\.rho is 1\.5, expected 1 or less"),
-    (FILE | {"rho": -0.5}, r"\.rho is -0\.5, expected 0 or more"),
-    (FILE | {"rho": float("nan")}, r"\.rho is nan, expected 1 or less"),
-    (FILE | {"corrupt": 1.5}, r"\.corrupt is 1\.5, expected 1 or less"),
-    (FILE | {"corrupt": 0.5, "online": True}, r": corrupt and online do not go together"),
-    ({"kind": "drills"}, r": size is missing; a source of kind drills needs it"),
-    ({"kind": "drills", "size": 5, "families": ["age"]}, r": families means nothing for kind drills"),
-    ({"kind": "drills", "size": 5, "wrong": 1.5}, r"\.wrong is 1\.5, expected 1 or less"),
-    (SYNTHETIC | {"wrong": 0.0}, r": wrong means nothing for kind synthetic"),
-    (FILE | {"consequences": True}, r": consequences means nothing for kind prm800k"),
-    ({"kind": "columns", "path": "a"}, r": columns is missing; a source of kind columns needs it"),
-    (
-        {"kind": "columns", "path": "a", "columns": {"problem": 1, "steps": "s"}},
-        r"\.columns\.problem is 1, expected text",
-    ),
-    (FILE | {"columns": {"problem": "q", "steps": "s"}}, r": columns means nothing for kind prm800k"),
-    (FILE | {"valid": "neu"}, r"\.valid is 'neu', expected one of pos, unlabelled"),
-    (STORED | {"labels": "human"}, r"\.labels is 'human', expected one of gold, relabel"),
-    (STORED | {"campaign": "one"}, r": campaign goes with labels: relabel\. Give labels too"),
-    (FILE | {"labels": "relabel"}, r": labels means nothing for kind prm800k"),
+    {"kind": "prm80k"},
+    {"kind": "xyzzy"},
+    {"kind": "problems", "path": "a"},
+    {"kind": "synthetic"},
+    {"kind": "prm800k"},
+    {"kind": "jsonl", "path": ""},
+    {"kind": "store"},
+    FILE | {"families": ["age"]},
+    FILE | {"seed": 0},
+    FILE | {"size": 5},
+    SYNTHETIC | {"path": "a"},
+    SYNTHETIC | {"skip_bad": True},
+    STORED | {"skip_bad": True},
+    SYNTHETIC | {"size": 0},
+    SYNTHETIC | {"families": ["xyzzy"]},
+    SYNTHETIC | {"families": []},
+    FILE | {"weight": 0.0},
+    FILE | {"weight": float("nan")},
+    FILE | {"weight": float("inf")},
+    FILE | {"rho": 1.5},
+    FILE | {"rho": -0.5},
+    FILE | {"rho": float("nan")},
+    FILE | {"corrupt": 1.5},
+    FILE | {"corrupt": 0.5, "online": True},
+    {"kind": "drills"},
+    {"kind": "drills", "size": 5, "families": ["age"]},
+    {"kind": "drills", "size": 5, "wrong": 1.5},
+    SYNTHETIC | {"wrong": 0.0},
+    FILE | {"consequences": True},
+    {"kind": "columns", "path": "a"},
+    {"kind": "columns", "path": "a", "columns": {"problem": 1, "steps": "s"}},
+    FILE | {"columns": {"problem": "q", "steps": "s"}},
+    FILE | {"valid": "neu"},
+    STORED | {"labels": "human"},
+    STORED | {"campaign": "one"},
+    FILE | {"labels": "relabel"},
 ]
 
 
-@each("source, message", BAD_SOURCES)
-def test_a_source_that_cannot_be_is_named(source, message):
+@each("source", BAD_SOURCES)
+def test_a_source_that_cannot_be_is_named(source):
     # It is the second one.
-    with pytest.raises(UserError, match=rf"^sources\[1\].*{message}"):
+    with refused():
         check([SYNTHETIC, source])
 
 
 def test_a_benchmark_that_cannot_be_is_named():
-    with pytest.raises(UserError, match=r"^benchmarks\[1\]: path is missing"):
+    with refused():
         check([FILE], [{"kind": "store", "dataset": "a"}, {"kind": "problems"}])
 
 
@@ -99,7 +93,7 @@ def test_a_benchmark_that_cannot_be_is_named():
     ],
 )
 def test_a_source_cannot_be_its_own_benchmark(source, benchmark):
-    with pytest.raises(UserError, match=r"^benchmarks\[0\] is sources\[1\], of which nothing"):
+    with refused():
         check([{"kind": "jsonl", "path": "other"}, source], [benchmark])
 
 

@@ -1,9 +1,7 @@
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.training.data.transforms import settle
+from tests.messages import refused
 
 # Valid before the error and after it, as PRMBench says; the last step is unlabelled.
 TRACE = Trace(
@@ -28,7 +26,5 @@ def test_nobody_is_asked_where_every_valid_step_is_rated():
 
 
 def test_otherwise_what_is_meant_has_to_be_said():
-    with pytest.raises(
-        UserError, match=r"trace '7': step 1 is valid, but nothing .* Give the source valid: pos, or"
-    ):
+    with refused():
         settle(TRACE, None)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.published import reference_tables
@@ -33,6 +32,7 @@ from stepsight.training.paper.facts import (
     training_facts,
 )
 from stepsight.training.train import run
+from tests.messages import refused
 from tests.training.experiments.grid.toy import results
 from tests.training.small_runs import CONFIG, synthetic
 
@@ -155,9 +155,9 @@ def test_a_run_tells_its_steps_time_and_losses(tmp_path: Path) -> None:
     assert facts["training/first_loss"] == history[0]["loss"]
     assert facts["training/gpu_hours"] == pytest.approx(facts["training/seconds"] / 3600)
     (output / "log_history.json").write_text("[]")
-    with pytest.raises(UserError, match=r"not the folder of a training run"):
+    with refused():
         training_facts(output)
-    with pytest.raises(UserError, match=r"stepsight\.json is missing"):
+    with refused():
         training_facts(tmp_path)
 
 

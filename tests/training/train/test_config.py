@@ -6,13 +6,13 @@ import pytest
 import yaml
 
 import stepsight.training.data.sources_config
-from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import Data, Source, TraceOrigin
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.synth.corpus import generate
 from stepsight.training.train.config import Backbone, Expected, Lora, TrainConfig, read_config
 from tests.cases import each
 from tests.conftest import ROOT
+from tests.messages import refused
 
 SHIPPED = ROOT / "training" / "configs"
 FAMILY = next(generate(0, 1)).meta["family"]
@@ -205,146 +205,125 @@ def test_every_field_of_a_recipe_says_where_it_is_from(name, least):
 
 
 BAD = [
-    ({"backbone": BACKBONE | {"kv_heads": 3}}, r"backbone: heads 2 is no multiple of kv_heads 3"),
-    ({"backbone": BACKBONE | {"kv_heads": 0}}, r"backbone\.kv_heads is 0, expected more than 0"),
-    ({"backbone": BACKBONE | {"rope_theta": -1}}, r"backbone\.rope_theta is -1, expected more than 0"),
-    ({"initialisation": "michell"}, "initialisation is 'michell', expected one of library, mitchell"),
-    ({"objective": "tokens"}, "objective is 'tokens', expected one of steps, masked-tokens"),
-    (INIT | {"lora": {}} | {"objective": "masked-tokens"}, "lora goes with objective steps"),
-    ({"loss": "example", "objective": "masked-tokens"}, "loss goes with objective steps"),
-    ({"loss": ["example", "pooled"]}, r"loss is \['example', 'pooled'\], expected one of pooled, example"),
-    ({"too_long": "cut"}, "too_long is 'cut', expected one of drop, truncate"),
-    (
-        INIT | {"lora": {}} | {"fsdp": True, "activation_checkpointing": True},
-        "lora, fsdp and activation_checkpointing do not go",
-    ),
-    ({"numbers": "words"}, "numbers is 'words', expected one of digits, groups"),
-    ({"numbers": "groups", "vocabulary": 1000}, "vocabulary is 1,000, which leaves no room for words"),
-    ({"backbone": None, "init": "a", "numbers": "groups", "vocabulary": 2000}, "numbers means nothing with init"),
-    ({"order": "shuffled"}, "order is 'shuffled', expected one of mixed, sorted"),
-    ({"backbone": None, "init": "a", "tokenizer": "b"}, "tokenizer means nothing with init"),
-    ({"backbone": None, "init": "a", "initialisation": "mitchell"}, "initialisation means nothing with init"),
-    (INIT | {"lora": {"rank": 0}}, r"lora\.rank is 0, expected more than 0"),
-    (INIT | {"lora": {"rnk": 4}}, r"unknown key lora\.rnk\. Did you mean lora\.rank\?"),
-    (INIT | {"lora": {"alpha": 0}}, r"lora\.alpha is 0, expected more than 0"),
-    (INIT | {"lora": {"dropout": 1}}, r"lora\.dropout is 1, expected less than 1"),
-    (INIT | {"lora": {"targets": "q_proj"}}, r"lora\.targets is 'q_proj', expected a list"),
-    (INIT | {"lora": True}, "lora is True, expected keys with values"),
-    ({"lora": {}}, r"lora means nothing without init: from scratch everything is trained\. Remove lora"),
-    (
-        {"head": {"layers": "lst"}},
-        r"head\.layers is 'lst', expected one of last, mixture or a whole number\. Did you mean last",
-    ),
-    ({"head": {"layers": 0}}, r"head\.layers is 0, expected one of last, mixture or more than 0"),
-    ({"head": {"layers": 2}}, r"head\.layers is 2, over backbone\.layers 1"),
-    ({"head": {"layer": 1}}, r"unknown key head\.layer\. Did you mean head\.layers\?"),
-    ({"plan": {"devices": 0}}, r"plan\.devices is 0, expected more than 0"),
-    ({"plan": {"traces": -1}}, r"plan\.traces is -1, expected more than 0"),
-    (
-        {"plan": {"backbone": BACKBONE | {"heads": 5}}},
-        r"plan\.backbone: hidden 32 is not an even",
-    ),
-    ({"data": {"sources": [SYNTHETIC | {"sample": 0}]}}, r"data\.sources\[0\]\.sample is 0, expected more than 0"),
-    ({"learning_rte": 1.0}, r"unknown key learning_rte\. Did you mean learning_rate\?"),
-    ({"backbone": BACKBONE | {"layer": 1}}, r"unknown key backbone\.layer\. Did you mean backbone\.layers\?"),
-    ({"xyzzy": 1}, r"unknown key xyzzy\. The keys are .*, attention, data"),
-    ({7: 1}, r"unknown key 7\."),
-    ({"data": {}}, r"the key data\.sources is missing"),
-    ({"data": [1]}, r"data is \[1\], expected keys with values"),
-    ({"data": {"source": []}}, r"unknown key data\.source\. Did you mean data\.sources\?"),
-    ({"data": {"sources": SYNTHETIC}}, r"data\.sources is \{.*\}, expected a list\."),
-    ({"data": {"sources": [SYNTHETIC, 1]}}, r"data\.sources\[1\] is 1, expected keys with values"),
-    ({"data": {"sources": [{"size": 1}]}}, r"the key data\.sources\[0\]\.kind is missing"),
-    (
-        {"data": {"sources": [SYNTHETIC | {"wieght": 2}]}},
-        r"unknown key data\.sources\[0\]\.wieght\. Did you mean data\.sources\[0\]\.weight\?",
-    ),
+    {"backbone": BACKBONE | {"kv_heads": 3}},
+    {"backbone": BACKBONE | {"kv_heads": 0}},
+    {"backbone": BACKBONE | {"rope_theta": -1}},
+    {"initialisation": "michell"},
+    {"objective": "tokens"},
+    INIT | {"lora": {}} | {"objective": "masked-tokens"},
+    {"loss": "example", "objective": "masked-tokens"},
+    {"loss": ["example", "pooled"]},
+    {"too_long": "cut"},
+    INIT | {"lora": {}} | {"fsdp": True, "activation_checkpointing": True},
+    {"numbers": "words"},
+    {"numbers": "groups", "vocabulary": 1000},
+    {"backbone": None, "init": "a", "numbers": "groups", "vocabulary": 2000},
+    {"order": "shuffled"},
+    {"backbone": None, "init": "a", "tokenizer": "b"},
+    {"backbone": None, "init": "a", "initialisation": "mitchell"},
+    INIT | {"lora": {"rank": 0}},
+    INIT | {"lora": {"rnk": 4}},
+    INIT | {"lora": {"alpha": 0}},
+    INIT | {"lora": {"dropout": 1}},
+    INIT | {"lora": {"targets": "q_proj"}},
+    INIT | {"lora": True},
+    {"lora": {}},
+    {"head": {"layers": "lst"}},
+    {"head": {"layers": 0}},
+    {"head": {"layers": 2}},
+    {"head": {"layer": 1}},
+    {"plan": {"devices": 0}},
+    {"plan": {"traces": -1}},
+    {"plan": {"backbone": BACKBONE | {"heads": 5}}},
+    {"data": {"sources": [SYNTHETIC | {"sample": 0}]}},
+    {"learning_rte": 1.0},
+    {"backbone": BACKBONE | {"layer": 1}},
+    {"xyzzy": 1},
+    {7: 1},
+    {"data": {}},
+    {"data": [1]},
+    {"data": {"source": []}},
+    {"data": {"sources": SYNTHETIC}},
+    {"data": {"sources": [SYNTHETIC, 1]}},
+    {"data": {"sources": [{"size": 1}]}},
+    {"data": {"sources": [SYNTHETIC | {"wieght": 2}]}},
     # A benchmark is not trained on, so it has no weight.
-    (
-        {"data": {"sources": [SYNTHETIC], "benchmarks": [SYNTHETIC | {"weight": 2}]}},
-        r"unknown key data\.benchmarks\[0\]\.weight\. The keys are kind, path, ",
-    ),
-    (
-        {"data": {"sources": [SYNTHETIC | {"families": [1]}]}},
-        r"data\.sources\[0\]\.families\[0\] is 1, expected text",
-    ),
-    ({"data": {"sources": [SYNTHETIC | {"weight": "2"}]}}, r"data\.sources\[0\]\.weight is '2', expected a number"),
-    (
-        {"data": {"sources": [SYNTHETIC | {"skip_bad": 1}]}},
-        r"data\.sources\[0\]\.skip_bad is 1, expected true",
-    ),
-    ({"data": {"sources": []}}, r"data\.sources is empty"),
-    ({"truncation": "continued"}, "truncation is 'continued', but no source can hold the rest"),
-    ({"attention": "sideways"}, "attention is 'sideways', expected one of bidirectional, causal"),
-    ({"truncation": "none"}, "truncation is 'none', expected one of random, as-labelled, continued"),
-    ({"backbone": None}, "give either backbone .* or init"),
-    ({"init": "mini-bidir"}, "give either backbone .* or init"),
-    ({"backbone": {"hidden": 32}}, r"the key backbone\.layers is missing"),
-    ({"backbone": BACKBONE | {"heads": 3}}, r"backbone: hidden 32 is not an even multiple of heads 3"),
+    {"data": {"sources": [SYNTHETIC], "benchmarks": [SYNTHETIC | {"weight": 2}]}},
+    {"data": {"sources": [SYNTHETIC | {"families": [1]}]}},
+    {"data": {"sources": [SYNTHETIC | {"weight": "2"}]}},
+    {"data": {"sources": [SYNTHETIC | {"skip_bad": 1}]}},
+    {"data": {"sources": []}},
+    {"truncation": "continued"},
+    {"attention": "sideways"},
+    {"truncation": "none"},
+    {"backbone": None},
+    {"init": "mini-bidir"},
+    {"backbone": {"hidden": 32}},
+    {"backbone": BACKBONE | {"heads": 3}},
     # Rotary positions pair the dimensions of a head: 6 / 2 = 3 is odd.
-    ({"backbone": BACKBONE | {"hidden": 6}}, r"backbone: hidden 6 is not an even multiple of heads 2"),
-    ({"backbone": BACKBONE | {"heads": 0}}, r"backbone\.heads is 0, expected more than 0"),
-    ({"epochs": 0}, "epochs is 0, expected more than 0"),
-    ({"epochs": 1.5}, r"epochs is 1\.5, expected a whole number"),
-    ({"epochs": True}, "epochs is True, expected a whole number"),
-    ({"bf16": 1}, "bf16 is 1, expected true or false"),
-    ({"batch_size": -4}, "batch_size is -4, expected more than 0"),
-    ({"save_steps": 0}, "save_steps is 0, expected more than 0"),
-    ({"warmup_steps": -1}, "warmup_steps is -1, expected 0 or more"),
-    ({"vocabulary": 0}, "vocabulary is 0, expected more than 0"),
-    ({"learning_rate": float("nan")}, "learning_rate is nan, expected more than 0"),
-    ({"betas": [0.9]}, r"betas is \[0\.9\], expected a list of 2"),
-    ({"betas": 0.9}, r"betas is 0\.9, expected a list"),
-    ({"seed": None}, "seed is None, expected a whole number"),
-    ({"seed": 2**32}, "seed is 4294967296, expected less than 4294967296"),
-    ({"seed": -1}, "seed is -1, expected 0 or more"),
-    ({"betas": [0.9, 1]}, r"betas\[1\] is 1, expected less than 1"),
-    ({"weight_decay": -0.1}, r"weight_decay is -0\.1, expected 0 or more"),
-    ({"accumulation": 0}, "accumulation is 0, expected more than 0"),
-    ({"batch_size": 6, "accumulation": 4}, "batch_size 6 is no multiple of accumulation 4"),
-    ({"max_length": 0}, "max_length is 0, expected more than 0"),
-    ({"max_length": 5000}, r"max_length is 5000, over backbone\.context 4096"),
-    ({"saved_dtype": "int8"}, "saved_dtype is 'int8', expected one of float16, bfloat16, float32"),
+    {"backbone": BACKBONE | {"hidden": 6}},
+    {"backbone": BACKBONE | {"heads": 0}},
+    {"epochs": 0},
+    {"epochs": 1.5},
+    {"epochs": True},
+    {"bf16": 1},
+    {"batch_size": -4},
+    {"save_steps": 0},
+    {"warmup_steps": -1},
+    {"vocabulary": 0},
+    {"learning_rate": float("nan")},
+    {"betas": [0.9]},
+    {"betas": 0.9},
+    {"seed": None},
+    {"seed": 2**32},
+    {"seed": -1},
+    {"betas": [0.9, 1]},
+    {"weight_decay": -0.1},
+    {"accumulation": 0},
+    {"batch_size": 6, "accumulation": 4},
+    {"max_length": 0},
+    {"max_length": 5000},
+    {"saved_dtype": "int8"},
 ]
 
 
-@each("change, message", BAD)
-def test_a_bad_value_is_named_with_its_file(read, tmp_path, change, message):
-    with pytest.raises(UserError, match=message) as caught:
+@each("change", BAD)
+def test_a_bad_value_is_named_with_its_file(read, tmp_path, change):
+    with refused() as caught:
         read(SMALL | change)
     assert str(caught.value).startswith(str(tmp_path / "config.yaml"))
 
 
 @pytest.mark.parametrize("key", ["attention", "data"])
 def test_a_missing_key_is_named(read, key):
-    with pytest.raises(UserError, match=f"the key {key} is missing"):
+    with refused():
         read({name: value for name, value in SMALL.items() if name != key})
 
 
 def test_the_trap_of_exponents_is_explained(read):
-    with pytest.raises(UserError, match=r"learning_rate is '1e-3', expected a number\. .*write 1\.0e-3"):
+    with refused():
         read(yaml.safe_dump(SMALL) + "learning_rate: 1e-3\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("", "the file is empty, expected keys with values"),
-        ("- a\n", r"the file is \['a'\]"),
-        ("a: [", "not YAML"),
-        ("loss: example\nloss: pooled", r"not YAML \(the key 'loss' comes twice"),
-        ("a: !!python/object:os.system x", "not YAML"),
-        ("\x00", "not YAML"),
+        "",
+        "- a\n",
+        "a: [",
+        "loss: example\nloss: pooled",
+        "a: !!python/object:os.system x",
+        "\x00",
     ],
 )
-def test_what_is_no_configuration_is_refused(read, text, message):
-    with pytest.raises(UserError, match=message):
+def test_what_is_no_configuration_is_refused(read, text):
+    with refused():
         read(text)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"none\.yaml: cannot be read .No such file"):
+    with refused():
         read_config(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes("notes: é".encode("latin-1"))
-    with pytest.raises(UserError, match=r"latin\.yaml: not YAML"):
+    with refused():
         read_config(tmp_path / "latin.yaml")

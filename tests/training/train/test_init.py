@@ -15,11 +15,11 @@ from transformers import (
     Qwen2Config,
 )
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.init import SEPARATOR, init_folder, initial_model, llama_config
 from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier
+from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE
 
 SMALL = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -97,7 +97,7 @@ def test_a_shipped_name_or_a_folder_beside_the_configuration_will_do(tmp_path):
     assert init_folder("mini-bidir", tmp_path).name == "mini-bidir"
     write_evaluator(tmp_path / "mine")
     assert init_folder("mine", tmp_path) == tmp_path / "mine"
-    with pytest.raises(UserError, match=r"there is no evaluator 'none'\. Give a folder"):
+    with refused():
         init_folder("none", tmp_path)
 
 
@@ -178,14 +178,14 @@ def test_what_cannot_be_a_start_is_named(tmp_path):
         eos_token_id=None,
     )
     write_backbone(tmp_path / "neo", config, tokenizer)
-    with pytest.raises(UserError, match=r"neo/config.json: .*GPTNeoModel does not support .*choose another model"):
+    with refused():
         begin(tmp_path / "neo")
     write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
     write_token_classifier(tmp_path / "two", "qwen2", num_labels=2, id2label={0: "bad", 1: "good"})
-    with pytest.raises(UserError, match=r"two: this evaluator .* knows no neu.*Start from its backbone"):
+    with refused():
         begin(tmp_path / "two")
     (tmp_path / "plain" / "tokenizer.json").unlink()
-    with pytest.raises(UserError, match=r"plain: tokenizer\.json is missing"):
+    with refused():
         begin(tmp_path / "plain")
 
 
@@ -201,7 +201,7 @@ def test_a_backbone_that_does_not_heed_its_mask_is_refused(tmp_path, monkeypatch
 
     monkeypatch.setattr(LlamaModel, "forward", deaf)
     write_evaluator(tmp_path / "start")
-    with pytest.raises(UserError, match=r"start: a backbone of type 'llama' cannot be bidirectional"):
+    with refused():
         begin(tmp_path / "start")
     assert begin(tmp_path / "start", attention="causal")
 
@@ -222,11 +222,9 @@ def test_a_tokenizer_with_more_tokens_than_rows_is_refused(tmp_path):
     folder = tmp_path / "tokenizer"
     folder.mkdir()
     plain_tokenizer().save(str(folder / "tokenizer.json"))
-    with pytest.raises(
-        UserError, match=r"vocabulary is 10, but the tokenizer in .* has \d+ tokens\. Set vocabulary to"
-    ):
+    with refused():
         begin(tokenizer="tokenizer", root=tmp_path, vocabulary=10)
-    with pytest.raises(UserError, match="nowhere"):
+    with refused():
         begin(tokenizer="nowhere", root=tmp_path)
 
 

@@ -14,7 +14,6 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader
 from transformers import AutoModelForSequenceClassification
 
 from stepsight.app.commands.cli import main
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evaluators.merging import write_merged
 from stepsight.core.models import adapter
@@ -34,6 +33,7 @@ from tests.checkpoints import (
 )
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, softmax
 from tests.core.formats.test_layers import mixture_of, rows_of
+from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, write_config
 
 # PEFT asks a Transformers model by an old name whether it computes activations again.
@@ -273,9 +273,7 @@ def test_a_head_reads_other_layers_where_everything_is_trained(trained, tmp_path
     again = replace(config, init=str(output), backbone=None, head=None)
     further = load_evaluator(run.train(again, tmp_path / "again")).model
     assert (len(further.model.layers), further.mixture is None) == ((1, True) if layers == 1 else (2, False))
-    with pytest.raises(
-        UserError, match=r"the head of this evaluator reads (mixture|last), head\.layers is 2\. Rem"
-    ):
+    with refused():
         run.train(replace(again, head=Head(2)), tmp_path / "other")
 
 
@@ -315,37 +313,29 @@ def test_bert_s_layers_are_told_by_more_than_their_last_name(tmp_path):
 
 
 BAD = [
-    (
-        {"lora": Lora(targets=("q_prj",))},
-        r"no linear layer of the backbone is called 'q_prj'\. Did you mean q_proj",
-    ),
-    (
-        {"lora": Lora(targets=("q_proj", "xyz"))},
-        r"is called 'xyz'\. There are q_proj, k_proj, v_proj, o_proj, gate",
-    ),
-    ({"lora": Lora(targets=("lm_head",))}, r"is called 'lm_head'"),
-    ({"head": Head(7)}, r"the head is to read layer 7, the backbone has 2"),
+    {"lora": Lora(targets=("q_prj",))},
+    {"lora": Lora(targets=("q_proj", "xyz"))},
+    {"lora": Lora(targets=("lm_head",))},
+    {"head": Head(7)},
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), BAD)
-def test_what_does_not_fit_the_base_is_named_and_nothing_is_begun(trained, tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize("changes", BAD)
+def test_what_does_not_fit_the_base_is_named_and_nothing_is_begun(trained, tmp_path, changes):
+    with refused():
         run.train(replace(RUN, **changes), tmp_path / "out", trained)
     assert not (tmp_path / "out").exists()
 
 
 def test_without_peft_a_run_says_how_to_get_it(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(adapter, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"LoRA adapters need peft\. Run: pip install 'stepsight\[lora\]'"):
+    with refused():
         run.train(RUN, tmp_path / "out", trained)
     assert not (tmp_path / "out").exists()
 
 
 def test_an_adapter_on_an_adapter_is_refused(trained, tmp_path):
-    with pytest.raises(
-        UserError, match=r"this is an adapter, which adapters cannot be trained on\. Merge it first"
-    ):
+    with refused():
         run.train(replace(RUN, init="adapter"), tmp_path / "out", trained)
 
 
@@ -359,8 +349,7 @@ def test_a_base_that_is_another_is_told_by_its_hash(trained, tmp_path, capsys):
     tensors = load_file(folder / "base" / "model.safetensors")
     tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] += 1e-3
     save_file(tensors, folder / "base" / "model.safetensors", {"format": "pt"})
-    message = r"adapter: .*base is not the base that it was trained on, the weights differ\. Name the folder or"
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(folder / "adapter")
     assert main(["evaluators", "merge", str(folder / "adapter"), "--output", str(tmp_path / "merged")]) == 2
     assert "the weights differ" in capsys.readouterr().err
@@ -376,7 +365,7 @@ def test_a_base_that_is_missing_is_named(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = copied(trained, tmp_path)
     shutil.rmtree(folder / "base")
-    with pytest.raises(UserError, match=r"adapter: its base model, '\.\./base', is not there\. Name the folder or"):
+    with refused():
         load_evaluator(folder / "adapter")
 
 
@@ -385,31 +374,30 @@ def test_an_adapter_that_is_cut_off_or_of_another_shape_is_named(trained, tmp_pa
     path = folder / "adapter" / "adapter_model.safetensors"
     content, tensors = path.read_bytes(), load_file(path)
     path.write_bytes(content[:-50])
-    with pytest.raises(UserError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
+    with refused():
         load_evaluator(folder / "adapter")
     name = "base_model.model.model.layers.1.mlp.up_proj.lora_A.weight"
     save_file(tensors | {name: torch.zeros(4, 30)}, path, {"format": "pt"})
-    message = r"changes model\.layers\.1\.mlp\.up_proj\.weight by a matrix of shape \(40, 30\), in the base it has"
-    with pytest.raises(UserError, match=message):
+    with refused():
         load_evaluator(folder / "adapter")
 
 
 @pytest.mark.parametrize(
-    ("folder", "message"),
+    "folder",
     [
-        ("base", "base is not an adapter, so there is nothing to merge"),
-        ("nowhere", "there is no evaluator 'nowhere'"),
+        "base",
+        "nowhere",
     ],
 )
-def test_what_cannot_be_merged_is_told(trained, tmp_path, monkeypatch, folder, message):
+def test_what_cannot_be_merged_is_told(trained, tmp_path, monkeypatch, folder):
     monkeypatch.chdir(trained)
-    with pytest.raises(UserError, match=message):
+    with refused():
         write_merged(folder, tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
 
 
 def test_a_folder_that_holds_something_is_not_written_over(trained, tmp_path):
     (tmp_path / "kept").write_text("")
-    with pytest.raises(UserError, match="holds something else"):
+    with refused():
         write_merged(str(trained / "adapter"), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]

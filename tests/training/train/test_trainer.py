@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from torch.nn import functional
 from transformers import TrainerCallback
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.model import IGNORED, StepModel, linear_head
 from stepsight.core.scoring.scorer import Scorer
@@ -26,6 +25,7 @@ from stepsight.training.train.config import Head
 from stepsight.training.train.init import initial_model, llama_config
 from stepsight.training.train.trainer import StepTrainer, arguments_of, assembled
 from tests.checkpoints import write_llada
+from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, train_command, write_config
 
 # One step, not clipped.
@@ -247,7 +247,7 @@ class Poison(Gradients):
 
 def test_a_loss_that_is_no_number_stops_the_run_and_names_the_step(tmp_path):
     trainer = make(CONFIG, tmp_path, Poison(13))
-    with pytest.raises(UserError, match=r"the loss became nan in step 14\. Lower .* the checkpoint of step 10 is"):
+    with refused():
         trainer.finish()
 
 
@@ -255,7 +255,7 @@ def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights
     # The first step's update is as large as the rate; after it the loss is still a number, its gradient is not.
     kept = Gradients()
     trainer = make(replace(CONFIG, learning_rate=1e30, warmup_steps=0), tmp_path, kept)
-    with pytest.raises(UserError, match=r"the (loss|gradient) became nan in step 2\. Lower learning_rate"):
+    with refused():
         trainer.finish()
     assert len(kept.steps) == 1
     assert all(torch.isfinite(p).all() for p in trainer.model.parameters())
@@ -388,6 +388,6 @@ def test_a_run_with_shards_goes_on_from_its_checkpoint(sharded, tmp_path):
 
 
 def test_shards_need_several_processes(tmp_path):
-    with pytest.raises(UserError, match=r"fsdp is true, but there is one process only\. Launch several: torchrun"):
+    with refused():
         run.train(SHARDED, tmp_path / "out")
     assert not (tmp_path / "out").exists()

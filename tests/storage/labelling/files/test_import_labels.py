@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.backup.backup import count_rows
 from stepsight.storage.database.store import Store, open_store
@@ -19,6 +18,7 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.users import Role, find_user, local_user
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, labelled
 from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take, together
 from tests.storage.samples import add, write_lines
@@ -181,22 +181,22 @@ def test_a_row_of_prm800k_must_fit_one_trace(sqlite_store: Store, tmp_path: Path
     add(sqlite_store, TRACES, DATASET)
     user = local_user(sqlite_store)
 
-    def refused(row: dict[str, Any], message: str, **named: str) -> None:
+    def check(row: dict[str, Any], **named: str) -> None:
         path = write_lines(tmp_path / "prm.jsonl", [row])
         before = contents(sqlite_store)
-        with pytest.raises(UserError, match=message):
+        with refused():
             import_labels(sqlite_store, path, user, **named)
         assert contents(sqlite_store) == before
 
     row, both = genuine("What is 2 + 2?", 1), {"campaign": "prm", "dataset": DATASET}
-    refused(row, r"name no campaign\. Give one with --campaign")
-    refused(row, r"there is no campaign 'prm'\. Name the dataset with --dataset", campaign="prm")
-    refused(genuine("What is 2 + 3?", 1), r"line 1: the dataset 'sums' has no trace with this problem", **both)
-    refused(genuine("What is 1 + 1?", 1), r"has no trace with this problem and these steps", **both)
-    refused(row | {"timestamp": "soon"}, r"line 1: the timestamp is 'soon'", **both)
+    check(row)
+    check(row, campaign="prm")
+    check(genuine("What is 2 + 3?", 1), **both)
+    check(genuine("What is 1 + 1?", 1), **both)
+    check(row | {"timestamp": "soon"}, **both)
     twin = Trace.of("What is 2 + 2?", ["A sum.", "No."], id="twin")
     add(sqlite_store, [twin], DATASET)
-    refused(row, r"line 1: the row fits 2 traces of 'sums': three, twin", **both)
+    check(row, **both)
 
 
 # --- what is refused ---
@@ -213,44 +213,29 @@ def change_answer(rows: list[dict[str, Any]], **changes: Any) -> list[dict[str, 
 
 
 BAD_ANSWERS = [
-    (lambda rows: change(rows, 2, id="four"), r"line 2: the dataset 'sums' has no trace 'four'"),
-    (lambda rows: change(rows, 2, dataset="sum"), r"line 2: the dataset 'sum' has no trace"),
-    (lambda rows: change(rows, 2, digest="0" * 64), r"line 2: the trace 'three' .* is another one"),
-    (lambda rows: change(rows, 2, campaign="second"), r"line 2: the campaign is 'second', that of the first"),
-    (
-        lambda rows: change(rows, 2, chosen="best"),
-        r"line 2: chosen is 'best'",
-    ),
-    (lambda rows: change(rows, 2, answers=3), r"line 2: answers is 3, expected a list"),
-    (lambda rows: change(rows, 2, answers=[3]), r"line 2: answers\[0\] is 3, expected keys with values"),
-    (lambda rows: change_answer(rows, labels=["pos"]), r"line 2: 1 labels for 3 steps"),
-    (
-        lambda rows: change_answer(rows, labels=["pos", "good", None]),
-        r"line 2: answers\[1\]\.labels\[1\] is 'good'",
-    ),
-    (
-        lambda rows: change_answer(rows, errors=["x" * 41, None, None]),
-        r"line 2: answers\[1\]\.errors\[0\]: The kind of error is 'xxx",
-    ),
-    (
-        lambda rows: change_answer(rows, comments=["", None, None]),
-        r"answers\[1\]\.comments\[0\]: the text is empty",
-    ),
-    (
-        lambda rows: change_answer(rows, submitted="today"),
-        r"answers\[1\]\.submitted: 'today' is no date",
-    ),
-    (lambda rows: change_answer(rows, submitted="2026-01-01T10:00:00"), r"line 2: .* has no time zone"),
-    (lambda rows: change_answer(rows, seconds=-1), r"line 2: answers\[1\]\.seconds is -1, expected 0 or more"),
-    (lambda rows: change_answer(rows, guideline=0), r"line 2: answers\[1\]\.guideline is 0, expected 1 or more"),
-    (lambda rows: change_answer(rows, exposed=["sun"]), r"line 2: answers\[1\]\.exposed.* is 'sun'"),
-    (lambda rows: change_answer(rows, view="stepwise"), r"line 2: the annotation is of the view stepwise"),
-    (lambda rows: change_answer(rows, annotator=" "), r"line 2: answers\[1\]\.annotator: the name is empty"),
-    (lambda rows: change_answer(rows, annotator="annotator 1"), r"line 2: 'annotator 1' has labelled .* otherwise"),
-    (lambda rows: [*rows, "no"], r"line 4: not JSON"),
-    (lambda rows: [{"labels": []}], r"line 1: no labels by people"),
-    (lambda rows: [{"id": "1", "problem": "p", "steps": ["a"]}], r"looks like plain, which are traces"),
-    (lambda rows: [], r"no row found, the file is empty"),
+    lambda rows: change(rows, 2, id="four"),
+    lambda rows: change(rows, 2, dataset="sum"),
+    lambda rows: change(rows, 2, digest="0" * 64),
+    lambda rows: change(rows, 2, campaign="second"),
+    lambda rows: change(rows, 2, chosen="best"),
+    lambda rows: change(rows, 2, answers=3),
+    lambda rows: change(rows, 2, answers=[3]),
+    lambda rows: change_answer(rows, labels=["pos"]),
+    lambda rows: change_answer(rows, labels=["pos", "good", None]),
+    lambda rows: change_answer(rows, errors=["x" * 41, None, None]),
+    lambda rows: change_answer(rows, comments=["", None, None]),
+    lambda rows: change_answer(rows, submitted="today"),
+    lambda rows: change_answer(rows, submitted="2026-01-01T10:00:00"),
+    lambda rows: change_answer(rows, seconds=-1),
+    lambda rows: change_answer(rows, guideline=0),
+    lambda rows: change_answer(rows, exposed=["sun"]),
+    lambda rows: change_answer(rows, view="stepwise"),
+    lambda rows: change_answer(rows, annotator=" "),
+    lambda rows: change_answer(rows, annotator="annotator 1"),
+    lambda rows: [*rows, "no"],
+    lambda rows: [{"labels": []}],
+    lambda rows: [{"id": "1", "problem": "p", "steps": ["a"]}],
+    lambda rows: [],
 ]
 
 
@@ -265,53 +250,43 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@each("bad, message", BAD_ANSWERS)
-def test_bad_answers_are_refused_with_their_line(
-    other: Store, exported: Path, tmp_path: Path, bad: Any, message: str
-) -> None:
+@each("bad", BAD_ANSWERS)
+def test_bad_answers_are_refused_with_their_line(other: Store, exported: Path, tmp_path: Path, bad: Any) -> None:
     user, path = local_user(other), write_lines(tmp_path / "bad.jsonl", bad(rows(exported / "jsonl")))
     before = contents(other)
-    with pytest.raises(UserError, match=message):
+    with refused():
         import_labels(other, path, user)
     assert contents(other) == before
 
 
 # Line 1 is the campaign, 2 its guideline, 3 to 5 the traces; then come the events.
 BAD_LOGS = [
-    (lambda rows: change(rows, 1, version=2), r"line 1: the file is of 'stepsight-events' 2, expected"),
-    (
-        lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"dataset": "x"}),
-        r"line 1: there is no dataset 'x'",
-    ),
-    (
-        lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"overlap": "3"}),
-        r"line 1: overlap is '3', expected a whole number",
-    ),
-    (lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"view": "x"}), r"line 1: it contradicts"),
-    (lambda rows: change(rows, 2, text=""), r"line 2: text: the text is empty"),
-    (lambda rows: change(rows, 3, trace="four"), r"line 3: the dataset 'sums' has no trace 'four'"),
-    (lambda rows: change(rows, 3, digest="0" * 64), r"line 3: the trace 'two' of 'sums' is another one"),
-    (lambda rows: change(rows, 4, item=0), r"line 4: it contradicts another line"),
-    (lambda rows: change(rows, 6, item=9), r"line 6: the item is 9, which stands nowhere before"),
-    (lambda rows: change(rows, 6, slot=9), r"line 6: the slot is 9, which item 0 does not have"),
-    (lambda rows: change(rows, 6, step=2), r"line 6: the step is 2, expected 0 to 1"),
-    (lambda rows: change(rows, 6, new="good"), r"line 6: the value of label is 'good'"),
-    (lambda rows: change(rows, 6, event="guess"), r"line 6: kind is 'guess'"),
-    (lambda rows: change(rows, 6, moment="today"), r"line 6: moment: 'today' is no date and time"),
-    (lambda rows: change(rows, 6, of="never"), r"line 6: it is of the event 'never', which stands nowhere"),
-    (lambda rows: change(rows, 6, cause="undo"), r"lines? 6 to \d+: an event contradicts"),
-    (lambda rows: change(rows, 7, key=rows[5]["key"]), r"line 6 to \d+: an event contradicts"),
-    (lambda rows: [*rows, {"hello": 1}], r"neither a guideline nor an item nor an event"),
+    lambda rows: change(rows, 1, version=2),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"dataset": "x"}),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"overlap": "3"}),
+    lambda rows: change(rows, 1, campaign=rows[0]["campaign"] | {"view": "x"}),
+    lambda rows: change(rows, 2, text=""),
+    lambda rows: change(rows, 3, trace="four"),
+    lambda rows: change(rows, 3, digest="0" * 64),
+    lambda rows: change(rows, 4, item=0),
+    lambda rows: change(rows, 6, item=9),
+    lambda rows: change(rows, 6, slot=9),
+    lambda rows: change(rows, 6, step=2),
+    lambda rows: change(rows, 6, new="good"),
+    lambda rows: change(rows, 6, event="guess"),
+    lambda rows: change(rows, 6, moment="today"),
+    lambda rows: change(rows, 6, of="never"),
+    lambda rows: change(rows, 6, cause="undo"),
+    lambda rows: change(rows, 7, key=rows[5]["key"]),
+    lambda rows: [*rows, {"hello": 1}],
 ]
 
 
-@each("bad, message", BAD_LOGS)
-def test_bad_logs_are_refused_with_their_line(
-    other: Store, exported: Path, tmp_path: Path, bad: Any, message: str
-) -> None:
+@each("bad", BAD_LOGS)
+def test_bad_logs_are_refused_with_their_line(other: Store, exported: Path, tmp_path: Path, bad: Any) -> None:
     user, path = local_user(other), write_lines(tmp_path / "bad.jsonl", bad(rows(exported / "events")))
     before = contents(other)
-    with pytest.raises(UserError, match=message):
+    with refused():
         import_labels(other, path, user)
     assert contents(other) == before
 
@@ -321,10 +296,10 @@ def test_another_campaign_of_the_same_name_is_not_added_to(other: Store, exporte
     import_labels(other, exported / "events", user)
     shorter = write_lines(tmp_path / "short.jsonl", rows(exported / "events")[:-1])
     before = contents(other)
-    with pytest.raises(UserError, match=r"the campaign 'first' is in the store, and not the same from here on"):
+    with refused():
         import_labels(other, shorter, user)
     # Under another name its events would be told twice.
-    with pytest.raises(UserError, match=r"the event is in the store already, in the campaign 'first'"):
+    with refused():
         import_labels(other, exported / "events", user, campaign="again")
     assert contents(other) == before
 
@@ -334,11 +309,11 @@ def test_answers_that_the_campaign_has_otherwise_are_refused(other: Store, expor
     import_labels(other, exported / "jsonl", user)
     before = contents(other)
     changed = change_answer(rows(exported / "jsonl"), labels=["neg", "neg", "neg"], first=["neg", "neg", "neg"])
-    with pytest.raises(UserError, match=r"line 2: 'annotator 2' has labelled this trace otherwise"):
+    with refused():
         import_labels(other, write_lines(tmp_path / "a.jsonl", changed), user)
     (decision,) = rows(exported / "jsonl")[1]["decisions"]
     decided = change(rows(exported / "jsonl"), 2, decisions=[decision | {"label": "neg"}])
-    with pytest.raises(UserError, match=r"line 2: step 2 was decided otherwise"):
+    with refused():
         import_labels(other, write_lines(tmp_path / "b.jsonl", decided), user)
     assert contents(other) == before
 

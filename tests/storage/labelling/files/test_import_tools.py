@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
@@ -15,6 +14,7 @@ from stepsight.storage.labelling.files.formats.argilla import user_id
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import local_user
+from tests.messages import refused
 from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
 from tests.storage.samples import add
 
@@ -134,24 +134,22 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    "rows",
     [
-        (studio(**choice(["wrong"])), r"row 1: the label of step 2 is 'wrong'\. Expected neg, neu, pos, unsure"),
-        (studio(**choice(["neg", "pos"])), "step 2 has a list for a label, expected a list of one"),
-        (studio(**choice(["neg"], "label_2")), "the place of label_2 is 2, expected 0 to 1"),
-        (studio(created_at="yesterday"), "'created_at' is 'yesterday', expected a date and time"),
-        (studio(completed_by=None), r"nobody is named who labelled it\. Name them with --annotator"),
-        (studio(result=None), "'result' is null, expected a list"),
-        (studio({"steps": [{"text": "Another."}]}), "has no trace with this problem and these steps"),
-        (studio({"steps": [{"body": "It."}]}), "step 1 is null, expected a text"),
-        (studio({"problem": 7}), "the field 'problem' is int, expected text"),
+        studio(**choice(["wrong"])),
+        studio(**choice(["neg", "pos"])),
+        studio(**choice(["neg"], "label_2")),
+        studio(created_at="yesterday"),
+        studio(completed_by=None),
+        studio(result=None),
+        studio({"steps": [{"text": "Another."}]}),
+        studio({"steps": [{"body": "It."}]}),
+        studio({"problem": 7}),
     ],
 )
-def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(
-    other: Store, tmp_path: Path, rows: Rows, message: str
-) -> None:
+def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
     path = save(tmp_path / "tasks.json", [*studio(), *rows])
-    with pytest.raises(UserError, match=message.replace("row 1", "row 2")):
+    with refused():
         read(other, path)
     assert list_campaigns(other) == []
 
@@ -172,31 +170,28 @@ def test_records_come_in_any_order(other: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    "rows",
     [
-        ([record(1)], r"row 1: step 2 of the trace 'two' is missing\. Export all records of it"),
-        ([record(1), record(1)], r"row 2: step 1 of the trace 'two' is there twice"),
-        ([record(1), record(2, metadata={"trace": "two", "step": 0})], "row 2: the field 'step' is 0, expected"),
-        ([record(1), record(2, fields={"step": "Other."})], "has no trace with this problem and these steps"),
-        ([record(1), record(2, responses={"label": [{"value": 5}]})], "the label of step 2 is 5"),
-        ([record(1), record(2, responses=[])], "'responses' is a list, expected an object"),
-        (
-            [record(1), record(2, responses={"label": [{"value": "pos", "user_id": "b"}] * 2})],
-            "step 2 has two answers by 'b'",
-        ),
+        [record(1)],
+        [record(1), record(1)],
+        [record(1), record(2, metadata={"trace": "two", "step": 0})],
+        [record(1), record(2, fields={"step": "Other."})],
+        [record(1), record(2, responses={"label": [{"value": 5}]})],
+        [record(1), record(2, responses=[])],
+        [record(1), record(2, responses={"label": [{"value": "pos", "user_id": "b"}] * 2})],
     ],
 )  # fmt: skip
 def test_records_that_cannot_be_read_are_told_and_nothing_is_stored(
-    other: Store, tmp_path: Path, rows: Rows, message: str
+    other: Store, tmp_path: Path, rows: Rows
 ) -> None:
-    with pytest.raises(UserError, match=message):
+    with refused():
         read(other, save(tmp_path / "records.json", rows))
     assert list_campaigns(other) == []
 
 
 def test_a_campaign_and_a_dataset_have_to_be_named(other: Store, tmp_path: Path) -> None:
     path = save(tmp_path / "tasks.json", studio())
-    with pytest.raises(UserError, match=r"its rows name no campaign\. Give one with --campaign"):
+    with refused():
         import_labels(other, path, local_user(other))
-    with pytest.raises(UserError, match=r"there is no campaign 'again'\. Name the dataset with --dataset"):
+    with refused():
         import_labels(other, path, local_user(other), campaign="again")

@@ -9,6 +9,7 @@ from stepsight.training.experiments.filtering.drawing import Draw, draw_rows
 from stepsight.training.experiments.filtering.output import summary
 from stepsight.training.experiments.filtering.pool import BadRow, Pool, Solution
 from stepsight.training.experiments.filtering.run import filter_pool
+from tests.messages import refused
 from tests.training.experiments.filtering.pools import files, lines, sums, wanted, write_rows
 
 ROWS = [{"source": "MATH" if number % 3 else "GSM8K", "n": number} for number in range(90)]
@@ -52,17 +53,17 @@ def test_rows_that_cannot_be_read_are_not_drawn():
 
 
 @pytest.mark.parametrize(
-    ("draw", "message"),
+    "draw",
     [
-        (Draw(("source=AIME",)), r"no row meets source=AIME\. source is GSM8K, MATH\."),
-        (Draw(("sauce=MATH",)), r"no row has the field 'sauce'\. Did you mean source\?"),
-        (Draw(("source",)), "'source' is not a condition"),
-        (Draw((), 91), "a sample of 91 rows is asked for, 90 of 90 are there to draw from"),
-        (Draw(("source=GSM8K",), 31), "a sample of 31 rows is asked for, 30 of 90 are there"),
+        Draw(("source=AIME",)),
+        Draw(("sauce=MATH",)),
+        Draw(("source",)),
+        Draw((), 91),
+        Draw(("source=GSM8K",), 31),
     ],
 )
-def test_an_impossible_draw_is_refused(draw, message):
-    with pytest.raises(UserError, match=message):
+def test_an_impossible_draw_is_refused(draw):
+    with refused():
         drawn(draw)
 
 
@@ -100,12 +101,12 @@ def test_a_filtering_scores_what_is_drawn_alone(tmp_path, tiny):
 
 def test_scores_of_another_draw_are_not_taken(tmp_path, tiny):
     filter_pool(wanted(tmp_path, tiny, sample=12))
-    with pytest.raises(UserError, match="are of a run that differs in draw"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny, name="other", scores=tmp_path / "out", sample=13))
-    with pytest.raises(UserError, match="are of a run that differs in draw"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny, name="other", scores=tmp_path / "out"))
 
 
 def test_a_sample_has_a_row_at_least(tmp_path, tiny):
-    with pytest.raises(UserError, match="a sample of 0 rows is wanted, expected 1 or more"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny, sample=0))

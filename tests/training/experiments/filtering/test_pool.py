@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import BadRow, Chunks, Overlap, Pool, Solution
+from tests.messages import refused
 from tests.training.experiments.filtering.pools import open_pool, sums, write_rows
 
 GOOD = {"instruction": "Q", "output": "One.\nTwo."}
@@ -42,7 +42,7 @@ def test_files_of_one_name_are_told_apart(tmp_path):
 def test_fields_can_be_named(tmp_path):
     path = write_rows(tmp_path / "pool.jsonl", [{"prompt": "P", "completion": "C"}])
     assert [entry.query for entry in Pool.open([path], ("prompt", "completion"))] == ["P"]
-    with pytest.raises(UserError, match=r"pool.jsonl: its first rows .* it has prompt, completion. .*--fields"):
+    with refused():
         Pool.open([path])
 
 
@@ -50,13 +50,13 @@ def test_fields_can_be_named(tmp_path):
 def test_a_file_without_rows_is_refused(tmp_path, content):
     path = tmp_path / "pool.jsonl"
     path.write_text(content)
-    with pytest.raises(UserError, match="no row can be read"):
+    with refused():
         Pool.open([path])
 
 
 def test_a_file_given_twice_is_refused(tmp_path):
     path = write_rows(tmp_path / "pool.jsonl", [GOOD])
-    with pytest.raises(UserError, match=r"pool.jsonl is given twice"):
+    with refused():
         Pool.open([path, tmp_path / "." / "pool.jsonl"])
 
 
@@ -73,23 +73,23 @@ def test_problems_of_benchmarks_are_no_candidates(tmp_path):
     assert first == Overlap("pool.jsonl line 1", digests[0])
     assert isinstance(other, Solution)
     assert last == [Overlap(f"pool.jsonl line {number}", digests[1]) for number in (3, 4)]
-    with pytest.raises(UserError, match="is given twice"):
+    with refused():
         Pool.open([pool], benchmarks=[paths[0], write_rows(tmp_path / "copy.jsonl", [{"problem": "$Q$"}])])
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (None, r"there is no file .*test.jsonl"),
-        ('{"answer": "5"}\n', r"test.jsonl line 1: .*'question' is missing.*JSON Lines, with problem or question"),
-        ("", r"test.jsonl: no row found"),
+        None,
+        '{"answer": "5"}\n',
+        "",
     ],
 )
-def test_a_benchmark_that_is_none_is_refused(tmp_path, content, message):
+def test_a_benchmark_that_is_none_is_refused(tmp_path, content):
     pool, benchmark = write_rows(tmp_path / "pool.jsonl", [GOOD]), tmp_path / "test.jsonl"
     if content is not None:
         benchmark.write_text(content)
-    with pytest.raises(UserError, match=message):
+    with refused():
         Pool.open([pool], benchmarks=[benchmark])
 
 
@@ -97,7 +97,7 @@ def test_a_file_that_changes_is_noticed(tmp_path):
     pool = open_pool(tmp_path, [GOOD])
     pool.check_unchanged()
     write_rows(tmp_path / "pool.jsonl", [GOOD, GOOD])
-    with pytest.raises(UserError, match=r"pool.jsonl has changed meanwhile"):
+    with refused():
         pool.check_unchanged()
 
 

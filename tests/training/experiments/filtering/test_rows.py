@@ -5,6 +5,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import read_rows
+from tests.messages import refused
 
 LINES = b'{"a": 1}\n\n{"a": \xff}\nnot json\n{"a": 2}\n'
 
@@ -65,7 +66,7 @@ def test_a_damaged_file_is_refused(tmp_path, content, message):
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(UserError, match="cannot be read"):
+    with refused():
         list(read_rows(tmp_path / "none", "none"))
 
 
@@ -73,7 +74,7 @@ def test_without_pyarrow_its_extra_is_named(tmp_path, monkeypatch):
     path = tmp_path / "pool"
     path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UserError, match=r"stepsight\[parquet\]"):
+    with refused():
         list(read_rows(path, "pool"))
 
 
@@ -81,9 +82,7 @@ def test_a_file_of_another_kind_is_not_read_to_its_end(tmp_path, monkeypatch):
     monkeypatch.setattr("stepsight.training.experiments.filtering.pool._MOST_BAD", 10)
     path = tmp_path / "pool.csv"
     path.write_text("a,b\n" * 11 + '{"a": 1}\n')
-    with pytest.raises(
-        UserError, match=r"pool\.csv: 11 rows one after the other are no JSON objects\. Is it a pool"
-    ):
+    with refused():
         list(read_rows(path, "pool.csv"))
     path.write_text("a,b\n" * 10 + '{"a": 1}\n' + "a,b\n" * 10)
     assert len(list(read_rows(path, "pool.csv"))) == 21

@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.run import filter_pool
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from tests.checkpoints import write_evaluator, write_math_shepherd
+from tests.messages import refused
 from tests.training.experiments.filtering.pools import files, lines, sums, wanted, write_rows
 from tests.training.small_runs import forked
 
@@ -152,34 +152,34 @@ def test_one_that_was_stopped_while_writing_ends_the_same(whole, tmp_path, tiny)
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    "changes",
     [
-        ({"redundancy": 0.7}, "thresholds"),
-        ({"validity": 0.4}, "thresholds"),
-        ({"seed": 1}, "seed"),
-        ({"match": 3}, "match"),
-        ({"by": ("val", "red")}, "subsets"),
-        ({"chunk": 16}, "chunk"),
+        {"redundancy": 0.7},
+        {"validity": 0.4},
+        {"seed": 1},
+        {"match": 3},
+        {"by": ("val", "red")},
+        {"chunk": 16},
     ],
 )
-def test_a_folder_of_another_run_is_refused(whole, tiny, changes, named):
-    with pytest.raises(UserError, match=rf"out holds another run \({named}\)\. Choose another --output\."):
+def test_a_folder_of_another_run_is_refused(whole, tiny, changes):
+    with refused():
         filter_pool(wanted(whole.parent, tiny, **changes))
 
 
 def test_a_folder_of_another_pool_or_evaluator_is_refused(whole, tmp_path, tiny):
     other = write_rows(tmp_path / "pool.jsonl", sums(41))
-    with pytest.raises(UserError, match=r"holds another run \(pool\)"):
+    with refused():
         filter_pool(wanted(whole.parent, tiny, pool=(other,)))
     another = write_evaluator(tmp_path / "another", seed=1)
-    with pytest.raises(UserError, match=r"holds another run \(evaluator\)"):
+    with refused():
         filter_pool(wanted(whole.parent, another))
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path, tiny):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("Mine.")
-    with pytest.raises(UserError, match="out holds something else"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.tex"]
 
@@ -195,16 +195,16 @@ def test_scores_are_taken_over(whole, tmp_path, tiny):
 
 def test_scores_of_another_evaluator_are_not(whole, tmp_path, tiny):
     another = write_evaluator(tmp_path / "another", seed=1)
-    with pytest.raises(UserError, match=r"the scores in .* are of a run that differs in evaluator"):
+    with refused():
         filter_pool(again(tmp_path, whole, another, scores=whole))
-    with pytest.raises(UserError, match=r"there is no run.json"):
+    with refused():
         filter_pool(again(tmp_path, whole, tiny, scores=tmp_path))
     assert not (tmp_path / "out").exists()
 
 
 def test_bad_rows_are_refused_before_anything_is_scored(tmp_path, tiny):
     write_rows(tmp_path / "pool.jsonl", [*sums(9), {"instruction": "Q", "output": " "}])
-    with pytest.raises(UserError, match=r"pool.jsonl line 10: the field 'output' is empty"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny))
     assert not (tmp_path / "out").exists()
 
@@ -219,10 +219,10 @@ def test_bad_rows_are_left_out_and_named(tmp_path, tiny):
     assert empty == "pool.jsonl line 10: the field 'output' is empty. Give it a text."
     assert too_long.startswith("pool.jsonl line 11: the trace has ")
     # The same without leaving rows out is another thing to ask for, though all is there.
-    with pytest.raises(UserError, match="2 of 14 rows cannot be scored"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny))
     (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(UserError, match="2 of 14 rows cannot be scored"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny))
 
 
@@ -248,14 +248,14 @@ def test_problems_of_a_benchmark_are_left_out_and_counted(whole, tmp_path, tiny)
     kept = {row["query"] for name in SUBSETS for row in lines(tmp_path / "out" / f"{name}.jsonl")}
     assert len(kept) > 10
     assert "What is 7 + 3?" not in kept
-    with pytest.raises(UserError, match=r"holds another run \(benchmarks\)"):
+    with refused():
         filter_pool(again(tmp_path, whole, tiny))
-    with pytest.raises(UserError, match=r"a run that differs in benchmarks"):
+    with refused():
         filter_pool(again(tmp_path, whole, tiny, name="two", scores=tmp_path / "out"))
 
 
 def test_thresholds_that_nothing_passes_are_told_and_the_scores_kept(tmp_path, tiny):
-    with pytest.raises(UserError, match="of 40 solutions none is valid"):
+    with refused():
         filter_pool(wanted(tmp_path, tiny, validity=1.0, redundancy=0.0))
     assert len(lines(tmp_path / "out" / "scores.jsonl")) == 40
     manifest = filter_pool(wanted(tmp_path, tiny, "other", scores=tmp_path / "out"))
@@ -266,7 +266,7 @@ def test_an_evaluator_of_validity_alone(tmp_path):
     folder = tmp_path / "math-shepherd-mistral-7b-prm"
     write_math_shepherd(folder)
     for changes in ({}, {"by": ("red",), "match": 3}, {"by": ("val",)}):
-        with pytest.raises(UserError, match="nothing of redundancy"):
+        with refused():
             filter_pool(wanted(tmp_path, folder, **changes))
     assert not (tmp_path / "out").exists()
     manifest = filter_pool(wanted(tmp_path, folder, by=("val", "random"), match=3))

@@ -6,6 +6,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import find_fields, parse_solution
 from tests.cases import each
+from tests.messages import refused
 
 MMIQC = {"instruction": "Compute 2 + 3.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 FIELDS = ("instruction", "output")
@@ -87,7 +88,7 @@ def test_a_row_that_is_not_a_solution_is_refused(change, message):
 
 
 def test_a_row_without_an_answer_is_refused():
-    with pytest.raises(UserError, match="pool line 3: the field 'output' is missing"):
+    with refused():
         parse_solution({"instruction": "Q"}, FIELDS, "pool line 3")
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.generation import ANSWERS, GeneratedAnswer, answer_all, batches_of
+from tests.messages import refused
 
 # Their lengths are 3, 1, 2, 5, 4.
 PROMPTS = [[7] * length for length in (3, 1, 2, 5, 4)]
@@ -63,6 +63,6 @@ def test_existing_answers_are_kept_and_a_partial_batch_is_asked_again(tmp_path):
 
 def test_a_prompt_that_is_too_long_is_named_before_anything_is_asked(tmp_path):
     engine = Lengths()
-    with pytest.raises(UserError, match="problem 2 has 20 tokens with its prompt; the model takes 20"):
+    with refused():
         ask(engine, tmp_path, prompts=[[7], [7] * 20])
     assert engine.batches == []

@@ -1,11 +1,9 @@
 from dataclasses import replace
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.run import estimate_fine_tuning
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.training.experiments.finetuning.small import RECIPE
 
 CONFIGS = ROOT / "training" / "configs"
@@ -26,7 +24,7 @@ def test_the_papers_run_is_7b_on_four_gpus():
 def test_rows_are_counted_where_they_are_here(start, subset):
     plan = estimate_fine_tuning(replace(RECIPE, init=str(start), data=str(subset)), CONFIGS)
     assert (plan.work.traces, plan.work.counted, plan.steps) == (24, True, 6)
-    with pytest.raises(UserError, match="neither the recipe nor --data"):
+    with refused():
         estimate_fine_tuning(replace(RECIPE, init=str(start)), CONFIGS)
-    with pytest.raises(UserError, match="names no model"):
+    with refused():
         estimate_fine_tuning(RECIPE, CONFIGS)

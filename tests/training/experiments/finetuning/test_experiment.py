@@ -7,13 +7,13 @@ import shutil
 import pytest
 import yaml
 
-from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.placement import STORED
 from stepsight.training.experiments.finetuning.experiment import Experiment, result_path
 from stepsight.training.experiments.finetuning.experiment import main as run_cell
 from stepsight.training.experiments.finetuning.results import read_results
 from stepsight.training.experiments.finetuning.study import StudyRun, read_study
+from tests.messages import refused
 from tests.training.experiments.finetuning.small import POOL, PROBLEM, STUDY
 from tests.training.experiments.finetuning.test_study import write
 
@@ -58,13 +58,13 @@ def test_missing_runs_are_done_by_separate_processes(done, tmp_path, capsys):
 def test_another_study_or_a_missing_file_is_refused(done, tmp_path):
     path, folder = done
     other = write(path.with_name("other.yaml"), STUDY | {"tokens": 5})
-    with pytest.raises(UserError, match=r"out holds another run \(tokens\)\. Choose another --output"):
+    with refused():
         Experiment(read_study(other), other, folder).run(jobs=1)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="holds something else"):
+    with refused():
         Experiment(read_study(path), path, tmp_path).run(jobs=1)
     lost = write(path.with_name("lost.yaml"), STUDY | {"pool": ["none.jsonl"]})
-    with pytest.raises(UserError, match=r"there is no file none\.jsonl in"):
+    with refused():
         Experiment(read_study(lost), lost, tmp_path / "lost").run(jobs=1)
     assert not (tmp_path / "lost").exists()
 
@@ -80,7 +80,7 @@ def test_a_recipe_that_was_changed_midway_is_refused(done, tmp_path):
     study = read_study(moved)
     Experiment(study, moved, copy)._begin()
     write(path.with_name("recipe.yaml"), STUDY["settings"] | {"batch_size": 2})
-    with pytest.raises(UserError, match=r"out holds another run \(recipe\.batch size\)"):
+    with refused():
         Experiment(study, moved, copy).run(jobs=1)
     # A run that is started later looks once more.
     assert run_cell([str(moved), str(copy), run.name]) == 2
@@ -95,9 +95,7 @@ def test_a_failure_says_its_reason(done, tmp_path, capsys):
     red, _ = study.runs()
     shutil.rmtree(copy / red.name)
     (copy / "mini-bidir" / "subsets" / "red.jsonl").write_text('{"query": "2 + 2?"}\n')
-    with pytest.raises(
-        UserError, match=rf"1 of 1 runs failed: {re.escape(red.name)}: .*red\.jsonl line 1: .*response"
-    ):
+    with refused():
         Experiment(study, path, copy).run(jobs=1)
     # The last line of a process of its own is the reason too.
     assert run_cell([str(path), str(copy), red.name]) == 2
@@ -137,11 +135,8 @@ def test_the_pool_can_be_drawn_and_may_hold_the_problems(tmp_path, leave_out):
 def test_a_study_that_asks_for_more_than_is_there_is_refused(tmp_path):
     (tmp_path / "pool.jsonl").write_text(POOL)
     (tmp_path / "problems.jsonl").write_text(PROBLEM)
-    for changes, message in (
-        ({"sample": 21}, r"a sample of 21 rows is asked for, 20 of 20 are there"),
-        ({"where": ["source=MATH"]}, r"source"),
-    ):
+    for changes in ({"sample": 21}, {"where": ["source=MATH"]}):
         path = write(tmp_path / "study.yaml", STUDY | changes)
-        with pytest.raises(UserError, match=message):
+        with refused():
             Experiment(read_study(path), path, tmp_path / "out").run(jobs=1)
         assert not (tmp_path / "out").exists()

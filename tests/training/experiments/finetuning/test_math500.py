@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.finetuning.math500 import Math500Settings, measure, output_names, read_problems
 from stepsight.training.experiments.finetuning.results import FILE, read_result
 from stepsight.training.experiments.finetuning.run import CARD
+from tests.messages import refused
 from tests.training.experiments.finetuning.small import RECIPE
 
 SETTINGS = Math500Settings("transformers", tokens=8, batch=2)
@@ -72,20 +72,20 @@ def test_answers_that_are_there_are_graded(model, problems, tmp_path, grader):
 
 
 @pytest.mark.parametrize(
-    ("settings", "keys"),
-    [(replace(SETTINGS, tokens=9), "tokens"), (replace(SETTINGS, prompt="{query} = "), "fingerprint, prompt")],
+    "settings",
+    [replace(SETTINGS, tokens=9), replace(SETTINGS, prompt="{query} = ")],
 )
-def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, settings, keys):
+def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, settings):
     output = tmp_path / "out"
     measure(str(model), problems, output, SETTINGS, grader)
-    with pytest.raises(UserError, match=rf"out holds another run \({keys}\)"):
+    with refused():
         measure(str(model), problems, output, settings, grader)
 
 
 def test_a_folder_that_is_not_a_language_model_is_refused(tmp_path, problems, grader):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
-    with pytest.raises(UserError, match="no causal language model"):
+    with refused():
         measure(str(tmp_path / "model"), problems, tmp_path / "out", SETTINGS, grader)
     assert not (tmp_path / "out").exists()
 
@@ -93,13 +93,11 @@ def test_a_folder_that_is_not_a_language_model_is_refused(tmp_path, problems, gr
 def test_each_model_has_a_folder(model, tmp_path):
     other = shutil.copytree(model, tmp_path / "below" / "red-42")
     assert output_names([str(model)]) == ["red-42"]
-    with pytest.raises(UserError, match="two of the models are called red-42"):
+    with refused():
         output_names([str(model), str(other)])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"), [({"tokens": 0}, "--tokens is 0"), ({"prompt": "Q"}, "'Q' found, expected")]
-)
-def test_meaningless_options_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize("changes", [{"tokens": 0}, {"prompt": "Q"}])
+def test_meaningless_options_are_refused(changes):
+    with refused():
         replace(SETTINGS, **changes)

@@ -1,9 +1,7 @@
 import json
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.math500 import Problem, problems_path, read_problems
+from tests.messages import refused
 
 
 def test_problems_have_answers(tmp_path):
@@ -14,10 +12,10 @@ def test_problems_have_answers(tmp_path):
     assert (found.name, found.items, len(found)) == ("math500/test.jsonl", (Problem("2 + 2?", "4"),), 1)
     assert found.as_json()["constant"] == {"answer": "4", "right": 1}
     path.write_text('{"problem": "2 + 2?", "answer": "4"}\n{"problem": "3 + 3?"}\n')
-    with pytest.raises(UserError, match="line 2: the field 'answer' is missing"):
+    with refused():
         read_problems(path)
     path.write_text("\n")
-    with pytest.raises(UserError, match="there is no problem"):
+    with refused():
         read_problems(path)
 
 
@@ -28,8 +26,8 @@ def test_they_are_found_in_the_folder_of_data(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPSIGHT_DATA", str(tmp_path))
     assert problems_path(None) == path
     assert problems_path(path) == path
-    with pytest.raises(UserError, match=r"there is no file none\.jsonl"):
+    with refused():
         problems_path(path.with_name("none.jsonl").relative_to(path.parent))
     monkeypatch.delenv("STEPSIGHT_DATA")
-    with pytest.raises(UserError, match=r"MATH-500 are not here\. Give --problems FILE"):
+    with refused():
         problems_path(None, tmp_path / "other")

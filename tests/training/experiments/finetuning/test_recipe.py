@@ -1,9 +1,9 @@
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.core.validation import update
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.training.experiments.finetuning.small import RECIPE
 
 
@@ -18,25 +18,25 @@ def test_the_papers_recipe_is_appendix_a5():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"prompt": "Q:"}, r"prompt: 'Q:' found, expected \{query\} in it once"),
-        ({"loss": "answer"}, "loss is 'answer', expected one of response, all"),
-        ({"epochs": 0}, "epochs is 0"),
-        ({"batch_size": 8, "accumulation": 3}, "no multiple of accumulation 3"),
-        ({"betas": (0.9, 1.0)}, "betas"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan"),
-        ({"seed": -1}, "seed is -1"),
-        ({"saved_dtype": "int8"}, "saved_dtype"),
+        {"prompt": "Q:"},
+        {"loss": "answer"},
+        {"epochs": 0},
+        {"batch_size": 8, "accumulation": 3},
+        {"betas": (0.9, 1.0)},
+        {"learning_rate": float("nan")},
+        {"seed": -1},
+        {"saved_dtype": "int8"},
     ],
 )
-def test_meaningless_recipes_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
+def test_meaningless_recipes_are_refused(changes):
+    with refused():
         update(RECIPE, **changes)
 
 
 def test_a_key_that_is_not_known_is_told_with_its_file(tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text("epoch: 4\n")
-    with pytest.raises(UserError, match=r"recipe\.yaml: unknown key epoch\. Did you mean epochs\?"):
+    with refused():
         read_recipe(path)

@@ -14,12 +14,12 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
-from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
 from stepsight.training.experiments.finetuning import trainer
 from stepsight.training.experiments.finetuning.examples import build_examples
 from stepsight.training.experiments.finetuning.models import load_model, load_text_tokenizer
 from stepsight.training.experiments.finetuning.run import CARD, FineTuning, fine_tune, read_card
+from tests.messages import refused
 from tests.training.experiments.finetuning import forks
 from tests.training.experiments.finetuning.small import RECIPE, ROWS, fine_tuning
 
@@ -94,12 +94,12 @@ def test_a_folder_with_another_run_is_refused(whole, start, subset):
     rows = subset.read_text().splitlines()
     subset.write_text("\n".join(rows[1:]))
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
-    for job, keys in (
-        (fine_tuning(start, whole.parent / "red.jsonl", seed=43), "seed"),
-        (fine_tuning(start, subset), "data"),
-        (fine_tuning(whole, whole.parent / "red.jsonl"), "init"),
+    for job in (
+        fine_tuning(start, whole.parent / "red.jsonl", seed=43),
+        fine_tuning(start, subset),
+        fine_tuning(whole, whole.parent / "red.jsonl"),
     ):
-        with pytest.raises(UserError, match=rf"whole holds another run \({keys}\)\. Choose another --output"):
+        with refused():
             fine_tune(job, whole)
     assert {path: path.stat().st_mtime_ns for path in whole.rglob("*")} == before
 
@@ -111,7 +111,7 @@ def test_a_folder_that_another_process_is_at_is_left_to_it(start, subset, tmp_pa
     (output / "run.json").write_text(json.dumps(job.values()))
     with open(output / "running.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match=f"{output}: another process is at this run"):
+        with refused():
             fine_tune(job, output)
     # What that one writes is still there.
     assert (output / "checkpoints" / "partial").is_dir()
@@ -207,16 +207,16 @@ def test_an_interrupt_says_how_to_go_on(start, subset, tmp_path, monkeypatch, ca
 
 def test_an_impossible_run_is_refused_before_the_folder_is_claimed(start, subset, tmp_path):
     output = tmp_path / "out"
-    with pytest.raises(UserError, match="no row of red has at most 5 tokens"):
+    with refused():
         fine_tune(fine_tuning(start, subset, max_length=5), output)
-    with pytest.raises(UserError, match="fsdp is true, but there is one process only"):
+    with refused():
         fine_tune(fine_tuning(start, subset, fsdp=True), output)
     assert not output.exists()
-    for missing, message in (("init", "names no model"), ("data", "names no subset")):
-        with pytest.raises(UserError, match=message):
+    for missing in ("init", "data"):
+        with refused():
             FineTuning.of(replace(RECIPE, **({"init": str(start), "data": str(subset)} | {missing: None})))
 
 
 def test_a_loss_that_is_no_number_ends_the_run(start, subset, tmp_path):
-    with pytest.raises(UserError, match=r"the loss became nan in step \d\. Lower learning_rate"):
+    with refused():
         fine_tune(fine_tuning(start, subset, learning_rate=1e30, clip=1e30), tmp_path / "out")

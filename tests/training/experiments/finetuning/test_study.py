@@ -1,10 +1,9 @@
-import pytest
 import yaml
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.finetuning.study import StudyRun, read_study
 from tests.cases import each
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.training.experiments.finetuning.small import SMALL
 
 BACKBONE = SMALL["start"]["backbone"]
@@ -37,7 +36,7 @@ def test_evaluators_of_a_hub_and_links_are_known_by_the_names_of_their_results(t
     (tmp_path / "other").symlink_to("ReasonEval-7B")
     for local in ("ReasonEval-7B", "other"):
         values = SMALL | {"evaluators": ["GAIR/ReasonEval-7B", str(tmp_path / local)]}
-        with pytest.raises(UserError, match="are both called ReasonEval-7B"):
+        with refused():
             read_study(write(tmp_path / "study.yaml", values))
 
 
@@ -61,31 +60,28 @@ def test_a_folder_is_named_safely():
 
 
 @each(
-    "changes, message",
+    "changes",
     [
-        ({"seeds": []}, "seeds is empty"),
-        ({"seeds": [1, 1]}, "seeds: 1 occurs twice"),
-        ({"subsets": ["best"]}, r"subsets\[0\] is 'best', expected one of"),
-        ({"match": 0}, "match is 0"),
-        ({"settings": {"seed": 1}}, r"settings\.seed is what the study itself sets"),
-        ({"settings": {"init": "x"}}, r"settings\.init is what the study itself sets"),
-        ({"settings": {"epoch": 1}}, "unknown key epoch"),
-        ({"start": None}, "there is no model to learn"),
-        ({"engine": "none"}, "engine is 'none'"),
-        ({"evaluators": ["a/b", "a b"]}, "evaluators: a-b occurs twice"),
-        ({"evaluators": ["runs/x/final", "runs/y/final"]}, "runs/x/final and runs/y/final are both called final"),
-        ({"seeds": [1, -1]}, r"seeds\[1\] is -1, expected 0 or more"),
-        ({"seeds": [2**32]}, r"seeds\[0\] is 4294967296"),
-        ({"filter_seed": -1}, "filter_seed is -1, expected 0 or more"),
-        ({"start": SMALL["start"] | {"seed": -5}}, r"start\.seed is -5, expected 0 or more"),
-        (
-            {"start": {"backbone": BACKBONE | {"hidden": 30, "heads": 4}}},
-            r"start\.backbone: hidden 30 is not",
-        ),
-        ({"start": {"backbone": BACKBONE | {"layers": 0}}}, r"start\.backbone\.layers is 0"),
+        {"seeds": []},
+        {"seeds": [1, 1]},
+        {"subsets": ["best"]},
+        {"match": 0},
+        {"settings": {"seed": 1}},
+        {"settings": {"init": "x"}},
+        {"settings": {"epoch": 1}},
+        {"start": None},
+        {"engine": "none"},
+        {"evaluators": ["a/b", "a b"]},
+        {"evaluators": ["runs/x/final", "runs/y/final"]},
+        {"seeds": [1, -1]},
+        {"seeds": [2**32]},
+        {"filter_seed": -1},
+        {"start": SMALL["start"] | {"seed": -5}},
+        {"start": {"backbone": BACKBONE | {"hidden": 30, "heads": 4}}},
+        {"start": {"backbone": BACKBONE | {"layers": 0}}},
     ],
 )
-def test_meaningless_studies_are_refused(tmp_path, changes, message):
+def test_meaningless_studies_are_refused(tmp_path, changes):
     values = {key: value for key, value in (SMALL | changes).items() if value is not None}
-    with pytest.raises(UserError, match=rf"study\.yaml: .*{message}"):
+    with refused():
         read_study(write(tmp_path / "study.yaml", values))

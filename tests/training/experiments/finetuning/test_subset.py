@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.output import MANIFEST
 from stepsight.training.experiments.finetuning.examples import read_subset
+from tests.messages import refused
 
 ROW = {"query": "2 + 2?", "response": "4", "source": "MATH"}
 
@@ -25,22 +25,22 @@ def test_a_subset_has_its_name_rows_and_scorer(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    "row",
     [
-        ({"query": "2 + 2?"}, "line 2: the field 'response' is missing"),
-        ({"response": "4"}, "line 2: the field 'query' is missing"),
-        ({"query": "2 + 2?", "response": " \n"}, "line 2: .*response.*"),
-        ({"query": "2 + 2?", "response": None}, "line 2: .*response.*"),
-        ({"query": ["2 + 2?"], "response": "4"}, "line 2: .*query.*"),
+        {"query": "2 + 2?"},
+        {"response": "4"},
+        {"query": "2 + 2?", "response": " \n"},
+        {"query": "2 + 2?", "response": None},
+        {"query": ["2 + 2?"], "response": "4"},
     ],
 )
-def test_a_row_without_an_answer_is_named(tmp_path, row, message):
-    with pytest.raises(UserError, match=message):
+def test_a_row_without_an_answer_is_named(tmp_path, row):
+    with refused():
         read_subset(write(tmp_path / "red.jsonl", ROW, row))
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    with pytest.raises(UserError, match="there is no row to learn from"):
+    with refused():
         read_subset(write(tmp_path / "red.jsonl"))
-    with pytest.raises(UserError, match="cannot be read"):
+    with refused():
         read_subset(tmp_path / "none.jsonl")

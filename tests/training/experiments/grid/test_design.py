@@ -3,11 +3,11 @@ import json
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.data.sources_config import TraceOrigin
 from stepsight.training.experiments.grid.design import RunSettings, read_design
 from tests.cases import each
 from tests.conftest import ROOT
+from tests.messages import refused
 from tests.training.experiments.grid.toy import TOY, write_toy
 
 CONFIGS = ROOT / "training" / "configs"
@@ -21,7 +21,7 @@ def test_the_cells_are_all_combinations_and_pairs_come_together(tmp_path):
         "b-24-bidirectional-1", "b-24-causal-1", "b-24-bidirectional-2", "b-24-causal-2",
     ]  # fmt: skip
     assert design.run_named("b-24-causal-2") == RunSettings("b", "24", "causal", 2)
-    with pytest.raises(UserError, match="toy has no run 'c'"):
+    with refused():
         design.run_named("c")
 
 
@@ -88,27 +88,21 @@ def test_the_two_small_grids_differ_in_their_truncation_alone():
 
 
 @each(
-    "changes, message",
+    "changes",
     [
-        ({"sizes": {}}, "sizes is empty"),
-        ({"seeds": [1, 1]}, "seeds: 1 occurs twice"),
-        ({"sizes": {"a b": {}}}, r"sizes: 'a b' found, expected letters, digits"),
-        ({"masks": ["both"]}, r"masks\[0\] is 'both', expected one of bidirectional, causal"),
-        ({"sizes": {"a": {"seed": 3}}}, r"sizes\.a\.seed is what the grid itself sets"),
-        ({"sizes": {"a": {"epoch": 3}}}, r"a-24-bidirectional-13: unknown key epoch\. Did you mean epochs\?"),
-        ({"processes": 0}, "processes is 0, expected more than 0"),
-        (
-            {"tests": [{"name": "t", "source": {"kind": "synthetic", "size": 5, "seed": 3}}]},
-            "of which nothing would",
-        ),
-        (
-            {"tests": [{"name": "t", "modes": ["hindsight"], "source": {"kind": "synthetic", "size": 5}}]},
-            r"tests\[0\]\.modes\[0\] is 'hindsight', expected one of offline, online",
-        ),
+        {"sizes": {}},
+        {"seeds": [1, 1]},
+        {"sizes": {"a b": {}}},
+        {"masks": ["both"]},
+        {"sizes": {"a": {"seed": 3}}},
+        {"sizes": {"a": {"epoch": 3}}},
+        {"processes": 0},
+        {"tests": [{"name": "t", "source": {"kind": "synthetic", "size": 5, "seed": 3}}]},
+        {"tests": [{"name": "t", "modes": ["hindsight"], "source": {"kind": "synthetic", "size": 5}}]},
     ],
 )
-def test_an_impossible_design_is_refused_with_its_key(tmp_path, changes, message):
-    with pytest.raises(UserError, match=message):
+def test_an_impossible_design_is_refused_with_its_key(tmp_path, changes):
+    with refused():
         read_design(write_toy(tmp_path, **changes))
 
 
@@ -152,5 +146,5 @@ def test_tests_can_go_on_beyond_their_error(tmp_path):
     # The second went another way than the generated solution; the third ends with its labels.
     assert [[step.text for step in trace.steps] for trace in held.traces(tmp_path)] == [["a", "b", "c", "d"], ["a"]]
     (tmp_path / "prm.jsonl").write_text(json.dumps(records[1]) + "\n")
-    with pytest.raises(UserError, match="no trace of t has the rest of its solution"):
+    with refused():
         held.traces(tmp_path)

