@@ -11,7 +11,7 @@ from stepsight.storage.judgments.evaluators import list_evaluators
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["evaluators"], dependencies=[Depends(RequiresRight(*LOOKING))])
 
-    @router.get("/evaluators", summary="The evaluators that score here, then those that the store has judgments of")
+    @router.get("/evaluators", summary="The evaluators that score here, then those with judgments in the store")
     def evaluators() -> list[EvaluatorInfo]:
         loaded = [_loaded(context, name) for name in context.evaluators.all_names]
         fingerprints = {info.fingerprint for info in loaded}

@@ -30,7 +30,7 @@ def _add_reading(router: APIRouter, context: Context) -> None:
     ) -> list[JobInfo]:
         return [_info(job) for job in list_jobs(store, limit, offset)]
 
-    @router.get("/jobs/{job}", dependencies=needs, summary="How far a job is")
+    @router.get("/jobs/{job}", dependencies=needs, summary="The progress of a job")
     def job(job: int) -> JobInfo:
         return _info(get_job(store, job))
 
@@ -58,11 +58,11 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         )
         return _info(started)
 
-    @router.post("/jobs/{job}/cancel", summary="End a job; what is judged stays")
+    @router.post("/jobs/{job}/cancel", summary="Cancel a job; its judgments stay")
     def cancel(job: int) -> JobInfo:
         return _info(cancel_job(store, job))
 
-    @router.post("/jobs/{job}/resume", summary="Go on with a failed or cancelled job")
+    @router.post("/jobs/{job}/resume", summary="Resume a failed or cancelled job")
     def resume(job: int) -> JobInfo:
         return _info(resume_job(store, job))
 

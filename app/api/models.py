@@ -39,8 +39,8 @@ class _Given(BaseModel):
 class Failure(BaseModel):
     """The content of every response other than 2xx."""
 
-    error: str = Field(description="What was found, and what was expected.")
-    hint: str = Field(description="How to go on; may be empty.")
+    error: str = Field(description="The problem: what was found and what was expected.")
+    hint: str = Field(description="The way to solve it; may be empty.")
 
 
 class ScoreRequest(_Given):
@@ -51,14 +51,16 @@ class ScoreRequest(_Given):
         min_length=1,
         max_length=1000,
     )
-    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
-    mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
+    evaluator: str | None = Field(
+        None, description="A name from /evaluators; by default the first one that scores."
+    )
+    mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
 
 
 class BatchTrace(_Given):
     """A solution of a batch."""
 
-    id: str = Field("", description="What an error names it by.", max_length=200)
+    id: str = Field("", description="The name of the solution in errors.", max_length=200)
     problem: str
     steps: list[str | list[str]] = Field(
         description="In order; a list of texts is a step with sub-steps.", min_length=1, max_length=1000
@@ -69,42 +71,46 @@ class BatchRequest(_Given):
     traces: list[BatchTrace] = Field(
         examples=[[{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 6."]}]], min_length=1, max_length=1000
     )
-    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
-    mode: Mode = Field(Mode.OFFLINE, description="hindsight holds the other two.")
+    evaluator: str | None = Field(
+        None, description="A name from /evaluators; by default the first one that scores."
+    )
+    mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
 
 
 class BatchLine(JudgmentRecord):
     """A line of the response, for one solution."""
 
-    index: int = Field(description="Which solution of the request, counted from 0.")
+    index: int = Field(description="The number of the solution in the request, counted from 0.")
 
 
 class FailedLine(Failure):
     """A line for a solution that could not be scored."""
 
-    index: int = Field(description="Which of the request, counted from 0.")
-    status: int = Field(description="What the answer to a request of its own would have.")
-    retry_after: int | None = Field(None, description="Seconds after which to ask for it again, where that helps.")
+    index: int = Field(description="The number of the solution or candidate in the request, counted from 0.")
+    status: int = Field(description="The status of the response to a separate request for it.")
+    retry_after: int | None = Field(None, description="Seconds after which to request it again, if that may help.")
 
 
 class NextRequest(_Given):
     problem: str = Field(examples=["What is 2 + 3?"])
     steps: list[str | list[str]] = Field(
-        [], description="Those before the candidates, in order.", examples=[["2 + 3 = 5."]], max_length=1000
+        [], description="The steps before the candidates, in order.", examples=[["2 + 3 = 5."]], max_length=1000
     )
     candidates: list[str] = Field(
-        description="Each is judged as the step after them.",
+        description="Each is judged as the next step.",
         examples=[["So 5.", "So 6."]],
         min_length=1,
         max_length=256,
     )
-    evaluator: str | None = Field(None, description="A name that /evaluators gives; the first one if left out.")
+    evaluator: str | None = Field(
+        None, description="A name from /evaluators; by default the first one that scores."
+    )
 
 
 class NextLine(StepRecord):
     """A line of the response, for one candidate, judged online as the step after those before."""
 
-    index: int = Field(description="Which candidate of the request, counted from 0.")
+    index: int = Field(description="The number of the candidate in the request, counted from 0.")
 
 
 class EvaluatorInfo(BaseModel):
@@ -113,10 +119,10 @@ class EvaluatorInfo(BaseModel):
     attention: str
     format: str
     outputs: Outputs = Field(
-        description="What it gives; see JudgmentRecord. solution and verdict are of imported scores."
+        description="The kind of outputs, as in JudgmentRecord; solution and verdict occur in imported scores."
     )
-    dtype: str | None = Field(description="The type of its weights; null where it has none.")
-    scores: bool = Field(description="Whether it can score here; the others have judgments in the store.")
+    dtype: str | None = Field(description="The type of its weights; null without weights.")
+    scores: bool = Field(description="True if it can score here; the others have judgments in the store.")
     context: int | None = Field(None, description="The longest input in tokens.")
     parameters: int | None = Field(None, description="The number of its weights.")
     thresholds: ThresholdsRecord | None = None
@@ -126,11 +132,11 @@ class DatasetInfo(BaseModel):
     name: str
     kind: str
     traces: int
-    errors: int = Field(description="Traces in which the gold names a first error.")
-    redundant: int = Field(description="Traces in which it calls a step redundant.")
+    errors: int = Field(description="The number of traces with a first error in the gold.")
+    redundant: int = Field(description="The number of traces with a redundant step in the gold.")
     steps: int
     substeps: int
-    left_out: int = Field(description="Bad rows of its files that were skipped.")
+    left_out: int = Field(description="The number of bad rows that were skipped in its files.")
 
 
 class TraceQuery(ListQuery):
@@ -145,27 +151,27 @@ class TraceQuery(ListQuery):
 class TraceLine(BaseModel):
     """A trace without its steps. The fields from `validity` on are by the query's evaluator."""
 
-    trace: int = Field(description="The number in addresses.")
-    id: str = Field(description="Within its dataset.")
+    trace: int = Field(description="The number of the trace in addresses.")
+    id: str = Field(description="The id of the trace in its dataset.")
     position: int
     problem: str
     steps: int
     substeps: int
     has_gold: bool
-    first_error: int | None = Field(description="The step that the gold names as the first wrong one.")
+    first_error: int | None = Field(description="The first wrong step in the gold.")
     group: str
     validity: float | None
     online_validity: float | None
     offline_validity: float | None
     change: float | None = Field(description="The largest retroactive change of any step.")
-    found_error: int | None = Field(description="The first step that it calls wrong.")
+    found_error: int | None = Field(description="The first step that the evaluator calls wrong.")
     mistake: str
 
 
 class TracePage(BaseModel):
     dataset: str
-    evaluator: str = Field(description="Whose judgments the lines tell.")
-    total: int = Field(description="How many traces meet the conditions.")
+    evaluator: str = Field(description="The evaluator of the judgments in the lines.")
+    total: int = Field(description="The number of traces that meet the conditions.")
     offset: int
     traces: list[TraceLine]
 
@@ -173,8 +179,8 @@ class TracePage(BaseModel):
 class StepInfo(BaseModel):
     step: int
     substeps: list[str]
-    label: LabelName | None = Field(description="Gold; null is unlabelled.")
-    valid: bool | None = Field(description="Gold, where it tells validity alone.")
+    label: LabelName | None = Field(description="The gold label; null for an unlabelled step.")
+    valid: bool | None = Field(description="True or false if the gold tells the validity of the step.")
 
 
 class TraceDetail(BaseModel):
@@ -198,16 +204,16 @@ class JobRequest(_Given):
 class JobInfo(BaseModel):
     job: int
     task: Task
-    subject: str = Field(description="What is imported; empty of a job that judges.")
-    dataset: str = Field(description="Empty as long as an import has none.")
-    evaluator: str = Field(description="Empty of an import.")
+    subject: str = Field(description="The imported or fetched thing; empty for a judging job.")
+    dataset: str = Field(description="The dataset; empty until an import has one.")
+    evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str
     mode: Mode | None
     state: State
     total: int
-    done: int = Field(description="Traces judged, or bytes gone through.")
-    left_out: int = Field(description="Traces too long for the evaluator, or bad rows.")
-    rate: float | None = Field(description="Traces, or bytes, a second.")
+    done: int = Field(description="The number of traces judged, or of bytes processed.")
+    left_out: int = Field(description="The number of traces too long for the evaluator, or of bad rows.")
+    rate: float | None = Field(description="Traces or bytes per second.")
     seconds_left: float | None
     reason: str
     created: datetime

@@ -28,12 +28,12 @@ _FAILURES: dict[int | str, dict[str, object]] = {
     status: {"model": Failure, "description": text}
     for status, text in (
         (403, "Not allowed here"),
-        (404, "Not there"),
+        (404, "Not found"),
         (413, "More than 1 MB"),
-        (422, "Not understood, too long for the evaluator, or too much to compute for one request"),
-        (429, "Too many requests are waiting; Retry-After says for how many seconds"),
-        (502, "The server behind the evaluator is not there, or does not answer as it should"),
-        (503, "The database does not answer, or memory is short, or it took too long; ask again later"),
+        (422, "Invalid, too long for the evaluator, or too much to compute for one request"),
+        (429, "Too many requests are waiting; try again after the seconds in Retry-After"),
+        (502, "The server behind the evaluator cannot be reached, or answers incorrectly"),
+        (503, "The database does not answer, memory is short, or the request took too long; try again later"),
     )
 }
 

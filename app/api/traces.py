@@ -47,7 +47,7 @@ def routes(context: Context) -> APIRouter:
             traces=[_line(row) for row in page.rows],
         )
 
-    @router.get("/traces/{trace}", summary="One trace with its gold and what evaluators said of it")
+    @router.get("/traces/{trace}", summary="One trace with its gold and its judgments")
     def trace(trace: int, request: Request) -> TraceDetail:
         stored = get_trace(context.store, trace)
         note_shown(context.store, find_user_of(request), [stored.trace_id])

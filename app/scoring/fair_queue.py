@@ -97,7 +97,7 @@ def _pass_on(
         return
     try:
         answer.set_result(adapt(shared.result()))
-    except BaseException as error:  # whatever it is, who waits has to learn of it
+    except BaseException as error:  # any error must reach the waiting client
         answer.set_exception(error)
 
 

@@ -223,7 +223,7 @@ def _go_on(
         try:
             batcher.submit(trace, mode, answer)
             return
-        except BaseException as refusal:  # whatever it is, who waits has to learn of it
+        except BaseException as refusal:  # any error must reach the waiting client
             error = refusal
     if answer.set_running_or_notify_cancel():
         answer.set_exception(
