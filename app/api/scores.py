@@ -1,5 +1,5 @@
-"""Scoring: POST /score; for programs that ask repeatedly, POST /score/batch and POST /next, whose responses are
-streamed."""
+"""Scoring: POST /score and, for programs that ask repeatedly, POST /score/batch and POST /next, whose responses are
+streamed; and GET /evaluators."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
 from stepsight.app.api.models import (
     BatchLine,
     BatchRequest,
     Context,
+    EvaluatorInfo,
     FailedLine,
     NextLine,
     NextRequest,
@@ -28,9 +29,10 @@ from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record, step_records
+from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, judgment_record, step_records
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace, check_candidates
+from stepsight.storage.judgments.evaluators import list_evaluators
 
 
 def routes(context: Context) -> APIRouter:
@@ -182,3 +184,46 @@ def _at(where: str) -> Iterator[None]:
         yield
     except UserError as error:
         raise error.at(where) from None
+
+
+def evaluator_routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["evaluators"], dependencies=[Depends(RequiresRight(*LOOKING))])
+
+    @router.get("/evaluators", summary="The evaluators that score here, then those with judgments in the store")
+    def evaluators() -> list[EvaluatorInfo]:
+        loaded = [_loaded(context, name) for name in context.evaluators.all_names]
+        fingerprints = {info.fingerprint for info in loaded}
+        return loaded + [
+            EvaluatorInfo(
+                name=row.name,
+                fingerprint=row.fingerprint,
+                attention=row.attention,
+                format=row.format,
+                outputs=row.outputs,
+                dtype=row.dtype if "parameters" in row.info else None,
+                scores=False,
+                context=row.info.get("context"),
+                parameters=row.info.get("parameters"),
+            )
+            for row in list_evaluators(context.store)
+            if row.fingerprint not in fingerprints
+        ]
+
+    return router
+
+
+def _loaded(context: Context, name: str) -> EvaluatorInfo:
+    evaluator = context.evaluators.about(name)
+    thresholds = context.evaluators.thresholds(context.store, name)
+    return EvaluatorInfo(
+        name=name,
+        fingerprint=evaluator.fingerprint,
+        attention=evaluator.attention,
+        format=evaluator.format,
+        outputs=evaluator.outputs,
+        dtype=evaluator.dtype,
+        scores=True,
+        context=evaluator.context,
+        parameters=evaluator.parameters,
+        thresholds=ThresholdsRecord.of(thresholds, evaluator.outputs),
+    )

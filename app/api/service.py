@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from stepsight.app.access.rights import LOOKING, RequiresRight
-from stepsight.app.api import evaluators, jobs, scores, traces
+from stepsight.app.api import jobs, scores, traces
 from stepsight.app.api.models import Context, Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
@@ -41,11 +41,11 @@ Document = Mapping[str, Any]
 
 
 def build_api(
-    store: Store, evaluators_: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
+    store: Store, evaluators: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
     """The application to be mounted at `API`. With `read_only` no route changes the store. A request is computed
     for at most this many `seconds`."""
-    context = Context(store, evaluators_, read_only, seconds)
+    context = Context(store, evaluators, read_only, seconds)
     api = FastAPI(
         title="StepSight",
         version="1",
@@ -54,8 +54,8 @@ def build_api(
         redoc_url=None,
         responses=_FAILURES,
     )
-    for part in (scores, evaluators, traces, jobs):
-        api.include_router(part.routes(context))
+    for routes in (scores.routes, scores.evaluator_routes, traces.routes, jobs.routes):
+        api.include_router(routes(context))
     api.add_exception_handler(UserError, _user_error)
     api.add_exception_handler(RequestValidationError, invalid_request)
     api.add_exception_handler(HTTPException, _refused)

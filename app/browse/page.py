@@ -8,21 +8,28 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 
 from stepsight.app.access.rights import Right, find_user_of, may, note_shown
-from stepsight.app.browse import export, trace_file, views
+from stepsight.app.browse import export, views
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.app.browse.distribution import distribution_html
-from stepsight.app.browse.evaluator_choice import MOST_BESIDE, EvaluatorChoice, shown_choices
+from stepsight.app.browse.evaluator_choice import (
+    MOST_BESIDE,
+    EvaluatorChoice,
+    judge_trace,
+    list_choices,
+    shown_choices,
+)
 from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
 from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
-from stepsight.app.browse.trace_judgments import judge_trace
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import Entered
+from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import macro, render
@@ -30,11 +37,15 @@ from stepsight.app.web.page_query import Query
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.app.web.step_bars import EMPTY_STORE, notice_html
 from stepsight.core.errors import UserError
+from stepsight.core.files.judgment_table import ByMode
+from stepsight.core.judgment_record import judgment_record
 from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset, get_trace, list_datasets
 
+JSON_PATH = "/browse/trace.json"
+CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
@@ -52,7 +63,7 @@ def router(
         return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
 
     routes = address_page("Browse", content)
-    routes.include_router(trace_file.router(store, evaluators))
+    routes.include_router(trace_files(store, evaluators))
     routes.include_router(export.router(store, evaluators))
     if not read_only:
         routes.include_router(views.router(store))
@@ -222,8 +233,8 @@ def _trace_html(
         full=len(chosen) >= MOST_BESIDE,
         query={name: value for name, value in address.query().items() if name != "beside"},
         score_url=f"/?{urlencode({'s': token})}" if token else "",
-        json_url=trace_file.file_address(trace_file.JSON_PATH, address.changed(trace=trace.trace_id)),
-        csv_url=trace_file.file_address(trace_file.CSV_PATH, address.changed(trace=trace.trace_id)),
+        json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
+        csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
         judged=trace_html(trace, judgments, address.text, people.labels, dispute_links(store, trace, user)),
         people=people,
         notes=[
@@ -232,3 +243,35 @@ def _trace_html(
             if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
         ],
     )
+
+
+def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
+    """The routes of a trace with its judgments as JSON and CSV, with the query of the trace's page."""
+
+    def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
+        trace, judgments = _read_judgments(store, evaluators, request.query_params)
+        note_shown(store, find_user_of(request), [trace.trace_id])
+        return f"trace-{trace.trace_id}", trace, judgments
+
+    return judgment_files(JSON_PATH, CSV_PATH, Right.READ, read)
+
+
+def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[ByMode]]:
+    address = Address.exact({key: query.getlist(key) for key in query})
+    if address.trace is None:
+        raise UserError("No trace is named.", "Follow the link on the page of a trace.")
+    trace = get_trace(store, address.trace)
+    shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
+    judgments: list[ByMode] = []
+    for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
+        evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
+        records = {one: judgment_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments}
+        judgments.append({mode: records[one] for mode, one in answer.by_mode.items()})
+    return trace, judgments
+
+
+def file_address(path: str, address: Address) -> str:
+    """The URL of a file of the trace that an address shows, for use in an attribute."""
+    kept = ("trace", "evaluator", "against", "other", "beside")
+    short = Address(**{name: getattr(address, name) for name in kept})
+    return short.url(path)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stepsight.app.browse.evaluator_choice import find_choice, list_choices
-from stepsight.app.browse.trace_judgments import judge_trace
+from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import change_sentence, gold_sentence, left_out_sentence
 from stepsight.app.score.entered import Entered

@@ -19,7 +19,7 @@ from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.trace import evidence_html, left_out_record, waiting_html
-from stepsight.app.jobs.form import judge_form
+from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks

@@ -11,16 +11,19 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.jobs.form import judge_form
 from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.core.judgment import Mode
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
+from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
+_MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "offline"),
+          (Mode.ONLINE, "online"))  # fmt: skip
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
 
@@ -54,6 +57,24 @@ def jobs_html(
         states=_STATES,
         progress=_progress,
         read_only=read_only,
+    )
+
+
+def judge_form(
+    store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, leads: bool = False
+) -> Markup:
+    """The form for having an evaluator judge a dataset, with `dataset` and `evaluator` chosen.
+
+    With `leads`, a job that it starts is shown on the Jobs page. Only a hint if the store is empty.
+    """
+    return render(
+        "jobs/start.html",
+        datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
+        evaluators=[(name, name) for name in evaluators.all_names],
+        modes=_MODES,
+        chosen=dataset,
+        evaluator=evaluator,
+        leads=leads,
     )
 
 

@@ -15,7 +15,7 @@ from plotly import __version__ as plotly_version
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
-from stepsight.app.jobs.form import judge_form
+from stepsight.app.jobs.page import judge_form
 from stepsight.app.results.dataset import Links, file_links, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table

@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 
-from stepsight.app.browse.trace_file import CSV_PATH as BROWSE_CSV
+from stepsight.app.browse.page import CSV_PATH as BROWSE_CSV
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
 from stepsight.app.scoring.batcher import Batcher, Semaphores

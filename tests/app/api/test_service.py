@@ -2,7 +2,7 @@
 
 import re
 
-import stepsight.app.api.evaluators
+import stepsight.app.api.scores
 from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.storage.samples import add
@@ -76,7 +76,7 @@ def test_a_fault_of_ours_tells_nothing_of_itself(filled, evaluators, monkeypatch
     def fail(*args):
         raise RuntimeError("secret of ours")
 
-    monkeypatch.setattr(stepsight.app.api.evaluators, "list_evaluators", fail)
+    monkeypatch.setattr(stepsight.app.api.scores, "list_evaluators", fail)
     with asking(filled, evaluators) as client:
         response = client.get("/api/v1/evaluators", headers={"x-request-id": "abc"})
     assert response.status_code == 500

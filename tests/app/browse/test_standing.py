@@ -12,9 +12,8 @@ import pyarrow.parquet
 import pytest
 from fastapi.testclient import TestClient
 
-from stepsight.app.browse.evaluator_choice import find_choice, list_choices
-from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, router
-from stepsight.app.browse.trace_judgments import judge_trace
+from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
+from stepsight.app.browse.page import CSV_PATH, JSON_PATH, trace_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Judgment, Mode
@@ -277,7 +276,7 @@ def check_page(judged: Judged, evaluators: Evaluators) -> None:
 
 
 def check_files(judged: Judged, evaluators: Evaluators) -> None:
-    client = TestClient(let_in(router(judged.store, evaluators)))
+    client = TestClient(let_in(trace_files(judged.store, evaluators)))
     for trace in judged.traces:
         query = {"trace": trace.trace_id, "beside": EVALUATOR}
         record = client.get(JSON_PATH, params=query).json()

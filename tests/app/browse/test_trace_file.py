@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.trace_file import CSV_PATH, JSON_PATH, file_address, router
+from stepsight.app.browse.page import CSV_PATH, JSON_PATH, file_address, trace_files
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -48,7 +48,7 @@ def trace(sqlite_store):
 
 @pytest.fixture
 def client(sqlite_store, evaluators):
-    return TestClient(let_in(router(sqlite_store, evaluators)))
+    return TestClient(let_in(trace_files(sqlite_store, evaluators)))
 
 
 def test_the_json_file_holds_trace_gold_and_judgments(client, trace, evaluators):

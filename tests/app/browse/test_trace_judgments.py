@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from stepsight.app.browse.evaluator_choice import list_choices
-from stepsight.app.browse.trace_judgments import TraceJudgments, judge_trace
+from stepsight.app.browse.evaluator_choice import judge_trace, list_choices
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration

@@ -1,8 +1,7 @@
 import numpy as np
 
-from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.trace_view import trace_html
-from stepsight.app.web.step_bars import ONLY_VALIDITY
+from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from stepsight.app.browse.trace_judgments import TraceJudgments
 from stepsight.app.browse.verdicts import first_wrong, outcome_words, verdict_pieces
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
