@@ -11,21 +11,17 @@ from contextlib import suppress
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import Response
 
-from stepsight.app.access.headers import FreshFiles, PrivateHeaders
+from stepsight.app.access.headers import PrivateHeaders
 from stepsight.app.annotate.adjudicate import router as adjudication_routes
 from stepsight.app.annotate.agreement import router as agreement_page
 from stepsight.app.annotate.disputes import router as dispute_routes
 from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
-from stepsight.app.api.models import Context
-from stepsight.app.api.rewards import routes as reward_routes
-from stepsight.app.api.service import build_api, invalid_request
+from stepsight.app.api.service import add_api
 from stepsight.app.browse import page as browse
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
@@ -40,16 +36,13 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
 from stepsight.app.web.baseline_check import BaselineChecks
-from stepsight.app.web.bundles import bundle_files
-from stepsight.app.web.failures import error_response
+from stepsight.app.web.bundles import add_files
+from stepsight.app.web.failures import answer_errors
 from stepsight.app.web.gradio_page import FirstResponse, interface, mount, plain_style
 from stepsight.app.web.health import health_routes
 from stepsight.app.web.login import login_routes
 from stepsight.app.web.request_guard import Gate
 from stepsight.app.web.requests import Failures, Requests
-from stepsight.core.errors import UserError
-from stepsight.core.paths import asset
-from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store
 
 KEEP_ALIVE = 75
@@ -88,10 +81,8 @@ def build_app(
     # Innermost, so that only people who may see the page get it.
     application.add_middleware(FirstResponse, name="Score", content=score.content)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
-    application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
-    application.add_exception_handler(UserError, _failed)
-    application.add_exception_handler(RequestValidationError, invalid_request)
-    application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))
+    add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
+    answer_errors(application)
     checks = BaselineChecks(store)
     application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
     application.include_router(browse.router(store, evaluators, checks, read_only=read_only))
@@ -109,9 +100,8 @@ def build_app(
     application.include_router(agreement_page(store))
     application.include_router(label_files(store))
     application.include_router(health_routes(store, has_worker))
-    application.include_router(bundle_files())
     application.include_router(plain_style())
-    application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
+    add_files(application)
     return mount(application, interface("StepSight", score.events))
 
 
@@ -133,11 +123,6 @@ def _guard(
     application.add_middleware(Failures)
     application.add_middleware(PrivateHeaders)
     application.add_middleware(Requests)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, UserError)
-    return error_response(request.scope, error)
 
 
 def serve(

@@ -4,8 +4,6 @@ import re
 import secrets
 from typing import Any
 
-from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # A mark of Gradio's pages, whose scripts evaluate their own templates.
@@ -81,13 +79,3 @@ class _Response:
 
 def _is_html(message: Any) -> bool:
     return any(k.lower() == b"content-type" and v.startswith(b"text/html") for k, v in message["headers"])
-
-
-class FreshFiles(StaticFiles):
-    """Static files that a browser caches but revalidates each time, so that no page mixes two versions after an
-    upgrade."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        response = super().file_response(*args, **kwargs)
-        response.headers["cache-control"] = "no-cache"
-        return response

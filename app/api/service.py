@@ -1,4 +1,4 @@
-"""The API as an application to be mounted: its routes, its errors, its description."""
+"""The API as an application of its own: its routes, its errors, its description."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from stepsight.app.access.rights import LOOKING, RequiresRight
-from stepsight.app.api import jobs, scores, traces
+from stepsight.app.api import jobs, rewards, scores, traces
 from stepsight.app.api.models import Context, Failure
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
@@ -40,6 +40,13 @@ _FAILURES: dict[int | str, dict[str, object]] = {
 Document = Mapping[str, Any]
 
 
+def add_api(application: FastAPI, store: Store, evaluators: Evaluators, *, read_only: bool, seconds: float) -> None:
+    """Mount the API, and add the routes of other reward-model servers at the root."""
+    application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
+    application.include_router(rewards.routes(Context(store, evaluators, read_only, seconds)))
+    application.add_exception_handler(RequestValidationError, _invalid)
+
+
 def build_api(
     store: Store, evaluators: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
@@ -57,7 +64,7 @@ def build_api(
     for routes in (scores.routes, scores.evaluator_routes, traces.routes, jobs.routes):
         api.include_router(routes(context))
     api.add_exception_handler(UserError, _user_error)
-    api.add_exception_handler(RequestValidationError, invalid_request)
+    api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
 
@@ -73,7 +80,7 @@ async def _user_error(request: Request, error: Exception) -> Response:
     return error_json(error)
 
 
-async def invalid_request(request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if isinstance(first["input"], bytes):

@@ -23,10 +23,9 @@ from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import Shortfall, line_html, shortfalls
-from stepsight.app.web.html import render
+from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.page_query import PageQuery, Query
 from stepsight.app.web.page_route import PageContent, address_page
-from stepsight.app.web.step_bars import EMPTY_STORE
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of

@@ -5,9 +5,11 @@ import posixpath
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
-from fastapi import APIRouter
+from fastapi import FastAPI
 from fastapi.responses import Response
+from fastapi.staticfiles import StaticFiles
 
 from stepsight.core.paths import asset
 
@@ -82,12 +84,11 @@ ADDRESSES = {name: _address(name) for name in _FILES}
 """The addresses of the files for the pages; new content has a new address."""
 
 
-def bundle_files() -> APIRouter:
-    """The routes of the files."""
-    routes = APIRouter(include_in_schema=False)
+def add_files(application: FastAPI) -> None:
+    """Serve the bundles, and all single files of `assets/web`, below /stepsight."""
     for name in _FILES:
-        routes.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"])
-    return routes
+        application.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"], include_in_schema=False)
+    application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
 
 
 def _serve(name: str) -> Callable[[], Awaitable[Response]]:
@@ -97,3 +98,13 @@ def _serve(name: str) -> Callable[[], Awaitable[Response]]:
         return Response(text, media_type=kind, headers={"cache-control": _FOR_A_YEAR})
 
     return file
+
+
+class FreshFiles(StaticFiles):
+    """Static files that a browser caches but revalidates each time, so that no page mixes two versions after an
+    upgrade."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response

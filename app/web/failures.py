@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from fastapi import FastAPI, Request
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.access.current import request_id
-from stepsight.app.access.rules import PAGES
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
@@ -66,6 +66,16 @@ def page_status(errors: Iterable[UserError]) -> int:
     return next(found, 200)
 
 
+def answer_errors(application: FastAPI) -> None:
+    """Have every `UserError` that a route raises answered by `error_response`."""
+    application.add_exception_handler(UserError, _answer)
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    assert isinstance(error, UserError)
+    return error_response(request.scope, error)
+
+
 def error_response(scope: Scope, error: UserError) -> Response:
     """The response to a request that raised `error`."""
     return _with_patience(error, failure_response(scope, status_of(error), error.message, error.hint))
@@ -88,7 +98,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
         status=status,
         message=str(UserError(message, hint)),
         user=user if user is not None and user.name != LOCAL else None,
-        places=[page for page in PAGES if rights is None or page.right in rights],
+        rights=rights,
         address=address_of(scope) if is_navigation(scope) else "",
     )
     return HTMLResponse(page, status)

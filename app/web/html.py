@@ -21,6 +21,9 @@ _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES)
 _TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
 
+EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
+"""The notice of a page that has nothing to show."""
+
 
 def render(template: str, /, **values: Any) -> Markup:
     """A template such as `annotate/campaign.html` with these values: texts are escaped, `Markup` is not."""

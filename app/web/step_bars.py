@@ -206,10 +206,6 @@ def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
     return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
 
 
-EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
-"""The notice of a page that has nothing to show."""
-
-
 def notice_html(message: str | UserError) -> Markup:
     """A message about a failure and how to continue; empty if there is none."""
     return macro(_TEMPLATE, "notice", message)

@@ -11,16 +11,10 @@ from starlette.testclient import TestClient
 from stepsight.app.access.rights import Right
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
-from stepsight.app.web.failures import error_response
-from stepsight.core.errors import UserError
+from stepsight.app.web.failures import answer_errors
 from stepsight.storage.database.store import Store
 
 PAGE = {"accept": "text/html"}
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, UserError)
-    return error_response(request.scope, error)
 
 
 def let_in(*routers: APIRouter) -> FastAPI:
@@ -32,7 +26,7 @@ def let_in(*routers: APIRouter) -> FastAPI:
 
     application = FastAPI()
     application.middleware("http")(middleware)
-    application.add_exception_handler(UserError, _failed)
+    answer_errors(application)
     for router in routers:
         application.include_router(router)
     return application

@@ -73,7 +73,7 @@ def test_one_evaluator_has_a_column_per_mode_and_the_change():
     assert [title.text for title in page.one("div", cls="head").one("div", cls="said").all("span")] == [
         "Online · sees the steps up to this one",
         "Offline · sees the whole solution",
-        "change",
+        "Change",
     ]
     labels = [bar["aria-label"] for bar in page.one("ol", cls="steps").all("div", cls="bar")]
     assert len(labels) == 8

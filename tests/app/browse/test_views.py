@@ -68,7 +68,7 @@ def test_a_view_is_saved_used_renamed_and_deleted(client, sqlite_store):
 @pytest.mark.parametrize(
     ("form", "status", "message"),
     [
-        ({"name": "", "query": "dataset=sums"}, 422, "the name of the view is empty"),
+        ({"name": "", "query": "dataset=sums"}, 422, "The name of the view is empty"),
         ({"name": "x" * 201, "query": "dataset=sums"}, 422, "Use at most 200"),
         ({"name": "taken", "query": "dataset=sums"}, 409, "There is a view"),
         ({"name": "a", "query": "dataset=elsewhere"}, 404, "elsewhere"),

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from stepsight.app.access.headers import FreshFiles
+from stepsight.app.web.bundles import FreshFiles
 
 
 @pytest.fixture
