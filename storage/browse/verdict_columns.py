@@ -96,9 +96,20 @@ def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
 def read_verdicts(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
 ) -> dict[Mode, VerdictColumns]:
-    """The verdicts of an evaluator online and offline, at the thresholds in force."""
+    """The verdicts of an evaluator online and offline, at the thresholds in force.
+
+    Each is that of the standing judgment (`storage.judgments.judgments`); the change is the hindsight judgment's.
+    """
     outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
-    return read_verdict_columns(session, traces, dataset_id, evaluator_id, outputs, cut)
+    columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
+    change = np.full(len(traces), np.nan, np.float32)
+    for part in read_profiles(session, traces, dataset_id, evaluator_id):
+        for mode, profiles in part.standing.items():
+            columns[mode].add(profiles)
+        if part.stored == Mode.HINDSIGHT:
+            profiles = part.given[Mode.OFFLINE]
+            change[profiles.places] = profiles.heads["change"]
+    return {mode: one.verdicts(outputs, cut, change) for mode, one in columns.items()}
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
@@ -111,24 +122,6 @@ def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[i
         online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
         validities[place] = np.where(np.isnan(offline), online, offline)
     return traces.trace_ids, validities
-
-
-def read_verdict_columns(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, outputs: Outputs, cut: Thresholds
-) -> dict[Mode, VerdictColumns]:
-    """The verdicts of an evaluator online and offline, at its thresholds `cut`.
-
-    Each is that of the standing judgment (`storage.judgments.judgments`); the change is the hindsight judgment's.
-    """
-    columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
-    change = np.full(len(traces), np.nan, np.float32)
-    for part in read_profiles(session, traces, dataset_id, evaluator_id):
-        for mode, profiles in part.standing.items():
-            columns[mode].add(profiles)
-        if part.stored == Mode.HINDSIGHT:
-            profiles = part.given[Mode.OFFLINE]
-            change[profiles.places] = profiles.heads["change"]
-    return {mode: one.verdicts(outputs, cut, change) for mode, one in columns.items()}
 
 
 def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:

@@ -32,9 +32,7 @@ from stepsight.storage.judgments.columns import (
     read_gold_of,
     read_rows,
     starts,
-    step_rows,
     substep_rows,
-    unsaid,
 )
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
@@ -43,6 +41,7 @@ from stepsight.storage.judgments.evaluators import (
     find_thresholds,
     list_evaluators,
 )
+from stepsight.storage.judgments.step_profiles import step_rows, unsaid
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
 COLUMNS = tuple(name for name in LONG if name != "text")
@@ -139,7 +138,7 @@ def judgment_frames(
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with a row per sub-step of these traces of a dataset, in order, for the evaluators with these
     database ids, by default all. There is at least one frame."""
-    chosen = chosen_evaluators(store, evaluators)
+    chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
     for part in parts:
@@ -170,16 +169,10 @@ def read_judgment_columns(
         yield JudgmentColumns(gold.ids, meta, judgments.rationales, columns)
 
 
-def chosen_evaluators(store: Store, ids: Collection[int] | None) -> list[StoredEvaluator]:
-    """The evaluators with these database ids by name, by default all."""
-    return [one for one in list_evaluators(store) if ids is None or one.id in ids]
-
-
 @dataclass(frozen=True, eq=False)
 class _ShownEvaluators:
-    """`places` gives an index by database id; the others are of shape (evaluators,)."""
+    """The kind of each evaluator's scores and its thresholds, each of shape (evaluators,)."""
 
-    places: dict[int, int]
     has_steps: Bools
     in_words: Bools
     three_way: Bools
@@ -190,7 +183,6 @@ class _ShownEvaluators:
     def of(cls, store: Store, evaluators: Sequence[StoredEvaluator]) -> "_ShownEvaluators":
         thresholds = [find_thresholds(store, one.id) for one in evaluators]
         return cls(
-            places={one.id: place for place, one in enumerate(evaluators)},
             has_steps=np.array([one.outputs.has_steps for one in evaluators], np.bool_),
             in_words=np.array([one.outputs.in_words for one in evaluators], np.bool_),
             three_way=np.array([one.outputs == Outputs.THREE_WAY for one in evaluators], np.bool_),

@@ -19,12 +19,11 @@ from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.core.scores import least_valid
-from stepsight.storage.database.schema import DIGEST_LENGTH, JudgmentRow, ProfileRow, SubstepRow, TraceRow
+from stepsight.storage.database.schema import JudgmentRow, ProfileRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities, giving, is_fresh, overruled, stands
-from stepsight.storage.judgments.step_profiles import HEAD, unpack_profiles
+from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_profiles, unsaid
 from stepsight.storage.traces.columns import TraceColumns, trace_group
 from stepsight.storage.traces.queries import Dataset
 
@@ -103,7 +102,7 @@ class Gold(TraceGold):
     view; the others are in no table."""
 
     dataset: Dataset
-    digests: NDArray[np.bytes_]
+    digests: tuple[str, ...]
     groups: tuple[str, ...]
     kept: Ints | None = None
 
@@ -137,26 +136,18 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
     row = TraceRow
     columns = (row.id, row.external_id, row.digest, row.n_steps, row.n_substeps, trace_group())
     traces = select(*columns).where(row.dataset_id == dataset.id).order_by(row.position)
-    names: list[str] = []
-    groups: list[str] = []
-    numbers, digests = [np.empty((0, 3), np.int64)], [np.empty(0, f"S{DIGEST_LENGTH}")]
     with store.read() as session:
-        for part in session.connection().execute(traces, execution_options=IN_PARTS).partitions():
-            ids, some, texts, counts, sizes, of = zip(*part, strict=True)
-            names.extend(some)
-            # Thousands of traces share a name of few.
-            groups.extend(intern(str(group)) for group in of)
-            numbers.append(np.column_stack([ids, counts, sizes]))
-            digests.append(np.array([text.encode() for text in texts], digests[0].dtype))
-        trace_ids, counts, sizes = np.concatenate(numbers).T
+        ids, names, digests, *numbers, groups = read_columns(session, traces)
+        trace_ids, counts, sizes = (np.array(column, np.int64) for column in (ids, *numbers))
         label, valid = read_steps(session, trace_ids, counts)
         substeps = _read_substeps(session, trace_ids, counts, sizes)
     return Gold(
         dataset=dataset,
         trace_ids=trace_ids,
         ids=tuple(names),
-        digests=np.concatenate(digests),
-        groups=tuple(groups),
+        digests=tuple(digests),
+        # Thousands of traces share a name of few.
+        groups=tuple(intern(str(group)) for group in groups),
         counts=counts,
         label=label,
         valid=valid,
@@ -334,22 +325,6 @@ def substep_rows(
     place = np.where(judgments.hindsight[chosen][rows], j * (j + 1) // 2 + seen, i)
     probs = judgments.probs[judgments.start[chosen][rows] + place]
     return rows, own, probs if last is None else np.where((i > j)[:, None], np.float32(np.nan), probs)
-
-
-def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
-    """For each step, the index of its least valid sub-step's row, the greatest redundancy of its sub-steps, and
-    True if one of them is unsaid. `owners` are the steps of sub-steps, ascending."""
-    silent = unsaid(probs)
-    validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
-    first = np.flatnonzero(np.diff(owners, prepend=-1))
-    redundancy = np.maximum.reduceat(probs[:, Label.NEU], first)
-    return least_valid(validity, owners), redundancy, np.logical_or.reduceat(silent, first)
-
-
-def unsaid(probs: Floats32) -> Bools:
-    """True for each row that says nothing: one of zeros or of NaN."""
-    silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
-    return silent
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:

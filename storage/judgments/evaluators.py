@@ -49,6 +49,11 @@ class StoredEvaluator:
     info: Mapping[str, Any]
     created: datetime
 
+    @classmethod
+    def of(cls, row: EvaluatorRow) -> "StoredEvaluator":
+        """The evaluator of a row."""
+        return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
+
     @property
     def outputs(self) -> Outputs:
         """The kind of its scores; probabilities of the three classes unless recorded otherwise."""
@@ -161,8 +166,7 @@ def count_evaluators(store: Store) -> dict[int, int]:
 
 
 def _evaluators() -> Select[Any]:
-    names = ("id", "name", "fingerprint", "format", "attention", "info", "created")
-    return select(*[getattr(EvaluatorRow, name) for name in names])
+    return select(*[getattr(EvaluatorRow, name) for name in StoredEvaluator.__dataclass_fields__])
 
 
 class Threshold(StrEnum):

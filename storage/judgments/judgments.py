@@ -262,15 +262,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
         row.rationale or "",
         None if row.spent is None else Usage(**row.spent),
         id=row.id,
-        evaluator=StoredEvaluator(
-            evaluator.id,
-            evaluator.name,
-            evaluator.fingerprint,
-            evaluator.format,
-            evaluator.attention,
-            evaluator.info,
-            evaluator.created,
-        ),
+        evaluator=StoredEvaluator.of(evaluator),
         stale=stale,
         created=row.created,
     )

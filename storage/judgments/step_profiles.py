@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepsight.core.arrays import AnyInts, Bools, Floats32, Ints
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scores import StepScores
+from stepsight.core.scores import StepScores, least_valid
 from stepsight.core.trace import Trace
 from stepsight.storage.database.stored_json import DamagedError
 
@@ -32,44 +32,52 @@ NaN. `redundancy`: the greatest of the sub-steps. `change`: the largest absolute
 NaN outside hindsight mode. `cells`: bit `3 a + b` is set if a step of gold label `a` is called `b` by argmax.
 `labelled`: 1 if the gold names a first error, or calls every step valid."""
 
-_NO_CHANGE = float("nan")
-
 Columns = dict[str, bytes | None]
-GoldRows = NDArray[np.int64]
-"""Gold of `n` steps, shape (n, 3): label, valid (`SILENT` where it is), and the number of sub-steps."""
-
-
-def gold_rows(trace: Trace) -> GoldRows:
-    """The gold of a trace."""
-    rows = [(_or_silent(step.label), _or_silent(step.valid), len(step.substeps)) for step in trace.steps]
-    return np.array(rows, np.int64)
 
 
 def profile_columns(judgment: Judgment) -> Columns:
     """The profiles of a judgment by the name of their column, None for a mode that it does not give."""
-    result, about = judgment.result, (gold_rows(judgment.trace), judgment.trace.digest, judgment.solution)
+    trace, result, whole = judgment.trace, judgment.result, judgment.solution
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
-        return empty | {judgment.mode.value: pack_profile(result, *about, _NO_CHANGE)}
+        return empty | {judgment.mode.value: pack_profile(trace, result, whole)}
     change = float(np.abs(result.retroactive).max())
-    return {name: pack_profile(getattr(result, name), *about, change) for name in empty}
+    return {name: pack_profile(trace, getattr(result, name), whole, change) for name in empty}
 
 
-def pack_profile(scores: StepScores, gold: GoldRows, digest: str, whole: float | None, change: float) -> bytes:
-    """The profile of one mode; the rows of `scores` are those of the sub-steps that `gold` counts."""
-    label, valid, counts = gold.T
-    starts = np.cumsum(counts) - counts
-    least = scores.by_step(np.repeat(np.arange(len(counts)), counts)).probs
-    silent = np.logical_or.reduceat(scores.probs.sum(axis=1) == 0, starts)
-    validity = np.where(silent, np.float32(np.nan), least[:, Label.NEU] + least[:, Label.POS])
+def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: float = float("nan")) -> bytes:
+    """The profile of one mode, from the scores of a trace's sub-steps."""
+    label, valid = (
+        np.array([SILENT if value is None else int(value) for value in values], np.int64)
+        for values in zip(*((step.label, step.valid) for step in trace.steps), strict=True)
+    )
+    least, redundancy, silent = step_rows(scores.probs, trace.owners)
+    called = scores.probs[least]
     head = np.zeros((), HEAD)
-    head["digest"] = digest[:16].encode()
+    head["digest"] = trace.digest[:16].encode()
     head["whole"] = np.nan if whole is None else whole
-    head["redundancy"] = scores.redundancy.max()
+    head["redundancy"] = redundancy.max()
     head["change"] = change
-    head["cells"] = _cells(label, silent, least)
+    head["cells"] = _cells(label, silent, called)
     head["labelled"] = (valid == 0).any() or (valid == 1).all()
+    validity = np.where(silent, np.nan, called[:, Label.NEU] + called[:, Label.POS])
     return head.tobytes() + validity.astype("<f4").tobytes()
+
+
+def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
+    """For each step, the index of its least valid sub-step's row, the greatest redundancy of its sub-steps, and
+    True if one of them is unsaid. `owners` are the steps of sub-steps, ascending."""
+    silent = unsaid(probs)
+    validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
+    first = np.flatnonzero(np.diff(owners, prepend=-1))
+    redundancy = np.maximum.reduceat(probs[:, Label.NEU], first)
+    return least_valid(validity, owners), redundancy, np.logical_or.reduceat(silent, first)
+
+
+def unsaid(probs: Floats32) -> Bools:
+    """True for each row without scores: one of zeros or of NaN."""
+    silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
+    return silent
 
 
 def cell_bit(gold: Label, called: Label) -> int:
@@ -77,17 +85,13 @@ def cell_bit(gold: Label, called: Label) -> int:
     return 1 << (len(Label) * gold + called)
 
 
-def _cells(label: NDArray[np.int64], silent: NDArray[np.bool_], least: NDArray[np.float32]) -> int:
+def _cells(label: Ints, silent: Bools, probs: Floats32) -> int:
     read = (label != SILENT) & ~silent
-    met = set((len(Label) * label[read] + least[read].argmax(axis=1)).tolist())
+    met = set((len(Label) * label[read] + probs[read].argmax(axis=1)).tolist())
     return sum(1 << int(cell) for cell in met)
 
 
-def _or_silent(value: int | None) -> int:
-    return SILENT if value is None else int(value)
-
-
-def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, NDArray[np.int64], NDArray[np.float32]]:
+def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, Ints, Floats32]:
     """The heads of `n` profiles, shape (n,) of `HEAD`; the number of steps of each, (n,); and the validities of all
     steps, one profile after the other. Raises `DamagedError` if one is cut off."""
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))

@@ -86,7 +86,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
             raise UserError(
                 f"{where}: {gold.dataset.name} has no such trace.", f"It is a patch of {patch.dataset}."
             )
-        digest = gold.digests[place].decode()
+        digest = gold.digests[place]
         if digest != change.digest:
             raise UserError(
                 f"{where}: the trace in {gold.dataset.name} is another one ({digest:.12}…) than the"

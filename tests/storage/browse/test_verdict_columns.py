@@ -6,8 +6,9 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns, read_verdict_columns
+from stepsight.storage.browse.verdict_columns import MISTAKES, VerdictColumns, read_verdicts
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import amend_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.columns import read_trace_columns
 from stepsight.storage.traces.queries import StoredTrace
@@ -15,10 +16,12 @@ from tests.storage.samples import ERROR, add, evaluator
 
 
 def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, VerdictColumns]:
+    given = {"outputs": options.get("outputs", Outputs.THREE_WAY).value}
+    with store.write() as session:
+        amend_evaluator(session, evaluator_id, given | {"thresholds": vars(options.get("cut", Thresholds()))})
     with store.read() as session:
         catalogue = read_trace_columns(session, traces[0].dataset_id)
-        outputs, cut = options.get("outputs", Outputs.THREE_WAY), options.get("cut", Thresholds())
-        return read_verdict_columns(session, catalogue, traces[0].dataset_id, evaluator_id, outputs, cut)
+        return read_verdicts(session, catalogue, traces[0].dataset_id, evaluator_id)
 
 
 def rows(*validity: float) -> StepScores:

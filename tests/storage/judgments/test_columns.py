@@ -78,7 +78,7 @@ def test_gold(store: Store, traces: list[StoredTrace]) -> None:
     gold = gold_of(store)
     assert gold.ids == ("error", "clean", "missing", "first")
     assert gold.trace_ids.tolist() == [trace.trace_id for trace in traces]
-    assert gold.digests.tolist() == [trace.digest.encode() for trace in traces]
+    assert gold.digests == tuple(trace.digest for trace in traces)
     assert gold.counts.tolist() == [2, 1, 2, 3]
     # error: pos, neg; clean: pos; missing: nothing; first: valid without a label, neg, nothing.
     assert gold.label.tolist() == [Label.POS, Label.NEG, Label.POS, SILENT, SILENT, SILENT, Label.NEG, SILENT]

@@ -5,7 +5,6 @@ from sqlalchemy import select
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import first_errors
-from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import ProfileRow
@@ -15,7 +14,6 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.step_profiles import (
     HEAD,
     cell_bit,
-    gold_rows,
     pack_profile,
     profile_columns,
     unpack_profiles,
@@ -26,16 +24,10 @@ from tests.storage.samples import ERROR, add, evaluator, judge, many, triangle
 NAN = float("nan")
 
 
-def test_the_gold_of_a_trace() -> None:
-    # A step whose gold is silent, and one that is valid without a label.
-    trace = Trace("", "p", (Step(("a", "b"), Label.NEU), Step(("c",), valid=True), Step(("d",))))
-    assert gold_rows(trace).tolist() == [[1, 1, 2], [SILENT, 1, 1], [SILENT, SILENT, 1]]
-
-
 def test_a_profile_by_hand() -> None:
     # ERROR: step 1, pos, of one sub-step; step 2, neg, of two, of which the second is the less valid.
     scores = StepScores(np.array([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1], [0.75, 0.05, 0.2]], np.float32))
-    packed = pack_profile(scores, gold_rows(ERROR), ERROR.digest, 0.5, 0.25)
+    packed = pack_profile(ERROR, scores, 0.5, 0.25)
     assert len(packed) == HEAD.itemsize + 2 * 4
     heads, counts, validity = unpack_profiles([packed, packed])
     assert counts.tolist() == [2, 2]
@@ -53,7 +45,7 @@ def test_a_profile_by_hand() -> None:
 
 def test_what_was_not_said_is_nan() -> None:
     scores = StepScores(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], np.float32))
-    heads, _, validity = unpack_profiles([pack_profile(scores, gold_rows(ERROR), "d", None, NAN)])
+    heads, _, validity = unpack_profiles([pack_profile(ERROR, scores, None)])
     assert np.array_equal(validity, np.array([1, np.nan], np.float32), equal_nan=True)
     assert np.isnan([heads["whole"][0], heads["change"][0]]).all()
     # A silent step is called nothing.
