@@ -77,7 +77,13 @@ def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
     """The place of each step's least valid sub-step, the first of equal ones; `owners`, ascending, are the steps of
     the sub-steps. Shape (steps,)."""
     order: Ints = np.lexsort((np.arange(len(owners)), validity, owners))
-    return order[np.flatnonzero(np.diff(owners, prepend=-1))]
+    return order[first_of_steps(owners)]
+
+
+def first_of_steps(owners: AnyInts) -> Ints:
+    """The place of each step's first sub-step, shape (steps,); `owners` as for `least_valid`."""
+    # Not `np.diff` with a value before: for a trace that takes three times as long.
+    return np.flatnonzero(owners != np.append(-1, owners[:-1]))
 
 
 @dataclass(frozen=True)

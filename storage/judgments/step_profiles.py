@@ -13,7 +13,7 @@ from stepsight.core.arrays import AnyInts, Bools, Floats32, Ints
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.scores import StepScores, least_valid
+from stepsight.core.scores import StepScores, first_of_steps, least_valid
 from stepsight.core.trace import Trace
 from stepsight.storage.database.stored_json import DamagedError
 
@@ -47,10 +47,8 @@ def profile_columns(judgment: Judgment) -> Columns:
 
 def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: float = float("nan")) -> bytes:
     """The profile of one mode, from the scores of a trace's sub-steps."""
-    label, valid = (
-        np.array([SILENT if value is None else int(value) for value in values], np.int64)
-        for values in zip(*((step.label, step.valid) for step in trace.steps), strict=True)
-    )
+    gold = [step.label for step in trace.steps], [step.valid for step in trace.steps]
+    label, valid = np.array([[SILENT if value is None else value for value in values] for values in gold], np.int64)
     least, redundancy, silent = step_rows(scores.probs, trace.owners)
     called = scores.probs[least]
     head = np.zeros((), HEAD)
@@ -69,7 +67,7 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
     True if one of them is unsaid. `owners` are the steps of sub-steps, ascending."""
     silent = unsaid(probs)
     validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
-    first = np.flatnonzero(np.diff(owners, prepend=-1))
+    first = first_of_steps(owners)
     redundancy = np.maximum.reduceat(probs[:, Label.NEU], first)
     return least_valid(validity, owners), redundancy, np.logical_or.reduceat(silent, first)
 
