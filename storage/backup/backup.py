@@ -28,7 +28,7 @@ from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot
 from stepsight.storage.traces.search import index_everything
 
-# Each brings its tables into the metadata.
+# Imported so that their tables are in the metadata.
 
 # Rows held in memory at once.
 _BATCH = 1000
@@ -206,7 +206,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
             counts = count_rows(source)
             _copy(source, partial)
         with closing(sqlite3.connect(partial)) as copy:
-            # Otherwise a part of it would lie in a file beside it.
+            # Otherwise a part of the backup would be in a separate WAL file.
             copy.execute("PRAGMA journal_mode = DELETE")
             manifest = write_manifest(copy, source=store.engine.dialect.name)
             check_database(copy)
@@ -218,7 +218,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn a SQLite file that fails into a `UserError`."""
+    """Raise SQLite's errors with a file as `UserError`."""
     try:
         yield
     except sqlite3.Error as error:

@@ -28,7 +28,7 @@ from stepsight.storage.backup.backup import (
 from stepsight.storage.database.migrate import check_revision
 from stepsight.storage.database.store import Store, open_store
 
-# Who is logged in is not restored: it may have been ended since.
+# Logins are not restored, since they may have been ended after the backup.
 _LEFT_OUT = ("logins", "failed_logins")
 _BUSY_SECONDS = 60
 

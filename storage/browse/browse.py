@@ -27,9 +27,9 @@ Counts = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class BrowseRow(TraceSummary):
-    """A trace of a list. `group` is its class, "" for none; `validity`, in the filter's mode, and the others are
-    its evaluator's, None if missing; `first_wrong` is the first step called wrong, 0-based, and `mistake` one of
-    `MISTAKES` or ""."""
+    """A trace of a list. `group` is its class, "" for none. The scores are those of the filter's evaluator, None if
+    missing; `validity` is in the filter's mode, `first_wrong` is the first step called wrong, 0-based, and
+    `mistake` one of `MISTAKES` or ""."""
 
     group: str = ""
     validity: float | None = None
@@ -44,7 +44,8 @@ class BrowseRow(TraceSummary):
 class BrowsePage:
     """Some rows of a list, with the total number. `counts` has, by field of the filter and its value, the number of
     traces with that value and the other conditions unchanged; those of the evaluator's fields exist if the filter
-    names one. `loosened` has, by the field of each condition that is set, the number without it."""
+    names one. `loosened` has, for each condition that is set, by its field, the number of traces that meet all the
+    others."""
 
     rows: list[BrowseRow]
     total: int

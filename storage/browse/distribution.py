@@ -23,8 +23,8 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """The validities that the filter's evaluator, which must be named, gives in its mode to the steps of the traces
-    that meet its conditions, except the one on a bin."""
+    """The distribution for the filter's evaluator, which must be named, in the filter's mode, over the traces that
+    meet its conditions other than the one on a bin."""
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

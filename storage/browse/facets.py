@@ -46,7 +46,7 @@ CHANGES = (0.1, 0.3, 0.5)
 @dataclass(frozen=True, eq=False)
 class Facet:
     """`codes`, shape (n,): the index in `names` of the value of each of `n` traces or buckets, `SILENT` for none.
-    `also`: those, shape (n,), with a second value."""
+    `also`: for each value that comes besides these, True for those that have it, shape (n,)."""
 
     names: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]

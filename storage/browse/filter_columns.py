@@ -38,7 +38,7 @@ from stepsight.storage.judgments.step_profiles import cell_bit
 from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
 from stepsight.storage.traces.search import find_text
 
-# Events that can be stored in another order than they are numbered in.
+# The number of events that may be stored in another order than that of their ids.
 _AT_ONCE = 1_000
 _OF_EVALUATOR = ("validity", "redundancy", "change")
 
@@ -46,9 +46,9 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 class BrowseColumns:
     """The columns of a dataset that a filter and an order need, read within a session.
 
-    `traces` are those of its traces; `verdicts` are the filter's evaluator's in both modes, and `in_mode` those in
-    the filter's mode, both None if it names none; `other` are its other evaluator's. Raises `UserError` if a
-    condition or the order needs an evaluator and the filter names none.
+    `traces` are the columns of its traces. `verdicts` are those of the filter's evaluator in both modes, `in_mode`
+    those in the filter's mode, both None if the filter names none; `other` are those of its other evaluator. Raises
+    `UserError` if a condition or the order needs an evaluator and the filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -66,7 +66,7 @@ class BrowseColumns:
 
     def _read_relabelled(self) -> Ints:
         """The ids of the traces that people labelled, read again after every event of labelling."""
-        # The count of the latest too: of events at once the one with the later number may be there first.
+        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
         return self._cache.get(
@@ -208,8 +208,8 @@ class BrowseColumns:
 
 
 class Matches:
-    """The traces that meet every condition, and by field those that meet every other one: for facets as buckets,
-    shape (b,), for the rest as traces, shape (n,)."""
+    """The traces that meet every condition, and for each field those that meet all the others. Conditions on facets
+    are met by buckets, shape (b,), the others by traces, shape (n,)."""
 
     def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
         self._buckets, self._by_bucket, self._by_trace = buckets, by_bucket, by_trace
@@ -230,7 +230,7 @@ class Matches:
         }
 
     def loosened(self) -> dict[str, int]:
-        """By the field of each condition, the number of traces without it."""
+        """For each condition, by its field, the number of traces that meet all the others."""
         totals = {name: int(_masked(self._tally, _every(self._by_bucket, name)).sum()) for name in self._by_bucket}
         for name in self._by_trace:
             totals[name] = int(np.count_nonzero(self._within(_every(self._by_trace, name))))
@@ -264,7 +264,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
             select(JudgedRow.revision).where(*judged).scalar_subquery(),
             select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == id).scalar_subquery(),
         ]
-    # Ids of what was deleted may be used again, moments not.
+    # Ids of deleted rows may be used again, their times of creation not.
     row = session.execute(
         select(DatasetRow.created, DatasetRow.revision, *columns).where(DatasetRow.id == dataset_id)
     ).one_or_none()

@@ -20,11 +20,11 @@ from stepsight.storage.browse.verdict_columns import BINS, STEP_GOLD
 LONGEST_TEXT = 1000
 MOST_META = 8
 """The largest number of conditions on metadata."""
-# A name and a value as they are offered, each of whose characters may take six in quotes.
+# A name and a value of the longest that are offered; in quotes a character may take six.
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
-# Whose verdicts are meant, and in which mode: no conditions by themselves.
+# The evaluators and the mode that conditions refer to; by themselves these are no conditions.
 _READING = ("evaluator", "mode", "other")
 
 
@@ -36,7 +36,7 @@ def _check_searchable(text: str) -> str:
 
 
 def _join_cell(cell: object) -> object:
-    """As campaigns in stores of 0.1.0 may have it: two labels in a list."""
+    """Join a cell given as a list of two labels, as campaigns in stores of 0.1.0 may have it."""
     return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
@@ -62,7 +62,7 @@ def _check_meta(written: str) -> str:
         raise invalid(error.message, error.hint) from None
 
 
-# Where each begins, as it is written.
+# The lower edge of each bin, as `bin` spells it.
 _BINS = tuple(f"{place / BINS:.2f}" for place in range(BINS))
 _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right"]
 
@@ -81,7 +81,7 @@ class Conditions(BaseModel):
     `invalid`; `redundant`, whichever of the two it is; `unjudged`, there is none. `mistake`, the first step called
     wrong against the gold's first error: as in `core.metrics.first_error.Outcome`; a trace with too little gold or
     verdict makes none, and `wrong` stands for every one but `right`. `other_mistake`: the same for the evaluator
-    `other`. `modes`: agreement of the verdicts valid or invalid in both modes, both of which are needed. `against`:
+    `other`. `modes`: whether the verdicts valid or invalid of the two modes agree; both are needed. `against`:
     another evaluator with a different verdict valid or invalid. `change`: the largest absolute retroactive change
     is at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step with the first gold label
     is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold (`STEP_GOLD`) has a validity in
@@ -217,7 +217,7 @@ class Sort:
     """An order of traces, stable in file order, with those without a value last in either direction.
 
     `validity`, `redundancy` and `change` are those of the filter's evaluator in its mode, `error` is the step of
-    the gold's first error. Raises `UserError` on another word.
+    the gold's first error. Raises `UserError` on an unknown one.
     """
 
     by: By = "position"

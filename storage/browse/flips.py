@@ -67,8 +67,8 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    """The flips among a dataset's fresh hindsight judgments, with validities from `threshold` on being valid. Read
-    once, and kept in memory until the store changes."""
+    """The flips among a dataset's fresh hindsight judgments, in which a step is valid from the validity `threshold`
+    on. Read once, and kept in memory until the store changes."""
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
@@ -87,7 +87,7 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
     """`early` and `late` are the online and offline profiles of the same traces, in file order."""
     ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
     at = np.float32(threshold)
-    # Of a step of which nothing was said there is no verdict.
+    # A step without scores has no verdict.
     flipped = ((online >= at) != (offline >= at)) & ~(np.isnan(online) | np.isnan(offline))
     trace = np.repeat(np.arange(len(ids)), counts)
     gold = _read_gold(session, ids, counts, trace[flipped], within(counts)[flipped])
@@ -105,8 +105,8 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
 
 
 def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """The gold's validity of some steps, 0, 1 or `SILENT`; a step is given by the place of its trace in `ids` and
-    its place in that."""
+    """The gold's validity of some steps, 0, 1 or `SILENT`; each step is given by the index of its trace in `ids`
+    and its index in the trace."""
     some = np.unique(trace)
     _, valid = read_steps(session, ids[some], counts[some])
     found: AnyInts = valid[starts(counts[some])[np.searchsorted(some, trace)] + position]

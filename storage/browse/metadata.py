@@ -30,10 +30,10 @@ LONGEST_NAME = 200
 MOST_FIELDS = 200
 """The number of fields that are offered: the commonest, with names of at most `LONGEST_NAME` characters."""
 
-# Of a field: texts that are kept in memory, and how long each may be. Others are read again when asked for.
+# The number of a field's texts that are kept in memory, and their greatest length. Others are read when needed.
 _MOST_VALUES = 1000
 _LONGEST_VALUE = 200
-# Below it every whole number is a float of its own.
+# Below it, no two integers are the same float.
 _EXACT = 2**53
 
 Operator = Literal["=", "~", ">=", "<="]
@@ -214,7 +214,7 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
         codes.append(code)
         numbers.append(number)
     places = traces.places(np.array(ids, np.int64))
-    # Traces that were added since their columns were read are passed over.
+    # Traces added since their columns were read are skipped.
     there = places != SILENT
     return MetaColumn(
         len(traces),
@@ -226,7 +226,8 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """The traces that meet a condition, shape (n,), read from the database if no column suffices."""
+    """The traces that meet a condition, shape (n,), read from the database, for a condition that no column can
+    decide."""
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
     places = traces.places(np.array(ids, np.int64))
@@ -239,7 +240,7 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
     """The database id of a trace with each of its values in a field, as text and as a number or NaN."""
     statement = text(_VALUES[session.get_bind().dialect.name])
     values = {"dataset": dataset_id, "field": field}
-    # Not through the session: what that does with each row would take most of the time.
+    # Not through the session, whose work on each row would take most of the time.
     for part in session.connection().execute(statement, values, execution_options=IN_PARTS).partitions():
         for id, kind, value in part:
             if kind in ("text", "string"):

@@ -18,8 +18,8 @@ _CONDITIONS = ("mistake", "other_mistake", "gold")
 @dataclass(frozen=True)
 class OutcomePairs:
     """The number of traces by the outcomes of a first and a second evaluator, for those whose gold names an error
-    (`True`) and those whose gold calls every step valid (`False`). `unknown` others have too little gold, or too
-    little of a verdict."""
+    (`True`) and those whose gold calls every step valid (`False`). `unknown` is the number of other traces, whose
+    gold or verdicts say too little."""
 
     counts: Mapping[bool, Mapping[tuple[Outcome, Outcome], int]]
     unknown: int

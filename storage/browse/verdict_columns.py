@@ -26,7 +26,7 @@ BINS = 20
 STEP_GOLD = ("wrong", "redundant", "right")
 """The gold of a step: not valid; redundant; or valid without being called redundant."""
 
-# In single precision as validities are, so that those on an edge are in the bin that begins there.
+# In single precision like validities, so that one on an edge is in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 
 
@@ -143,7 +143,7 @@ class _ProfileColumns:
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, profiles: Profiles) -> None:
-        """Put the profiles of some traces in."""
+        """Fill in the profiles of some traces."""
         at, heads, validity = profiles.places, profiles.heads, profiles.validity
         if not len(at):
             return

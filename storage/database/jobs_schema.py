@@ -93,7 +93,7 @@ class UploadRow(Base):
         CheckConstraint("size > 0 AND received >= 0 AND received <= size", name="received"),
         CheckConstraint("sha256 IS NULL OR received = size", name="whole"),
         Index("ix_uploads_user_id", "user_id", "id"),
-        # The number of a file that is gone must not lead to another's.
+        # The id of a removed file must not become that of another one.
         {"sqlite_autoincrement": True},
     )
 

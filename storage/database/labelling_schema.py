@@ -27,7 +27,7 @@ from stepsight.storage.database.stored_json import StoredJson
 APPEND_ONLY = ("label_events", "guidelines", "disputes", "dispute_entries")
 KEY_LENGTH = 64
 PUBLIC_LENGTH = 16
-# What a label, a text, a count, suggested labels or a decision is.
+# The type of a label, a text, a count, suggested labels or a decision.
 Said = str | int | list[str | None] | dict[str, Any] | None
 
 
@@ -42,8 +42,8 @@ class CampaignRow(Base):
     `conditions` is the filter by which the traces were chosen, `overlap` the number of people who label each;
     `after_error` is true if steps after the first `neg` are labelled. `shows` is the information beside the text
     before submission. The queue is ordered by `ordering`, at random in `random_share` of its places. Of the traces
-    that a person gets, `gold_rate` are hidden gold items. A trace is held for `lease` seconds after its person's
-    last sign of life.
+    that a person gets, `gold_rate` are hidden gold items. A trace is held for `lease` seconds after its person was
+    last active.
 
     With `shows_answer`, the reference answer stands below the problem. `after_submission` is the information shown
     once a trace is submitted, `error_kinds` are the possible faults of a step. Of the `population` that met the
@@ -108,7 +108,7 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """A campaign whose annotator the person accepting an invitation becomes."""
+    """A campaign of an invitation: whoever accepts the invitation becomes an annotator of it."""
 
     __tablename__ = "invitation_campaigns"
 

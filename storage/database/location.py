@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 
 VARIABLE = "STEPSIGHT_DB"
-# The bytes that every database begins with.
+# The first bytes of every SQLite database.
 _HEADER = 100
 _EXPECTED = "Give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE."
 
@@ -53,7 +53,7 @@ def describe(url: URL) -> str:
 
 def _default_file() -> Path:
     base = os.environ.get("XDG_DATA_HOME", "")
-    # A relative XDG_DATA_HOME is to be ignored, says the XDG specification.
+    # The XDG specification says that a relative XDG_DATA_HOME is to be ignored.
     folder = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
     path = folder / "stepsight" / "stepsight.db"
     try:
@@ -77,8 +77,8 @@ def _sqlite(database: str) -> URL:
 
 
 def _check_file(path: Path) -> None:
-    """Check a file without reading its content, which only SQLite does: another opening and closing of the file
-    would drop this process's locks on it."""
+    """Check a file without opening it: closing it again would drop the locks on it that SQLite holds for this
+    process."""
     try:
         if path.is_dir():
             raise UserError(f"{path}: a folder, expected a file.", "Name a file in it, such as stepsight.db.")

@@ -68,7 +68,7 @@ def check_revision(revision: str, name: str) -> None:
 def upgrade(connection: Connection, name: str) -> None:
     """Run the missing migrations within the transaction of `connection`: all of them or none.
 
-    Of several processes that open a store at once, one does so, and the others wait and find nothing to do.
+    If several processes open a store at once, one runs them, and the others wait and find nothing to do.
     """
     # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
     from alembic import command, config
@@ -89,7 +89,7 @@ def upgrade(connection: Connection, name: str) -> None:
 
 
 def _take_over(connection: Connection) -> None:
-    """Have a store of StepSight 0.1.0 say that the first migration has run."""
+    """Mark the first migration as run in a store of StepSight 0.1.0, which has the same tables."""
     if inspect(connection).has_table(_ALEMBIC):
         stamp = text(f"UPDATE {_ALEMBIC} SET version_num = :first WHERE version_num = :last")
         connection.execute(stamp, {"first": _FIRST, "last": _OF_0_1_0})

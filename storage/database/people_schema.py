@@ -48,7 +48,7 @@ class LoginRow(Base):
 
 
 class FailedLoginRow(Base):
-    """A failed login; `key` is what failures are counted by: a name or a network address."""
+    """A failed login, counted under its `key`, which stands for a name, a network address, or both."""
 
     __tablename__ = "failed_logins"
 

@@ -52,7 +52,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-# What tests put another clock in the place of.
+# Tests replace it by another clock.
 _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
@@ -62,7 +62,8 @@ def now() -> datetime:
 
 
 def in_range(number: int) -> int:
-    """`number`, or an id that no row has if the database could not compare the number with one."""
+    """`number` if it can be the id of a row, else 0, which no row has: databases cannot compare ids with larger
+    numbers."""
     return number if 0 < number <= _LARGEST_ID else 0
 
 
@@ -210,7 +211,7 @@ class JudgmentRow(Base):
     `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The dataset is
     repeated here so that one index finds an evaluator's judgments of a dataset. `solution` is the evaluator's own
     score of the whole, if it gave one, and `rationale` its reasons. `spread` is that of an ensemble, a
-    little-endian float32 per sub-step, and `spent` the cost of a server that wrote it.
+    little-endian float32 per sub-step, and `spent` the usage of the server that wrote the judgment.
 
     An evaluator with judgments cannot be deleted, since they cost far more than the row.
     """

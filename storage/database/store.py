@@ -20,29 +20,29 @@ from stepsight.storage.database.location import describe, locate
 from stepsight.storage.database.migrate import is_current, upgrade
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
-# Fewer rows than Python makes objects between two rounds of its garbage collector, which take longer than the rows.
+# Below the 700 new objects after which Python's garbage collector runs, which takes longer than reading the rows.
 IN_PARTS = {"yield_per": 600}
 """Execution options that fetch the rows of a large result in parts rather than all at once."""
 
-# Bytes of what was read and is kept in memory.
+# The size of `Store.cache` in bytes.
 _CACHED = 160 * 2**20
 # An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
 _BUSY_SECONDS = 60
-# Who labels is told sooner, and the page sends it again: those who wait hold up all others of the server.
+# A label waits less long, since the page sends it again, and requests that wait hold up all others of the server.
 _DURABLE_SECONDS = 10
-# What may be left undone is worth no more than this of a page's time.
+# The wait of a page for a write that may be left out.
 _BRIEF_SECONDS = 1
 _CONNECT_SECONDS = 10
-# How SQLite begins a transaction; an option of the connection.
+# The connection's option for the statement with which SQLite begins a transaction.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
 _BRIEFLY = "stepsight_briefly"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
 _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 _BRIEF = {**_WRITING, _BRIEFLY: True}
-# What the databases say of JSON that is none, or no object.
+# The databases' messages on invalid JSON, and on JSON that is not an object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
-# PostgreSQL's codes for a missing right, and for a user to whom no schema is open.
+# PostgreSQL's codes for a missing privilege, and for a user without access to any schema.
 _DENIED = ("42501", "3F000")
 
 
@@ -92,9 +92,10 @@ class Store:
         """A session that commits when the block ends and rolls back when it raises.
 
         On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
-        another one. A commit survives a power cut only if `durable`, which takes longer and yields less to others;
-        a `brief` one waits for at most a second. Raises `UnavailableError` if the database fails, and if its file
-        was deleted or replaced meanwhile: a commit into a file that nobody opens any more would be lost.
+        another one. A commit survives a power cut only if `durable`, which takes longer and waits less long for
+        other writers; a `brief` one waits for at most a second. Raises `UnavailableError` if the database fails,
+        and if its file was deleted or replaced meanwhile: a commit into a file that nobody opens any more would be
+        lost.
         """
         self._check_file()
         writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
@@ -128,7 +129,7 @@ class Store:
             session.execute(select(1))
 
     def _check_file(self) -> None:
-        # A file that is gone stays open here, and a new connection would put an empty one in its place.
+        # A deleted file stays open here, and a new connection would put an empty one in its place.
         if self._file is None or (found := _identity(self.name)) == self._file:
             return
         if found is None:
@@ -154,7 +155,7 @@ def open_store(url: str | None = None) -> Store:
     """Open a store, creating or upgrading its schema.
 
     `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file (see
-    `storage.database.location.locate`). Raises `UserError` with the fault and its remedy.
+    `storage.database.location.locate`). Raises `UserError` if it cannot be opened.
     """
     address = locate(url)
     name = describe(address)
@@ -164,7 +165,8 @@ def open_store(url: str | None = None) -> Store:
 
 
 def _prepare(url: URL, name: str) -> None:
-    # Foreign keys stay off here: a migration that rebuilds a table drops it, its children would go along.
+    # Foreign keys stay off here: a migration that rebuilds a table drops it, which would delete the rows that refer
+    # to it.
     engine = _engine(url, poolclass=NullPool, foreign_keys=False)
     with engine.connect() as connection:
         if is_current(connection, name):
@@ -193,7 +195,7 @@ def _engine(url: URL, foreign_keys: bool = True, **options: Any) -> Engine:
 def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
     @event.listens_for(engine, "connect")
     def connect(connection: Any, record: object) -> None:
-        # The driver would begin transactions of its own, and not for every statement; `begin` below does.
+        # The driver would begin transactions itself, and not before every statement; `begin` below does.
         connection.isolation_level = None
         connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -236,7 +238,7 @@ def _use_wal(engine: Engine) -> None:
                 connection.exec_driver_sql("PRAGMA journal_mode = WAL")
                 return
             except OperationalError as error:
-                # Here alone SQLite does not wait for another process that is opening the file.
+                # Only here does SQLite not wait for another process that is opening the file.
                 if getattr(error.orig, "sqlite_errorcode", None) != SQLITE_BUSY or time.monotonic() > patience:
                     raise
                 time.sleep(0.02)
@@ -299,8 +301,8 @@ def snapshot(store: Store) -> Iterator[Session]:
 
 
 def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[list[Any]]:
-    """The values of each column of a result; not through the session, which would take most of the time for what it
-    does with each row."""
+    """The values of each column of a result, read without the session, whose work on each row would take most of
+    the time."""
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         for column, values in zip(columns, zip(*part, strict=True), strict=True):

@@ -44,7 +44,7 @@ class _OwnThresholds(BaseModel):
 
 
 class EvaluatorFacts(_Kept):
-    """The facts on an evaluator beyond its row."""
+    """The facts on an evaluator besides the other columns of its row."""
 
     outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY
     dtype: str = ""
@@ -61,7 +61,7 @@ class CalibrationInfo(_Kept):
 
 
 class SpentInfo(BaseModel):
-    """What a judgment by a server took: the fields of `core.judgment.Usage`."""
+    """The usage of a server for a judgment: the fields of `core.judgment.Usage`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -83,13 +83,12 @@ class StoredJson(TypeDecorator[Any]):
         self.where, self.kind = where, kind
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """A key or text that the column is compared with has its own type."""
+        """The type of a key or text that the column is compared with, which is not a value of the column."""
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
         """Parse the database's text, then check the kind."""
         read = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
-        # One of `kind`, checked; where it is NULL, None by itself.
         validate, where = _adapter(self.kind).validate_python, self.where
 
         def process(stored: Any) -> Any:

@@ -25,8 +25,8 @@ def insert_or_update(
     unless_same: Sequence[str],
     or_where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Insert `rows`, replacing a row with the same `key` columns unless it agrees in all of `unless_same`, or
-    unless the old row meets a condition."""
+    """Insert `rows`, replacing an old row with the same `key` columns if it differs in any of `unless_same` or
+    meets the condition `or_where`."""
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
     changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]

@@ -27,7 +27,7 @@ NAME = "datasets"
 
 TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list}
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~])")
-# As hubs have the sizes of datasets.
+# The size categories of hubs.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"))  # fmt: skip
 _LARGEST = "n>10M"
@@ -73,8 +73,8 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
 def write_judgments(
     store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> dict[str, int]:
-    """Write the traces of a dataset with these database ids, and the judgments of the evaluators with these, by
-    default of all that have judged the dataset; as `write_dataset`."""
+    """Write the traces of a dataset with these database ids, and their judgments by the evaluators with these ids,
+    by default by all that have judged the dataset; as `write_dataset`."""
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     frames = judgment_frames(store, dataset, trace_ids, [one.id for one in chosen])

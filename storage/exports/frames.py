@@ -60,9 +60,10 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 _META = "meta."
 _MOST_FIELDS = 100
-# Traces at once, fewer where many have judged them.
+# The traces read at once: with several evaluators fewer, so that their judgments are about so many, but never below
+# the least.
 _MOST, _LEAST, _JUDGMENTS = 2_000, 100, 10_000
-# The change is that of the hindsight judgment.
+# The hindsight judgment gives the change.
 _ASKED = (*MODES, Mode.HINDSIGHT)
 
 
@@ -198,7 +199,7 @@ def _columns(
     trace, evaluator = judgments.trace[entry], judgments.evaluator[entry]
     rows, own, probs = substep_rows(gold, judgments, entry, mode == MODES.index(Mode.ONLINE))
     place = own - starts(gold.sizes)[trace[rows]]
-    # One that speaks of the whole solution alone has one row.
+    # An evaluator of whole solutions has one row per trace.
     kept = shown.has_steps[evaluator[rows]] | (place == 0)
     rows, own, place, probs = rows[kept], own[kept], place[kept], probs[kept]
     spread = judgments.spread_at(entry[rows], place)
@@ -214,7 +215,7 @@ def _columns(
     said = ~silent & of_step
     in_words, in_three = said & shown.in_words[who], said & shown.three_way[who]
     in_numbers = said & ~in_words
-    # Words are above every threshold or below.
+    # Verdicts in words do not depend on thresholds.
     valid = validity >= np.where(in_words, np.float32(0.5), shown.validity[who])
     redundant = np.where(in_three, redundancy >= shown.redundancy[who], redundancy > 0)
     shown_validity = np.where(in_numbers, validity, np.float32(np.nan))
@@ -242,8 +243,9 @@ def _columns(
 
 
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
-    """In order, each judgment with each mode that it gives: their places, and whether it stands there. One of
-    hindsight comes with both modes, since the change is its; where it does not stand, before the one that does."""
+    """The entries in order, each a judgment in a mode: the index of the judgment, that of the mode, and True if it
+    stands in it. A hindsight judgment, which gives the change, has an entry in both modes; one that does not stand
+    comes directly before the one that does."""
     standing = judgments.stands[:, : len(MODES)]
     entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
     stands = standing[entry, mode]
@@ -252,8 +254,8 @@ def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
 
 
 def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
-    """Offline minus online validity of the hindsight judgment, of rows with their entries: also for one that stands
-    in its place, and so comes directly after it."""
+    """For each row, offline minus online validity of the hindsight judgment, also if another one stands and so
+    comes directly after it. `entry` is the entry of each row; `shown` is True for each entry that stands."""
     change = np.full(len(mode), np.nan, np.float32)
     online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
     change[online] = change[offline] = validity[offline] - validity[online]
@@ -263,7 +265,7 @@ def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, ent
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
-    """All parts as one; their columns are taken out of them."""
+    """All parts as one; their columns are removed as they are copied."""
     traces = tuple(name for part in parts for name in part.traces)
     words: dict[str, int] = {}
     first = 0
@@ -271,7 +273,7 @@ def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
         part.columns["trace"] += np.int32(first)
         first += len(part.traces)
         places = [words.setdefault(one, len(words)) for one in part.rationales]
-        # The last place is that of `SILENT`.
+        # `SILENT`, which is -1, takes the last one.
         part.columns["rationale"] = np.array([*places, SILENT], np.int32)[part.columns["rationale"]]
     columns = {
         name: np.concatenate([np.empty(0, kind), *(part.columns.pop(name) for part in parts)])

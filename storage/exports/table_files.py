@@ -12,7 +12,7 @@ from stepsight.core.escaping import csv_text, inert
 from stepsight.storage.importers.tables import load_parquet
 
 if TYPE_CHECKING:
-    # Most who write rows do without it.
+    # Not loaded to write rows.
     import pandas as pd
 
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ MEDIA_TYPES = {
 }
 TABLE_FORMATS = tuple(MEDIA_TYPES)
 
-# Rows in memory, and of a row group of Parquet.
+# The rows held in memory, and in a row group of Parquet.
 _PART = 5_000
 
 
@@ -109,7 +109,7 @@ def _rounded(column: "pd.Series[Any]") -> "pd.Series[Any]":
 def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     for frame in (one for one in frames if len(one)):
         lines = frame.apply(_rounded).to_json(orient="records", lines=True, double_precision=15, force_ascii=False)
-        # pandas writes every slash behind a backslash.
+        # pandas escapes every slash.
         yield lines.replace("\\/", "/").encode()
 
 
@@ -119,7 +119,7 @@ def _frames_parquet(frames: "Iterable[pd.DataFrame]", *, plain: bool = False) ->
     for frame in frames:
         table = arrow.Table.from_pandas(frame, preserve_index=False)
         if writer is None:
-            # A category is as wide as its first frame needs it, the file as any may.
+            # pandas makes the indices of categories as wide as one frame needs; those of the file suffice for any.
             wide = arrow.string() if plain else arrow.dictionary(arrow.int32(), arrow.string())
             kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
             about = None if plain else table.schema.metadata

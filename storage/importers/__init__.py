@@ -44,7 +44,7 @@ def find_kind(name: str) -> FileKind:
         raise UserError(f"There is no kind {name!r}.", f"The kinds are {', '.join([*KINDS, *ALIASES])}.") from None
 
 
-# So many rows of another kind at the start of a file tell that all of it is.
+# If this many rows at the start of a file are of another kind, the whole file is taken to be.
 _FIRST = 20
 
 

@@ -140,7 +140,7 @@ def _within(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return _find(value, name)
     if not isinstance(value, list):
-        # A column that is empty in this row has nothing within.
+        # An empty column has no inner value.
         return None if value is None else _MISSING
     first, _, inner = name.partition(".")
     if _PLACE.fullmatch(first):
@@ -207,7 +207,7 @@ def _split(text: str, separator: str) -> list[Any]:
 
 def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -> tuple[Step, ...]:
     if value is None or (isinstance(value, str) and value.strip().lower() in _NONE):
-        # Of a first error that says that there is none; of labels that there are none.
+        # For a first error, such a value says that there is none; for labels, that they are missing.
         clean = bool(columns.labels) and columns.labels_as == "error-from-1" and value is not None
         return until_error(steps, None) if clean else tuple(Step(texts) for texts in steps)
     if columns.labels_as in ("error-from-0", "error-from-1"):

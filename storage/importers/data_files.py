@@ -54,7 +54,7 @@ class DataFiles:
         return columns_kind(columns, self._rows)
 
     def __iter__(self) -> Iterator[bytes]:
-        # Its kind opens the files by itself: of some formats no line can be read before the end.
+        # The kind opens the files itself, since some formats cannot be read line by line.
         return iter(())
 
     @property
@@ -117,8 +117,8 @@ def find_data(path: Path, part: str = "") -> DataFiles:
 
 def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
     """The files of one part of a hub's dataset, called `OWNER/NAME@COMMIT` in the store, fetched unless they are in
-    the cache of the hub's client. Raises `UserError` if the hub has no such dataset, revision or part, does not
-    give it to us or cannot be reached, and if the disk has no room for it."""
+    the cache of the hub's client. Raises `UserError` if the hub has no such dataset, revision or part, refuses
+    access or cannot be reached, and if the disk has no room for it."""
     # Most datasets come from files, for which no hub's client is loaded.
     from stepsight.core.hubs.hub_download import fetch_dataset
 

@@ -19,8 +19,8 @@ OnBad = Callable[[str, UserError, bytes], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file that a benchmark is published as. `sha256` is of its content, None if we have not seen it; then
-    `git_blob`, if it lies in a Git repository, is the name of its content there, by which it is checked as well."""
+    """A published file of a benchmark. `sha256` is of its content, None if unknown; the content is then checked by
+    `git_blob`, its id in a Git repository, if that is known."""
 
     name: str
     url: str
@@ -29,7 +29,7 @@ class PublicFile:
 
     @property
     def digest(self) -> str | None:
-        """What its content is checked by; None if nothing is known of it."""
+        """The digest by which its content is checked, None if unknown."""
         return self.sha256 or self.git_blob
 
 
@@ -92,7 +92,8 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
     for at, raw, is_last in _with_last(lines):
         waiting.append(_decode(raw, at, name))
         held += len(waiting[-1])
-        # A value that spans lines is read again from its start: when there is twice as much of it, not at each.
+        # A value that spans lines is parsed from its start again, but only when its text has doubled, not at each
+        # line.
         if len(buffer) + held < due and not is_last:
             continue
         buffer = (buffer + "".join(waiting)).lstrip()

@@ -12,11 +12,11 @@
       "total_time": 164458, "finish_reason": "found_error"}}
 
 In phase 1 a labeler chose among several completions, or wrote one where none would do; in phase 2 one solution was
-made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is what the labeler
-went on from: the chosen completion, else the human one. If there is neither, at the end, it is the first
-completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are neg,
-neu, pos; null is unlabelled, and so is a human completion, which nobody rated. Completions may be null where there
-are none.
+made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is the completion
+with which the labeler continued: the chosen one, else the human one. If there is neither, at the end, it is the
+first completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are
+neg, neu, pos; null is unlabelled, and so is a human completion, which nobody rated. Completions may be null where
+there are none.
 
 The trace ends where the labelling did; the rest of a phase 2 solution stays in the meta's `pre_generated_steps`,
 next to `finish_reason` and `phase`, which is 1 where nothing was generated beforehand. The other completions are
@@ -67,7 +67,7 @@ def _phase(question: Row) -> dict[str, int]:
 
 
 def _steps(items: list[Any]) -> tuple[Step, ...]:
-    # A step without any text is where a labeler gave up, which can only be the end.
+    # A labeler who gave up left a step without any text, which can only be the last one.
     if items and items[-1] in _GIVEN_UP:
         items = items[:-1]
     return tuple(_step(item, number) for number, item in enumerate(items, start=1))

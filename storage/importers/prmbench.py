@@ -7,12 +7,12 @@
      "modified_steps": [2], "error_steps": [2], "reason": "…", "idx": "prm_train_p1_0", "question": "…",
      "classification": "missing_condition"}
 
-The trace is the modified question with the modified process. PRMBench holds every step that is not an error step
-for correct, those after the first error too, so they are valid; whether they are redundant it does not say, so
-they have no label. Error steps are neg, save in the two classes of its Simplicity category, `redundency` (its
-spelling) and `circular`, which PRMBench calls a specific form of redundancy: there they are neu. (The `reason` of
-some circular rows calls the reasoning fallacious as well; PRMScore, which only knows right and wrong, has to count
-neu as wrong in these two classes.) `multi_solutions` rows have no error.
+The trace is the modified question with the modified process. PRMBench takes every step that is not an error step to
+be correct, even after the first error, so these are valid; it does not say whether they are redundant, so they have
+no label. Error steps are neg, save in the two classes of its Simplicity category, `redundency` (its spelling) and
+`circular`, which PRMBench calls a specific form of redundancy: there they are neu. (The `reason` of some circular
+rows calls the reasoning fallacious as well; PRMScore, which only knows right and wrong, has to count neu as wrong
+in these two classes.) `multi_solutions` rows have no error.
 
 `idx` repeats across the classes, and within `multi_solutions`, where one problem has several solutions. The id is
 `class/idx`, and for multi_solutions a hash of the content is added.

@@ -19,13 +19,13 @@ from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 BEGINNING = 4096
 """The number of bytes by which a file's container is recognised."""
 
-# Rows that a file is told by.
+# The number of rows by which a file is recognised.
 _FIRST = 20
-# So many bad ones among them, and it is no file of rows.
+# With this many bad rows among them, a file is refused.
 _MOST_BAD = 500
 _WORDS = "correctness_pred"
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
-# How files begin that people take for data.
+# The first bytes of files that people mistake for data.
 _OTHER_FILES = (
     (b"PK\x03\x04", "a ZIP archive or an Office document", "Unpack it, or save the table as CSV."),
     (b"%PDF", "a PDF", _IMPORTS),

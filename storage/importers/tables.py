@@ -90,7 +90,8 @@ def arrow_batches(path: Path) -> Iterator[Any]:
             content.seek(0)
             batches = arrow.ipc.open_stream(content)
         for batch in batches:
-            # Nobody else looks whether its places are within it: a damaged one could end the process.
+            # pyarrow does not check by itself that offsets are within the batch: a damaged one could crash the
+            # process.
             batch.validate(full=True)
             for start in range(0, batch.num_rows, _BATCH):
                 yield batch.slice(start, _BATCH)
@@ -122,7 +123,7 @@ def _constant(name: str) -> float | None:
 
 
 def _text(value: object) -> str:
-    # Many write texts as binary.
+    # Many programs write texts as binary.
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 

@@ -44,7 +44,7 @@ def find_files(path: Path) -> list[Found]:
 
 
 def inspect_file(path: Path) -> Found:
-    """What a file is, or why it cannot be imported."""
+    """The content of a file, or the reason why it cannot be imported."""
     try:
         with open_input(path) as file:
             beginning = file.read(BEGINNING)

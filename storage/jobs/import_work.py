@@ -105,10 +105,10 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         )
     else:
         kind = kind_of(wanted.kind, wanted.columns, read_beginning(store, upload.id))
-        # Before anything is stored, since a store of one file takes nothing else in while it takes in this one.
+        # Before anything is stored, since nobody else can write to a store on SQLite during the import itself.
         _check(kind, _watched(source, upload.size, progress), upload.name, leave_out=wanted.leave_out)
         bad_rows = _bad_rows(upload.name, leave_out=wanted.leave_out)
-        # Who cancels meanwhile has nothing stored.
+        # If the job is cancelled meanwhile, nothing is stored.
         done = import_source(
             store, kind, source, wanted.dataset, bad_rows, lambda *_: progress(upload.size, upload.size)
         )

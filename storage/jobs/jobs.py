@@ -25,11 +25,11 @@ from stepsight.storage.database.store import NotFoundError, Store
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
 
-# Who is told, of which store, that a job was queued.
+# For each store, the functions to call after a job was queued.
 _LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
-# How often in a row a worker may end over a job without having judged a trace.
+# The number of workers in a row that may end over a job without progress.
 _ATTEMPTS = 3
-# The lock of who queues an import or a fetch: any number, as long as every process asks for the same.
+# The lock for queueing an import or a fetch: any number, as long as every process uses the same.
 _REQUESTS = 5_749_207_319
 _COLUMNS = (
     "id", "task", "subject", "request", "dataset_id", "evaluator", "spec", "fingerprint", "mode", "state", "total",
@@ -238,7 +238,7 @@ def take_job(
     """
 
     def oldest() -> Select[JobRow]:
-        # Anew each time: who waits for the database may wait longer than a lease.
+        # Made anew each time, since waiting for the database may take longer than a lease.
         moment = now()
         is_gone = or_(JobRow.heartbeat < moment - lease, JobRow.heartbeat > moment + lease)
         free = JobRow.state == State.QUEUED
@@ -246,7 +246,7 @@ def take_job(
             free = or_(free, (JobRow.state == State.RUNNING) & is_gone)
         return select(JobRow).where(free, JobRow.task.in_(tasks)).order_by(JobRow.id).limit(1)
 
-    # Who finds none waits for nobody who writes.
+    # If there is none, no lock for writing is waited for.
     with store.read() as session:
         if session.scalars(oldest().with_only_columns(JobRow.id)).one_or_none() is None:
             return None
@@ -297,7 +297,7 @@ def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> boo
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
     """Record that the worker is alive, and its progress. False if the job is no longer the worker's, which then has
     to stop."""
-    # Who gets on is not stuck, however often it is ended; an import begins anew each time.
+    # A job that makes progress is not stuck, however often its worker ends; an import begins anew each time.
     got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)
     values = {"heartbeat": now(), "done": done, "left_out": left_out, "reason": reason, "attempts": attempts}
@@ -374,7 +374,7 @@ def _get(session: Session, job_id: int) -> Job:
 
 def _job(row: Mapping[Any, Any]) -> Job:
     values = dict(row)
-    # What only a job to judge has.
+    # Only a job that judges has all of these.
     for name in ("dataset", "evaluator", "spec", "fingerprint"):
         values[name] = values[name] or ""
     mode = None if row["mode"] is None else Mode(row["mode"])

@@ -16,7 +16,7 @@ from stepsight.storage.traces.queries import list_datasets
 
 SHOWN_TRACES = 2
 SHOWN_BAD = 20
-# A preview ends after so many seconds; the import itself reads the whole file before it stores anything.
+# The longest time for a preview; the import itself reads the whole file before it stores anything.
 _SECONDS = 2.0
 
 

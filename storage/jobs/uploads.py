@@ -28,11 +28,11 @@ PART = 512 * 1024
 LASTS = timedelta(days=1)
 """The time for which an abandoned upload is kept."""
 
-# Of all files of a person together.
+# The largest size of all files of a person together.
 _ROOM = 4 * LARGEST
-# How often a file is on the disk while it is added: as sent, in the journal, and as traces.
+# The copies of a file on the disk while it is imported: as sent, in the journal, and as traces.
 _WRITTEN = 3
-# Bytes that stay free for what else is written.
+# The bytes to be left free for other writes.
 _RESERVE = 20_000_000
 _LARGEST_PART = 2 * PART
 
@@ -161,7 +161,7 @@ def read_beginning(store: Store, upload_id: int) -> bytes:
 
 
 class UploadSource:
-    """The lines of a complete upload, as `storage.traces.imports.Source`. Raises `UserError` if parts are
+    """The lines of a complete upload, as `storage.traces.imports.LineSource`. Raises `UserError` if parts are
     missing."""
 
     def __init__(self, store: Store, upload: Upload) -> None:
@@ -181,10 +181,10 @@ class UploadSource:
     def __iter__(self) -> Iterator[bytes]:
         self.read = 0
         start = 0
-        # Of a line that spans parts: joined once, however many there are.
+        # The pieces of a line that spans parts, joined once, however many there are.
         begun: list[bytes] = []
         while start < self._upload.size:
-            # A session for each, since who reads may stop anywhere.
+            # A session for each part, since a reader may stop anywhere.
             with self._store.read() as session:
                 content = _part(session, self._upload.id, start)
             start += len(content)

@@ -1,4 +1,4 @@
-"""Gold and judgments of traces as columns of numbers, which are measured, exported, filtered and sorted by.
+"""Gold and judgments of traces as columns of numbers, for metrics, exports, filters and orders.
 
 No row is ever a Python object: the judgments of some thousand traces are one array, and the rows of a mode are
 selected by index. If there are several judgments, the standing one counts, as defined in `judgments`.
@@ -27,7 +27,7 @@ from stepsight.storage.judgments.step_profiles import HEAD, step_rows, unpack_pr
 from stepsight.storage.traces.columns import TraceColumns, trace_group
 from stepsight.storage.traces.queries import Dataset
 
-# Traces at once: an IN of so many keys is allowed by every database.
+# The traces read at once; every database allows an IN with this many keys.
 _MOST = 2_000
 # One text for each trace: a row for each step would take three times as long to fetch.
 _SIGN = (
@@ -175,7 +175,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
     signs: dict[int, str] = {}
     ids = trace_ids.tolist()
     for start in range(0, len(ids), _MOST):
-        # Not through the session: what that does with each row would take most of the time.
+        # Not through the session, whose work on each row would take most of the time.
         part = session.connection().execute(statement, {"ids": ids[start : start + _MOST]})
         signs.update((id, found) for id, found in part)
     if [len(signs.get(id, "")) for id in ids] != counts.tolist():
@@ -258,7 +258,7 @@ def read_rows(
     """The standing judgments of some evaluators in these modes, for a part of the traces. Raises `DamagedError` if
     the rows do not match the trace, or a value is not a probability."""
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
-    # Of a single mode the condition says it all.
+    # For a single mode the condition says it already.
     shown = standing if len(modes) > 1 else []
     statement = (
         select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
@@ -329,7 +329,7 @@ def substep_rows(
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """An evaluator's scores in a mode, with the gold; only traces with a standing judgment have steps in it. If
-    steps are out of view, only hindsight judgments show what was said offline of the others."""
+    steps are out of view, only a hindsight judgment has offline scores of the others."""
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
     solution = np.full(len(gold.ids), np.nan)
@@ -345,7 +345,7 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
             solution[judgments.trace] = judgments.solution
             judged[judgments.trace] = True
     if gold.kept is not None:
-        # A score of the whole says nothing of a beginning.
+        # A score of the whole solution says nothing about its beginning.
         solution[:] = np.nan
     table = build_columns(gold, probs, solution)
     wanted = judged[table.trace] & gold.in_view
@@ -378,8 +378,8 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
 @dataclass(frozen=True, eq=False)
 class Profiles:
     """Profiles of `m` traces in one mode: the `places` of the traces in their columns, `heads` as in
-    `packed_judgments.HEAD` and `counts` of steps, each of shape (m,), and the `validity` of all steps, one trace
-    after the other."""
+    `step_profiles.HEAD` and `counts` of steps, each of shape (m,), and the `validity` of all steps, one trace after
+    the other."""
 
     places: Ints
     heads: Any
@@ -441,7 +441,7 @@ def _read_stored(
     columns = [getattr(row, mode.value) for mode in modes]
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
     statement = select(row.trace_id, *columns).where(*of_pair, columns[0].is_not(None)).order_by(row.trace_id)
-    # Not through the session: what that does with each row would take most of the time.
+    # Not through the session, whose work on each row would take most of the time.
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         ids, *packed = zip(*part, strict=True)
         places = traces.places(np.array(ids, np.int64))

@@ -26,7 +26,7 @@ from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.traces.queries import Dataset
 
 if TYPE_CHECKING:
-    # Loading it takes seconds, and only its fields are read here.
+    # Loading these takes seconds, and only their attributes are read here.
     from stepsight.core.evaluator_summary import EvaluatorSummary
     from stepsight.core.models.evaluator_base import Evaluator
 

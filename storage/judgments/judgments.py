@@ -30,7 +30,7 @@ from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
-# What a crash may lose: judgments kept back at most, and for how long.
+# The most that a crash can lose: so many judgments, or those of so many seconds.
 _BATCH = 200
 _SECONDS = 5.0
 _KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
@@ -113,7 +113,7 @@ def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
 def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
     if not waiting:
         return
-    # In one order for all writers, or two of them could wait for each other.
+    # In the same order for all writers, who could otherwise deadlock.
     rows = [waiting[key] for key in sorted(waiting)]
     with store.write() as session:
         _insert(session, rows)
@@ -130,7 +130,7 @@ def _insert(session: Session, rows: list[Values]) -> None:
         judgments,
         key=("trace_id", "evaluator_id", "mode"),
         unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
-        # What is judged again, with the same result, is newer than what was judged in between.
+        # A judgment repeated with the same result is newer than those made in between.
         or_where=has_newer(),
     )
     insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
@@ -277,7 +277,7 @@ def pack(result: StepScores | Hindsight) -> bytes:
 
 
 def are_probabilities(values: Floats32) -> bool:
-    # Also false of what is not a number.
+    # Also false for NaN.
     return bool(values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE)
 
 

@@ -52,7 +52,7 @@ class Verification:
 
 
 def save_verification(store: Store, verification: Verification) -> None:
-    """Keep what was measured."""
+    """Store a verification."""
     with store.write() as session:
         session.add(VerificationRow(**asdict(verification)))
 

@@ -89,7 +89,7 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
 def find_slot(store: Store, public_id: str) -> int:
     """The database id of the slot with that public id. Raises `NotFoundError`."""
     with store.read() as session:
-        # PostgreSQL cannot look for what none is called.
+        # PostgreSQL cannot compare with every text, and no slot has such an id.
         known = SlotRow.public_id == (public_id if public_id.isprintable() else "")
         slot_id = session.scalar(select(SlotRow.id).where(known))
     if slot_id is None:
@@ -157,7 +157,7 @@ def end(session: Session, slot: Slot, state: str) -> None:
 
 def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
     """Add another free slot of an item and return its id."""
-    # Two that add one at a time would give both the same number.
+    # Otherwise two sessions that add one at the same time would take the same number.
     session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
     last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))
     row = {"campaign_id": campaign_id, "item_id": item_id, "number": 0 if last is None else last + 1}

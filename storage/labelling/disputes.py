@@ -39,7 +39,7 @@ class DisputeState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-# Into which states a dispute can be put by its author, and by an adjudicator.
+# By state, the states that a dispute's author, and an adjudicator, can set.
 _BY_AUTHOR = {DisputeState.OPEN: (DisputeState.WITHDRAWN,), DisputeState.WITHDRAWN: (DisputeState.OPEN,)}
 _BY_ADJUDICATOR = {
     DisputeState.OPEN: (DisputeState.ACCEPTED, DisputeState.REJECTED),
@@ -61,8 +61,8 @@ class DisputeEntry:
 @dataclass(frozen=True)
 class Dispute:
     """`gold` is the gold of the step, 0-based, and `proposed` the value it should have
-    (`core.label_patch.GOLD_VALUES`). `changed` is True if the trace is no longer the disputed one, as its `digest`
-    shows."""
+    (`core.files.label_patch.GOLD_VALUES`). `changed` is True if the trace is no longer the disputed one, as its
+    `digest` shows."""
 
     id: int
     trace_id: int
@@ -121,7 +121,7 @@ def open_dispute(
         raise UserError(f"There is no step {step + 1}: the trace has {len(trace.steps)}.")
     _check_proposal(proposed, gold_of(trace.steps[step]), gold_values(store, trace.dataset_id))
     with store.write() as session:
-        # Held until the transaction ends, so that nobody files the same twice at once.
+        # Locked until the transaction ends, so that nobody files the same dispute twice at once.
         session.get_one(TraceRow, trace_id, with_for_update=True)
         _refuse_twice(session, trace_id, step, proposed, user)
         row = DisputeRow(

@@ -20,7 +20,8 @@ ERROR_KINDS = (
 """The kinds of a campaign that names none."""
 
 PRMBENCH_KINDS = ERROR_CLASSES
-"""PRMBench's classes in its spelling, without the one that has no error: what its format can state."""
+"""The kinds of error that PRMBench's format can express: its classes, in its spelling, without the one that has no
+error."""
 
 MOST_KINDS = 20
 LONGEST_KIND = 40
