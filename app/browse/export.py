@@ -19,8 +19,14 @@ from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
-from stepsight.storage.exports.table_files import MEDIA_TYPES, TABLE_FORMATS, Row, frame_parts, table_parts
-from stepsight.storage.exports.trace_lines import trace_lines
+from stepsight.storage.exports.table_files import (
+    MEDIA_TYPES,
+    TABLE_FORMATS,
+    Row,
+    frame_parts,
+    table_parts,
+    trace_lines,
+)
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.formats.table import step_rows

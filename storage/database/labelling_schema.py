@@ -24,7 +24,6 @@ from stepsight.storage.database.people_schema import InvitationRow, UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, UtcDateTime, now
 from stepsight.storage.database.stored_json import StoredJson
 
-APPEND_ONLY = ("label_events", "guidelines", "disputes", "dispute_entries")
 KEY_LENGTH = 64
 PUBLIC_LENGTH = 16
 # The type of a label, a text, a count, suggested labels or a decision.

@@ -17,10 +17,9 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
-from stepsight.storage.exports.trace_lines import batches
 from stepsight.storage.importers.tables import load_parquet
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.traces.queries import find_dataset
+from stepsight.storage.traces.queries import find_dataset, trace_batches
 
 NAME = "datasets"
 """The name of the format in commands."""
@@ -110,7 +109,7 @@ _JUDGMENT_COLUMNS = {
 
 
 def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
-    for batch in batches(store, trace_ids):
+    for batch in trace_batches(store, trace_ids):
         for trace in batch:
             labels = [step.gold for step in trace.steps]
             steps = [step.text for step in trace.steps]

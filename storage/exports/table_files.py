@@ -1,15 +1,19 @@
-"""Tables as files: rows, or pandas frames, as CSV, Parquet or JSON Lines, a few in memory at a time."""
+"""Tables as files: rows, or pandas frames, as CSV, Parquet or JSON Lines, and traces in the plain format, a few in
+memory at a time."""
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import csv_text, inert
+from stepsight.core.files.jsonl import format_trace
+from stepsight.storage.database.store import Store
 from stepsight.storage.importers.tables import load_parquet
+from stepsight.storage.traces.queries import trace_batches
 
 if TYPE_CHECKING:
     # Not loaded to write rows.
@@ -57,6 +61,12 @@ def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     """As `frame_parts` in Parquet, with categories as plain texts, since not every reader supports categories."""
     load_parquet()
     return _frames_parquet(frames, plain=True)
+
+
+def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
+    """The lines of a file that `stepsight import jsonl` reads back, gold included."""
+    for batch in trace_batches(store, trace_ids):
+        yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()
 
 
 def _check_format(format: str) -> None:

@@ -9,7 +9,7 @@
 
 The trace is the modified question with the modified process. PRMBench takes every step that is not an error step to
 be correct, even after the first error, so these are valid; it does not say whether they are redundant, so they have
-no label. Error steps are neg, save in the two classes of its Simplicity category, `redundency` (its spelling) and
+no label. Error steps are neg, except in the two classes of its Simplicity category, `redundency` (its spelling) and
 `circular`, which PRMBench calls a specific form of redundancy: there they are neu. (The `reason` of some circular
 rows calls the reasoning fallacious as well; PRMScore, which only knows right and wrong, has to count neu as wrong
 in these two classes.) `multi_solutions` rows have no error.

@@ -118,8 +118,8 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """The outcome of an import whose worker ended after storing everything. Raises `NotFoundError` if there is
-    none."""
+    """The outcome of an import whose earlier worker ended after storing everything. Raises `NotFoundError` if there
+    is none."""
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)

@@ -32,7 +32,7 @@ ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
 GALLERY = "gallery"
 """The dataset of the shipped traces."""
 
-# More gold items than anybody needs.
+# Gold items beyond those that one person needs.
 _SPARE = 10
 
 

@@ -1,4 +1,4 @@
-"""Label patches of the store: accepted disputes as a patch, and a patch applied to gold that is measured against.
+"""Label patches of the store: accepted disputes as a patch, and a patch applied to the gold of a measurement.
 
 A patch is applied in memory: what is stored never changes. A changed step says what the patch says, no more:
 
@@ -107,7 +107,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """The gold of a step, as in `core.label_patch.gold_of`."""
+    """The gold of a step, as in `core.files.label_patch.gold_of`."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

@@ -64,7 +64,7 @@ class CampaignPlan:
     With `after_error`, people also label the steps after the first `neg`. The scores of `evaluator`, a database id,
     are shown, and its changes order the queue. `lease` is the time in seconds for which a trace is held for a
     person without an event of theirs. With `shows_answer`, the reference answer stands below the problem, if the
-    source has one. The annotations of the other fields say what they mean; a command shows them as its help.
+    source has one. The other fields are described by their annotations, which a command shows as its help.
     """
 
     name: str

@@ -108,7 +108,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
     """The public id of the slot that a person submitted last in a campaign; None if they have submitted none."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
-    # By the log, whose order is that of its ids, whatever the clock said; imported slots may have no event.
+    # In the order of the log, whose ids do not depend on the clock; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
     newest = select(SlotRow.public_id).where(*mine)
     newest = newest.order_by(func.coalesce(last_event, 0).desc(), SlotRow.id.desc())

@@ -164,7 +164,7 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
 
 def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
     if step >= annotation.revealed < slot.n_steps:
-        # How many steps there are is hidden too.
+        # The number of steps is hidden too.
         raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
     if step >= slot.n_steps:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")

@@ -1,5 +1,5 @@
-"""The review of an annotation: gold, scores and others' labels beside a person's own, once it is submitted; scores
-earlier in a campaign that shows them."""
+"""The review of an annotation: gold, scores and others' labels beside a person's own, once it is submitted. A
+campaign that shows scores does so earlier."""
 
 from dataclasses import dataclass, replace
 
@@ -72,8 +72,8 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """The campaign's evaluator's scores of the revealed steps: () in a blind campaign. In a stepwise one they are
-    online scores, since others depend on steps not yet revealed."""
+    """The scores of the revealed steps by the campaign's evaluator: () in a blind campaign. In a stepwise one they
+    are online scores, since others depend on steps not yet revealed."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)

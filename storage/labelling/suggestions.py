@@ -68,7 +68,7 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
         return ()
     labels = labels_of(shown[0], find_thresholds(store, slot.evaluator_id), after_error=slot.after_error)
     if judgments[0].evaluator.outputs == Outputs.CHECKS:
-        # That what was checked in a step holds does not make the step right.
+        # A step that passes its checks is not right merely by that.
         return [label if label == "neg" else None for label in labels]
     return labels
 

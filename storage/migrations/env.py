@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations, on the connection that `storage.database.migrate` hands over."""
+"""The script that Alembic runs: the migrations, on the connection from `storage.database.migrate`."""
 
 from alembic import context
 
@@ -8,7 +8,7 @@ _LAST = jobs_schema.UploadRow, labelling_schema.EventRow
 
 context.configure(
     connection=context.config.attributes["connection"],
-    # Of every table, since these refer to all the others.
+    # The metadata of every table, since these modules import those of all the others.
     target_metadata=_LAST[0].metadata,
     # SQLite can roll a schema change back as well, once the driver is kept from committing on its own.
     transactional_ddl=True,

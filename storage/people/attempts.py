@@ -31,7 +31,7 @@ WINDOW = timedelta(hours=1)
 AT_HOME = timedelta(days=90)
 """The time for which an address counts as a person's home after a login from it."""
 
-# What somebody who gets an IPv6 address at all has to choose from.
+# A user with IPv6 can choose any address of a network of this size.
 _NETWORK = 64
 
 
@@ -65,7 +65,7 @@ class _Limit:
         """The pause after this many failures."""
         if failures < self.free:
             return timedelta(0)
-        # No pause is doubled so often.
+        # No pause is doubled as often as that.
         doubled: int = 2 ** min(20, failures - self.free)
         return min(self.longest, FIRST_PAUSE * doubled)
 
@@ -82,7 +82,7 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     with store.write() as session:
         moment = now()
         session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= moment - WINDOW))
-        # Those of what is the future, since the clock was set back, would bring a pause until then.
+        # Failures from before the clock was set back lie in the future, and would cause a pause until then.
         session.execute(update(FailedLoginRow).where(FailedLoginRow.moment > moment).values(moment=moment))
         session.add_all(rows)
         session.flush()
@@ -97,7 +97,7 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     with store.read() as session:
         left = max(_left(session, limit, attempt) for limit in limits)
     if left > timedelta(0):
-        # Who is refused has not tried, and need not wait the longer for it.
+        # A refused attempt does not count, and does not make the pause longer.
         with store.write() as session:
             session.execute(delete(FailedLoginRow).where(FailedLoginRow.id.in_(attempt.rows)))
         raise LimitError(ceil(left.total_seconds()))
@@ -132,12 +132,12 @@ def _is_at_home(session: Session, key: str) -> bool:
 
 
 def _name_key(name: str) -> str:
-    # Some type their password where the name belongs, and nobody is to read it here.
+    # Some people type their password into the field for the name, and it must not be readable here.
     return f"name {_digest(name)}"
 
 
 def _home_key(name: str, address: str) -> str:
-    # Where somebody was is nobody's business either.
+    # Nor must the addresses be readable from which a person logs in.
     return f"home {_digest(f'{_name_key(name)} {_address_key(address)}')}"
 
 

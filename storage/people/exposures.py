@@ -65,7 +65,7 @@ def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
-    # Events are looked up by the items, which are few: a person may have very many.
+    # Events are looked up by the items, which are few, since a person may have very many events.
     person = EventRow.user_id + 0 == user_id
     earlier = select(EventRow.id).where(EventRow.item_id.in_(others), person, EventRow.slot_id.is_not(None))
     labels = earlier.where(EventRow.kind.in_(("label", "submit")))
@@ -87,7 +87,7 @@ def is_something_hidden(store: Store) -> bool:
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
     """A condition on a column of traces: the person has submitted the trace, has its text ahead in no open blind
     campaign, and no open campaign hides it after submission. Gold and others' labels may then be shown."""
-    # The column may be one of these tables itself.
+    # The column may belong to one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
 
     def is_submitted(one: type[ItemRow]) -> ColumnElement[bool]:
@@ -139,7 +139,7 @@ def _is_any_open(store: Store) -> bool:
 
 def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
     """A condition on a column of texts: an open campaign has the text."""
-    # The column may be one of these tables itself.
+    # The column may belong to one of these tables itself.
     item, campaign = aliased(ItemRow), aliased(CampaignRow)
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
 

@@ -98,7 +98,7 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
     hashed = hash_password(password)
     try:
         with store.write() as session:
-            # Of several at once one comes first, and it may have been revoked while the password was hashed.
+            # It may have been used or revoked while the password was hashed.
             unused = update(InvitationRow).where(InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
             taken = _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(used=now()))
             if not taken or session.execute(_inviter(invitation.id)).one_or_none() is None:

@@ -55,7 +55,7 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
     if not is_password(hashed, password) or hashed is None:
         raise WrongLoginError()
     better = rehash_password(password) if is_outdated(hashed) else hashed
-    # The password may have been changed, or the user ended, while it was checked.
+    # The password may have been changed, or the user deactivated, during the check.
     same = update(UserRow).where(UserRow.id == user_id, UserRow.password == hashed, UserRow.ended.is_(None))
     with store.write() as session:
         result = session.execute(same.values(password=better).execution_options(synchronize_session=False))
@@ -101,7 +101,7 @@ def log_out(store: Store, token: str) -> None:
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
     """The id of the named user and the hash of their password; 0 and None if nobody of that name can log in."""
-    # PostgreSQL cannot look for what nobody can be called.
+    # PostgreSQL cannot compare with every text, and nobody can have such a name.
     if not name.isprintable():
         return 0, None
     users = select(UserRow.id, UserRow.password).where(UserRow.name == name, UserRow.ended.is_(None))

@@ -14,7 +14,7 @@ SHORTEST = 10
 """The minimum length of a password in characters. There is no other rule."""
 
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-# Each takes 64 MiB and all cores; many at once would leave none to anybody else.
+# Each hash takes 64 MiB and all cores; many at once would leave none for anything else.
 _AT_ONCE = Semaphore(2)
 
 
@@ -36,7 +36,7 @@ def rehash_password(password: str) -> str:
 
 def is_password(hashed: str | None, password: str) -> bool:
     """True if `hashed` is of this password. Without a hash the check takes as long, and gives False."""
-    # Made at the first call, whomever that asks for: it takes as long as a check.
+    # Made on the first call in any case, since making it takes as long as a check.
     nobodys = _nobodys()
     with _AT_ONCE:
         try:

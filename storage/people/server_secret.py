@@ -34,7 +34,7 @@ def load_secret(session: Session) -> bytes:
     """`read_secret` within a writing session."""
     secret = session.scalar(_WANTED)
     if secret is None:
-        # Somebody else may be making one: what is stored first holds.
+        # Another session may be making one as well: the one stored first counts.
         insert_once(session, ServerSecretRow, [{"name": _NAME, "secret": secrets.token_bytes(_BYTES)}], "name")
         secret = session.scalars(_WANTED).one()
     return secret

@@ -36,7 +36,7 @@ class SavedView:
 
 
 def list_views(store: Store, user: User | None) -> list[SavedView]:
-    """The views visible to a person, or to nobody in particular if None, by name."""
+    """The views visible to a person, or with None to people who are not logged in, by name."""
     with store.read() as session:
         rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
     return [

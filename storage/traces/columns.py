@@ -104,6 +104,6 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         group=np.array([names.get(str(group), SILENT) for group in groups], np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),
-        # That changes much more often than the rest, and is put in by `with_relabelled`.
+        # It changes much more often than the rest, so `with_relabelled` fills it in.
         relabelled=np.zeros(len(ids), np.bool_),
     )

@@ -26,10 +26,10 @@ from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.kind import FileKind
 from stepsight.storage.traces.writer import TraceWriter
 
-# Rows named in a refusal, and rows held in memory at once.
+# The rows named in a refusal, and those held in memory at once.
 _SHOWN = 5
 _BATCH = 500
-# Rows that may be left out of a file: each is remembered.
+# The most rows that may be left out of a file, since each is stored.
 _MOST_LEFT_OUT = 100_000
 _OTHER_LISTING = "Name another file with --skipped."
 
@@ -45,7 +45,7 @@ class RefusedRows:
 
     def __call__(self, where: str, error: UserError, content: bytes) -> None:
         self.count += 1
-        # Some faults of a row are found later than those of the next ones.
+        # Some faults are found later than those of later rows.
         rows = [*self._first, (where.removeprefix(f"{self._name} "), error)]
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 

@@ -172,6 +172,17 @@ def traces() -> Select[Any]:
     ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
 
 
+def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
+    """Yield the traces with these database ids, in order, except those deleted meanwhile; no connection is held
+    between batches."""
+    for start in range(0, len(trace_ids), BATCH):
+        ids = trace_ids[start : start + BATCH]
+        with store.read() as session:
+            loaded = load_traces(session, traces().where(TraceRow.id.in_(ids)))
+        by_id = {trace.trace_id: trace for trace in loaded}
+        yield [by_id[id] for id in ids if id in by_id]
+
+
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
     """The traces of a statement made from `traces()`, in its order, with their steps: three queries."""
     rows = session.execute(statement).all()

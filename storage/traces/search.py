@@ -26,11 +26,11 @@ _INDEX_EVERYTHING = text(
     "INSERT INTO trace_search (rowid, text) SELECT id, problem || :between || (SELECT group_concat(text, :between)"
     " FROM (SELECT text FROM substeps WHERE trace_id = traces.id ORDER BY step, position)) FROM traces"
 )
-# One text of all ids: a row for each would take longer to fetch than to find.
+# One text with all ids: fetching a row for each would take longer than finding them.
 _FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
 _PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
 _SHORT = text(f"{_FOUND} text LIKE :pattern ESCAPE '{_ESCAPE}'")
-# The LIKE of SQLite folds the case of ASCII letters alone.
+# SQLite's LIKE ignores the case of ASCII letters only.
 _SHORT_FOLDED = text(f"{_FOUND} unicode_lower(text) LIKE :pattern ESCAPE '{_ESCAPE}'")
 _TRIGRAMS = "search_trigrams({column}) @> search_trigrams(:text) AND "
 _EITHER = (

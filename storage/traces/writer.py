@@ -21,7 +21,7 @@ from stepsight.storage.traces.search import index_texts
 
 Located = tuple[str, Trace]
 
-# As JSON spells it, not a backslash before "u0000".
+# NUL as JSON spells it, but not an escaped backslash before "u0000".
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 

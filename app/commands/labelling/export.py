@@ -19,8 +19,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.dataset_folders import write_judgments
 from stepsight.storage.exports.frames import judgment_frames
-from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts
-from stepsight.storage.exports.trace_lines import trace_lines
+from stepsight.storage.exports.table_files import TABLE_FORMATS, frame_parts, trace_lines
 from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import find_dataset

@@ -1,4 +1,5 @@
-"""A campaign with its whole log as JSON Lines: what it is, its guidelines, its traces with their slots, its events.
+"""A campaign with its whole log as JSON Lines: the campaign, its guidelines, its traces with their slots, its
+events.
 
     {"format": "stepsight-events", "version": 1, "campaign": {"name": "check", "dataset": "mr-math-invalid", …}}
     {"guideline": 1, "text": "…", "created": "…", "created_by": "eve"}
@@ -7,8 +8,8 @@
     {"event": "label", "item": 0, "slot": 0, "annotator": "ada", "step": 2, "old": null, "new": "neg", …}
 
 `item` is the place in the queue and `slot` its number there, null for a decision; `step` is 0-based. `of` is the
-key of the event of the same person that an undo or redo is about. No number of the database is in it but those in
-the `conditions`, which tell how the traces were once chosen.
+key of the same person's event that is undone or redone. The file has no ids of the database except in the
+`conditions`, which record how the traces were chosen.
 """
 
 from collections.abc import Iterator, Sequence

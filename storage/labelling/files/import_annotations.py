@@ -76,7 +76,7 @@ def _events(annotation: ImportedAnnotation) -> Iterator[EventValues]:
             yield _event("reveal", None, seen, seen)
         if label is not None:
             yield _event("label", step, label, seen)
-    # A step after which none came into view was first labelled when it was submitted.
+    # If no step was revealed after it, the first label of a step is the submitted one.
     changed = [step for step in range(steps) if annotation.labels[step] != first[step]]
     for step in changed:
         if step < steps - 1:
@@ -163,7 +163,7 @@ class AnnotationImporter:
         item = self._item(campaign, trace, row.chosen)
         about = json.dumps([self.name, row.dataset, row.id])
         held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number).with_for_update()
-        # One that somebody is taking meanwhile goes on as another row, which only the second look finds.
+        # A slot that somebody takes while its lock is waited for has changed then, as only the second query shows.
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
         for annotation in row.annotations:

@@ -52,9 +52,8 @@ Located = Iterator[tuple[str, Row]]
 class EventImporter:
     """Stores the campaign of a file within a transaction, with the ids of this store.
 
-    `name` takes the place of the file's where it is given. A campaign of that name that is there already must be
-    the very same; then it is `repeated`, and nothing is stored. Counts `events` and `items`. Raises `UserError`
-    with the line on anything else.
+    `name` overrides the file's. An existing campaign of that name must be the same one; it is then `repeated`, and
+    nothing is stored. Counts `events` and `items`. Raises `UserError` with the line on anything else.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
@@ -73,7 +72,7 @@ class EventImporter:
         self._waiting: list[tuple[str, dict[str, Any]]] = []
 
     def run(self) -> None:
-        """Store everything, or find that it is there."""
+        """Store everything, unless the campaign is there already."""
         campaign_id = self._session.scalar(select(CampaignRow.id).where(CampaignRow.name == self.name))
         if campaign_id is not None:
             self._compare(campaign_id)

@@ -124,7 +124,7 @@ def _reader(row: Row) -> _Reader | None:
 
 
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
-    """The dataset of labels whose file does not identify their traces."""
+    """The dataset of the labels of a file that does not name their traces."""
     if campaign is None:
         raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:

@@ -22,7 +22,7 @@ from stepsight.storage.labelling.files.trace_index import TraceIndex
 from stepsight.storage.traces.queries import StoredTrace
 
 _PLACE = re.compile(r"\w+?_(\d{1,6})")
-# Argilla's files have no moments.
+# Argilla's files have no times.
 _NO_MOMENT = datetime.fromtimestamp(0, UTC).isoformat()
 _MOST_STEPS = 100_000
 

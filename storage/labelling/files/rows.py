@@ -84,7 +84,7 @@ class ImportedDecision(LabelRow):
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
-    # Empty for what most annotators said.
+    # Empty for the majority's label.
     reason: Annotated[
         str, AfterValidator(lambda reason: check_reason(reason, "the reason is blank.") if reason else "")
     ]

@@ -15,7 +15,7 @@ _WHOLE = "pre_generated_steps"
 
 
 class TraceIndex:
-    """Finds a dataset's traces by their problem, of which a digest is kept in memory."""
+    """Finds a dataset's traces by problem and steps; only digests of the problems are kept in memory."""
 
     def __init__(self, session: Session, dataset: str) -> None:
         self._session, self._dataset = session, dataset
@@ -29,7 +29,7 @@ class TraceIndex:
         ids = self._ids.get(_digest(labelled.problem), [])
         same = load_traces(self._session, traces().where(TraceRow.id.in_(ids)).order_by(TraceRow.position))
         fitting = [trace for trace in same if _fits(labelled, trace)]
-        # Of solutions that begin alike, the one that ends where the labels do.
+        # If several solutions begin alike, the one that ends where the labels do.
         whole = [trace for trace in fitting if len(trace.steps) == len(labelled.steps)]
         if len(fitting) > 1 and len(whole) == 1:
             fitting = whole

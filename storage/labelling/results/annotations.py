@@ -129,7 +129,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
     about = dict(slot)
     after_error, n_steps, current = (about.pop(name) for name in ("after_error", "n_steps", "current_digest"))
     stepwise = about["view"] == CampaignView.STEPWISE
-    # Of a trace that has changed since, only the log tells how many steps it had.
+    # If the trace has changed since, only the log shows how many steps it had.
     annotation = fold(log, n_steps if current == about["digest"] else 0, stepwise)
     if not annotation.submitted:
         return None

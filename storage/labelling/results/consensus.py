@@ -29,7 +29,7 @@ from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED = "adjudicated"
 
-# Why traces and annotations are left out.
+# The reasons for leaving out traces and annotations.
 EXPOSED = (
     "annotations by people who had seen scores, marked equations, gold or others' labels (--exposed keeps them)"
 )

@@ -75,7 +75,7 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
     """The state of a campaign, derived anew only after an event was added to its log."""
     with store.read() as session:
-        # Of two events the later number may be stored first, so that the largest alone tells too little.
+        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
         version = tuple(session.execute(newest).one())
     key = ("adjudication", campaign_id)

@@ -125,7 +125,7 @@ class _Collected:
             self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 
     def list_people(self) -> list[tuple[int, str]]:
-        """Ids and names, by name."""
+        """The ids and names of the annotators, by name."""
         kept = (annotations for items in self.items.values() for annotations in items.values())
         names = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
         return sorted(names.items(), key=lambda person: (person[1], person[0]))
@@ -136,7 +136,7 @@ class _Collected:
 
 def _trace(annotations: Sequence[SubmittedAnnotation]) -> RatedTrace:
     one = annotations[0]
-    # Of a trace that has changed since, each annotation goes as far as the events of its person.
+    # If the trace has changed since, an annotation is as long as its person's events require.
     steps = max(len(annotation.labels) for annotation in annotations)
     return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps)
 

@@ -14,8 +14,7 @@ from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.exports.frames import COLUMNS, frame, judgment_frames
-from stepsight.storage.exports.table_files import frame_parts
-from stepsight.storage.exports.trace_lines import trace_lines
+from stepsight.storage.exports.table_files import frame_parts, trace_lines
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator

@@ -5,9 +5,9 @@
       "suggestions": {}, "responses": {"label": [{"value": "neg", "user_id": "…"}]}, "vectors": {}}]
 
 A record per step fits datasets of one shape, whose fields are `problem`, `before` (the steps before it) and `step`,
-with a question `label` for one of neg, neu, pos and unsure. `step` in the metadata counts from 1. What an annotator
-said is a response, whose `user_id` is made of the name, since Argilla wants one; the names of all who labelled the
-trace are in `annotators`. What all of them said together is a suggestion by the agent `consensus`.
+with a question `label` for one of neg, neu, pos and unsure. `step` in the metadata counts from 1. An annotator's
+label is a response, whose `user_id` is made of the name, since Argilla requires one; `annotators` has the names of
+all who labelled the trace. The consensus is a suggestion by the agent `consensus`.
 """
 
 from collections.abc import Iterable

@@ -9,8 +9,9 @@
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
 Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
-no `decisions`. `digest` tells the trace, with its gold, from any other of the same id. Nothing of the annotations
-is lost: which labels, notes and decisions, whose, when, and how long it took; each event is in the format `events`.
+no `decisions`. `digest` distinguishes the trace, with its gold, from any other with the same id. The annotations
+are complete: labels, notes and decisions with their people, moments and durations; the format `events` has each
+single event.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +42,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 
 
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
-    """An annotation, whose trace stands beside it."""
+    """An annotation, without its trace."""
     steps = len(annotation.labels)
     return {
         "annotator": annotation.user,

@@ -1,4 +1,4 @@
-"""Formats of label files: the way from labelled traces to a file."""
+"""Formats of label files, each of which writes labelled traces to a file."""
 
 import json
 from collections import Counter

@@ -6,9 +6,9 @@
         "result": [{"id": "label-1", "type": "choices", "from_name": "label_1", "to_name": "step_1",
                     "value": {"choices": ["neg"]}}]}]}]
 
-The places in `from_name` and `to_name` count from 0, as Label Studio counts what it repeats. A step without a label
-has no result. Who made an annotation is in `annotators`, in their order: Label Studio knows its own users only. The
-project's configuration:
+The indices in `from_name` and `to_name` count from 0, as in Label Studio's repeaters. A step without a label has no
+result. `annotators` names the annotator of each annotation, in order, since Label Studio knows only its own users.
+The project's configuration:
 
     <View>
       <Text name="problem" value="$problem"/>
@@ -46,7 +46,7 @@ def task(labelled: list[LabelledTrace]) -> Row:
 
 
 def _annotation(labelled: LabelledTrace) -> Row:
-    # As each one gave them: unsure is a choice too.
+    # One annotator's labels as given, since unsure is a choice too.
     labels = labelled.labels if labelled.how is not None else labelled.annotations[0].labels
     moments = [*(one.submitted for one in labelled.annotations), *(one.moment for one in labelled.decisions)]
     return {

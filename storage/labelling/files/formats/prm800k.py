@@ -12,10 +12,10 @@
       "total_time": 164458, "finish_reason": "found_error"}}
 
 Ratings -1, 0, 1 are neg, neu, pos; null is unlabelled. As there, the labels end at the first error (`found_error`)
-where nothing after it was labelled, and the whole solution is in `pre_generated_steps`; labels that people gave
-after an error, which PRM800K has none of, follow it. `solution`: every step was labelled and none is wrong;
-`give_up`: some step was not; `bad_problem`: more than half of the annotators said so. Of several annotators
-`labeler` is "consensus", and the timestamp is the last one's.
+where nothing after it was labelled, and the whole solution is in `pre_generated_steps`; labels after an error, of
+which PRM800K has none, follow it. `solution`: every step was labelled and none is wrong; `give_up`: some step was
+not; `bad_problem`: more than half of the annotators said so. With several annotators, `labeler` is "consensus", and
+the timestamp is the last one's.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
@@ -58,7 +58,7 @@ def _step(text: str, label: str | None, chosen: bool) -> Row:
     return {
         "completions": [{"text": text, "rating": _RATINGS[label], "flagged": None}],
         "human_completion": None,
-        # Nobody goes on from an error that was found.
+        # The solution does not continue from an error that was found.
         "chosen_completion": 0 if chosen else None,
     }
 

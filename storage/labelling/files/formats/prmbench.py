@@ -4,7 +4,7 @@
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],
      "reason": "", "idx": "prm_train_p1_0", "question": "…", "classification": "missing_condition"}
 
-PRMBench holds every step that it does not name for correct, so a trace with an unlabelled step is left out. Steps
+PRMBench takes every step that it does not name to be correct, so a trace with an unlabelled step is left out. Steps
 called neg are error steps, and the class is the one that annotators named most often for them, the first named of
 equals; where they named none of PRMBench's classes, the trace is left out. If no step is neg, those called neu are
 of the class `redundency` (its spelling), and a trace without either is a `multi_solutions` one.
@@ -17,7 +17,7 @@ from stepsight.storage.labelling.files.formats.label_format import Inexpressible
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 _REDUNDANT, _RIGHT = "redundency", "multi_solutions"
-# Of a step that is valid but redundant: what a wrong one cannot be.
+# The classes of valid but redundant steps, which a wrong step cannot have.
 _SIMPLICITY = (_REDUNDANT, "circular")
 _CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 

@@ -3,8 +3,8 @@
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}
 
-Whether the final answer is right is null where the trace's own source does not say. A trace whose first wrong step
-cannot be told, because a step before it is unlabelled, is left out.
+`final_answer_correct` is null if the trace's own source does not say. A trace whose first wrong step cannot be
+determined, because a step before it is unlabelled, is left out.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """True if the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K."""
+    """True if the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K; None if unknown."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct

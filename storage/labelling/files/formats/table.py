@@ -8,7 +8,7 @@ from stepsight.storage.exports.table_files import table_parts
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
-# By column, what is in it: a text, a whole number, a number or a moment. All but the first few may be empty.
+# The type of each column: text, integer or number. All but the first few may be empty.
 COLUMNS: dict[str, type] = {
     "campaign": str,
     "dataset": str,
