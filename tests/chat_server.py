@@ -54,11 +54,7 @@ def completion(text: str | None, ended: str = "stop", **message: Any) -> dict[st
     """An answer as llama.cpp's server gives it."""
     return {
         "choices": [
-            {
-                "finish_reason": ended,
-                "index": 0,
-                "message": {"role": "assistant", "content": text, **message},
-            }
+            {"finish_reason": ended, "index": 0, "message": {"role": "assistant", "content": text, **message}}
         ],
         "created": 1795459200,
         "model": "gemma",

@@ -453,10 +453,7 @@ def write_skywork(
     tokenizer = vocabularies.byte_level(learnt=("\n", "\n\n"))
     config = SKYWORK | {"vocab_size": tokenizer.get_vocab_size() + 3} | changes
     model = random_model({**config, "architectures": ["Qwen2ForCausalLM"]}, AutoModelForCausalLM)
-    head = {
-        "v_head.summary.weight": torch.randn(1, config["hidden_size"]),
-        "v_head.summary.bias": torch.randn(1),
-    }
+    head = {"v_head.summary.weight": torch.randn(1, config["hidden_size"]), "v_head.summary.bias": torch.randn(1)}
     write_checkpoint(folder, config, _untied(model) | head, tokenizer, {"bos_token": "<|endoftext|>"}, card)
     return model, head
 
@@ -469,10 +466,7 @@ def write_pqm(folder: Path, base: Path) -> tuple[PreTrainedModel, Head]:
     model = random_model(config | {"vocab_size": tokenizer.get_vocab_size() + 1}, AutoModelForCausalLM)
     write_checkpoint(base, config, {"unread": torch.zeros(1)}, tokenizer, {"bos_token": "<|begin_of_sentence|>"})
     (base / "model.safetensors").unlink()
-    head = {
-        "v_head.summary.weight": torch.randn(1, config["hidden_size"]),
-        "v_head.summary.bias": torch.randn(1),
-    }
+    head = {"v_head.summary.weight": torch.randn(1, config["hidden_size"]), "v_head.summary.bias": torch.randn(1)}
     tensors = {f"pretrained_model.{name}": tensor for name, tensor in model.state_dict().items()} | head
     (folder / "zeta-2").mkdir(parents=True)
     save_file({name: t.contiguous() for name, t in tensors.items()}, folder / "zeta-2" / "model.safetensors")

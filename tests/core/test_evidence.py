@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evidence import (
-    Flip,
-    Jump,
-    LeaveOneOut,
-    largest_jump,
-    largest_revision,
-    removals,
-    revisions,
-)
+from stepsight.core.evidence import Flip, Jump, LeaveOneOut, largest_jump, largest_revision, removals, revisions
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Step, Trace

@@ -51,13 +51,7 @@ def test_rows_are_counted_under_the_first_condition_that_they_miss():
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [
-        ["sorce=MATH"],
-        ["xyzzy=1"],
-        ["source=AIME"],
-        ["source=MATH", "reason=solution"],
-    ],
+    "texts", [["sorce=MATH"], ["xyzzy=1"], ["source=AIME"], ["source=MATH", "reason=solution"]]
 )
 def test_conditions_that_no_row_meets_are_named(texts):
     conditions = parse_conditions(texts)

@@ -79,10 +79,7 @@ def test_nor_into_one_that_was_replaced(how, sqlite_store, labelling, tmp_path):
 
 
 def test_nor_where_it_goes_between_the_look_and_the_commit(sqlite_store):
-    with (
-        pytest.raises(UnavailableError, match="the file is gone"),
-        sqlite_store.write(durable=True),
-    ):
+    with pytest.raises(UnavailableError, match="the file is gone"), sqlite_store.write(durable=True):
         remove(Path(sqlite_store.name))
 
 

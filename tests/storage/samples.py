@@ -23,9 +23,7 @@ CLEAN = Trace.of("What is 2 + 2?", ["It is 4."], ["pos"], id="clean", meta={"gen
 MISSING = Trace.of("What is 3 + 3?", ["It is 6.", "Yes."], id="missing")
 # Valid before the error, wrong at it, unlabelled after it.
 FIRST_ERROR = Trace(
-    "first",
-    "What is 4 + 4?",
-    (Step(("a",), valid=True), Step(("b", "c"), Label.NEG), Step(("d",))),
+    "first", "What is 4 + 4?", (Step(("a",), valid=True), Step(("b", "c"), Label.NEG), Step(("d",)))
 )
 SAMPLES = (ERROR, CLEAN, MISSING, FIRST_ERROR)
 

@@ -15,13 +15,7 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
-from tests.checkpoints import (
-    tiny_tokenizer,
-    write_backbone,
-    write_evaluator,
-    write_math_shepherd,
-    write_reasoneval,
-)
+from tests.checkpoints import tiny_tokenizer, write_backbone, write_evaluator, write_math_shepherd, write_reasoneval
 from tests.core.formats.by_hand import TRACES
 from tests.messages import refused
 
@@ -76,14 +70,7 @@ def test_a_folder_without_an_evaluator_is_refused(tmp_path):
         load_evaluator(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "model.safetensors",
-        "tokenizer.json",
-        "config.json",
-    ],
-)
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
 def test_a_missing_file_is_named(folder, file):
     (folder / file).unlink()
     with refused():

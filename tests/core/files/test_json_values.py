@@ -37,10 +37,7 @@ def test_levels_are_counted() -> None:
             parse_json(nested(levels))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [b"\xff", '"ü"'.encode("utf-16"), b'{"a": 1', b"", b"9" * 5000],
-)
+@pytest.mark.parametrize("text", [b"\xff", '"ü"'.encode("utf-16"), b'{"a": 1', b"", b"9" * 5000])
 def test_invalid_json_gives_the_reason(text: bytes) -> None:
     with refused(ValueError):
         parse_json(text)
@@ -65,14 +62,7 @@ def test_an_object_is_read_as_it_was_written(tmp_path):
     assert read_json(path) == {"ä": [1, None]}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[1]",
-        None,
-    ],
-)
+@pytest.mark.parametrize("content", ["{", "[1]", None])
 def test_a_file_without_an_object_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "x.json").write_text(content)

@@ -17,10 +17,7 @@ def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> Non
     assert parse_trace(row | {"labels": ["neu", "neg", None]}, "here").labels == (Label.NEU, Label.NEG, None)
 
 
-@pytest.mark.parametrize(
-    "valid",
-    [[True], [True, "no"]],
-)
+@pytest.mark.parametrize("valid", [[True], [True, "no"]])
 def test_validity_that_fits_no_steps_is_refused(valid: list[object]) -> None:
     with refused():
         parse_trace({"id": 1, "problem": "q", "steps": ["x", "y"], "valid": valid}, "here")
@@ -63,20 +60,10 @@ def test_a_missing_field_is_named(key):
 
 
 def test_rows_count_lines_and_pass_over_blank_ones():
-    assert list(read_rows([b'\xef\xbb\xbf{"a": 1}\n', b"\n", b'{"a": 2}'], "f")) == [
-        (1, {"a": 1}),
-        (3, {"a": 2}),
-    ]
+    assert list(read_rows([b'\xef\xbb\xbf{"a": 1}\n', b"\n", b'{"a": 2}'], "f")) == [(1, {"a": 1}), (3, {"a": 2})]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"a": ',
-        b"[1]",
-        b'{"a": "\xff"}',
-    ],
-)
+@pytest.mark.parametrize("line", [b'{"a": ', b"[1]", b'{"a": "\xff"}'])
 def test_a_line_that_cannot_be_read_is_named(line):
     with refused():
         list(read_rows([b"{}", line], "f"))

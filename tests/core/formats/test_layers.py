@@ -130,16 +130,7 @@ def test_an_encoder_s_layers_can_be_mixed(tmp_path):
     torch.testing.assert_close(read, expected)
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        {"layers": 3},
-        {"layers": 0},
-        {"layers": True},
-        "first",
-        {"layers": "mixture"},
-    ],
-)
+@pytest.mark.parametrize("head", [{"layers": 3}, {"layers": 0}, {"layers": True}, "first", {"layers": "mixture"}])
 def test_a_head_that_makes_no_sense_is_named(tmp_path, head):
     write_evaluator(tmp_path)
     card = json.loads((tmp_path / "stepsight.json").read_text())

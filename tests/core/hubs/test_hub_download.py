@@ -64,10 +64,7 @@ def test_a_model_is_fetched_at_one_commit_and_then_needs_no_hub(hub, tmp_path):
     hub.commit = "f" * 40
     assert evaluator_folder(MODEL) == fetched.folder == cached(MODEL)
     evaluator = load_evaluator(MODEL)
-    assert (evaluator.name, evaluator.fingerprint) == (
-        "tiny-prm",
-        load_evaluator(hub.folders[MODEL]).fingerprint,
-    )
+    assert (evaluator.name, evaluator.fingerprint) == ("tiny-prm", load_evaluator(hub.folders[MODEL]).fingerprint)
 
 
 def test_the_hubs_client_finds_fetched_files_in_its_cache(hub, monkeypatch):
@@ -126,10 +123,7 @@ def test_one_that_breaks_again_and_again_says_how_far_it_came(hub):
 def test_two_do_not_fetch_the_same_at_once(hub):
     remote = look_up(MODEL)
     storage_folder(MODEL).mkdir(parents=True)
-    with (
-        FileLock(storage_folder(MODEL) / ".stepsight.lock"),
-        refused(),
-    ):
+    with FileLock(storage_folder(MODEL) / ".stepsight.lock"), refused():
         fetch(remote)
     assert fetch(remote).is_whole
 
@@ -161,14 +155,7 @@ def test_a_gated_model_needs_a_token_and_keeps_it_from_other_hosts(hub, monkeypa
     assert {has_token for _, path, _, has_token in hub.asked if "/resolve/" in path} == {True}
 
 
-@pytest.mark.parametrize(
-    ("repo", "revision"),
-    [
-        ("lab/other", "main"),
-        (MODEL, "v9"),
-        ("lab/a--b", "main"),
-    ],
-)
+@pytest.mark.parametrize(("repo", "revision"), [("lab/other", "main"), (MODEL, "v9"), ("lab/a--b", "main")])
 def test_a_model_that_the_hub_does_not_have_is_named(hub, repo, revision):
     with refused():
         look_up(repo, revision)

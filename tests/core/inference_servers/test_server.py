@@ -194,11 +194,7 @@ def test_a_mistake_is_not_repeated(status, content, message, hint):
 
 def test_another_protocol():
     page = {"content-type": "text/html"}, b"<!doctype html><title>Hello</title>"
-    with (
-        serving(lambda *_: (200, *page)) as (url, asked),
-        Server(url) as server,
-        refused(ServerError),
-    ):
+    with serving(lambda *_: (200, *page)) as (url, asked), Server(url) as server, refused(ServerError):
         server.now(server.get("models"))
     assert len(asked) == 1
 
@@ -223,11 +219,7 @@ def test_an_answer_is_bounded_as_it_is_when_decompressed(monkeypatch, compressed
     content, headers = b'"' + b"x" * 10_000_000 + b'"', {}
     if compressed:
         content, headers = gzip.compress(content), {"content-encoding": "gzip"}
-    with (
-        serving(lambda *_: (200, headers, content)) as (url, _),
-        Server(url) as server,
-        refused(ServerError),
-    ):
+    with serving(lambda *_: (200, headers, content)) as (url, _), Server(url) as server, refused(ServerError):
         server.now(server.post("echo", 1))
 
 
@@ -237,11 +229,7 @@ def test_a_server_that_breaks_off():
 
     with serving(breaks) as (url, _), Server(url, at_once=1) as server:
         assert server.now(server.post("echo", 1)) == {"echo": 1}
-    with (
-        serving(lambda *_: None) as (url, asked),
-        Server(url) as server,
-        refused(ServerError) as caught,
-    ):
+    with serving(lambda *_: None) as (url, asked), Server(url) as server, refused(ServerError) as caught:
         server.now(server.post("echo", 1))
     assert len(asked) == 6
     assert "start again to go on" in caught.value.hint
@@ -253,11 +241,7 @@ def test_a_server_that_says_nothing():
         # Until who asked has gone.
         handler.connection.recv(1)
 
-    with (
-        serving(silent) as (url, asked),
-        Server(url, seconds=0.1) as server,
-        refused(ServerError),
-    ):
+    with serving(silent) as (url, asked), Server(url, seconds=0.1) as server, refused(ServerError):
         server.now(server.post("echo", 1))
     assert len(asked) == 2
 

@@ -40,15 +40,7 @@ def test_code_in_a_file_is_refused_and_not_run(tmp_path, new):
     assert not ran.exists()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [torch.ones(1)],
-        {"model": {"a": torch.ones(1)}},
-        {},
-        {"a": 3},
-    ],
-)
+@pytest.mark.parametrize("value", [[torch.ones(1)], {"model": {"a": torch.ones(1)}}, {}, {"a": 3}])
 def test_a_pickle_without_tensors_by_name_is_refused(tmp_path, value):
     torch.save(value, tmp_path / "x.bin")
     with refused():

@@ -28,21 +28,14 @@ def test_auto_is_a_gpu_if_there_is_one():
 
 @pytest.mark.parametrize(
     "place",
-    [
-        Placement("cuda:77"),
-        Placement(device_map="cuda:77"),
-        Placement(device_map={"layers": "cpu", "norm": 77}),
-    ],
+    [Placement("cuda:77"), Placement(device_map="cuda:77"), Placement(device_map={"layers": "cpu", "norm": 77})],
 )
 def test_a_device_that_is_not_there_is_named(place):
     with refused():
         check_placement(place)
 
 
-@pytest.mark.parametrize(
-    "count",
-    [1, 3],
-)
+@pytest.mark.parametrize("count", [1, 3])
 def test_the_gpus_that_are_there_are_named(monkeypatch, count):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)

@@ -30,17 +30,7 @@ from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, do, label_all, people, take
-from tests.storage.samples import (
-    CLEAN,
-    ERROR,
-    SAMPLES,
-    add,
-    evaluator,
-    find_evaluator,
-    judge,
-    many,
-    write_lines,
-)
+from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, find_evaluator, judge, many, write_lines
 
 FIELDS: dict[str, tuple[Any, ...]] = {
     "gold": ("error", "clean", "redundant", "missing"),

@@ -30,10 +30,7 @@ def test_a_row_becomes_a_trace_by_the_columns_that_are_named() -> None:
 def test_a_solution_that_is_one_text_is_split() -> None:
     assert [
         step.text for step in parse({"q": "?", "a": "Step 1: Add.\nStep 2: So 4."}, problem="q", steps="a").steps
-    ] == [
-        "Add.",
-        "So 4.",
-    ]
+    ] == ["Add.", "So 4."]
     listed = parse({"q": "?", "a": '["Add.", ["So 4.", "Yes."]]'}, problem="q", steps="a")
     assert [step.substeps for step in listed.steps] == [("Add.",), ("So 4.", "Yes.")]
 

@@ -15,14 +15,7 @@ def test_good_values() -> None:
     assert fields.rest(row, "text", "id", "steps") == {"name": "x", "other": None}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        3,
-        "",
-        "a\x00",
-    ],
-)
+@pytest.mark.parametrize("value", [3, "", "a\x00"])
 def test_text(value: object) -> None:
     with refused():
         fields.text({"k": value}, "k")
@@ -34,15 +27,7 @@ def test_identifier(value: object) -> None:
         fields.identifier({"k": value}, "k")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "text",
-        ["text"],
-        [["a"], [3]],
-        [["a"], [" "]],
-    ],
-)
+@pytest.mark.parametrize("value", ["text", ["text"], [["a"], [3]], [["a"], [" "]]])
 def test_steps(value: object) -> None:
     with refused():
         fields.steps({"k": value}, "k")
@@ -56,10 +41,7 @@ def test_a_missing_field_names_those_that_are_there() -> None:
 
 
 def test_located_puts_the_place_first() -> None:
-    with (
-        refused(),
-        fields.located("f.jsonl line 3"),
-    ):
+    with refused(), fields.located("f.jsonl line 3"):
         fields.field({}, "k")
 
 

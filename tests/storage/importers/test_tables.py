@@ -28,16 +28,7 @@ def test_other_separators_are_seen_in_the_header(separator: str) -> None:
     assert row == {"a": "1,5", "b": "2"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "only\nx\n",
-        "a,a\n1,2\n",
-        "a,b\n1,2,3\n",
-        'a,b\n1,"2\n',
-        "",
-    ],
-)
+@pytest.mark.parametrize("text", ["only\nx\n", "a,a\n1,2\n", "a,b\n1,2,3\n", 'a,b\n1,"2\n', ""])
 def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
     with refused():
         list(csv_rows(lines(text), "t"))

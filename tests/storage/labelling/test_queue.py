@@ -21,18 +21,7 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import User
 from tests.messages import refused
-from tests.storage.labelling.samples import (
-    ONE,
-    THREE,
-    TWO,
-    campaign,
-    do,
-    expire,
-    label_all,
-    people,
-    person,
-    take,
-)
+from tests.storage.labelling.samples import ONE, THREE, TWO, campaign, do, expire, label_all, people, person, take
 from tests.storage.samples import add
 
 SHORT = [Trace.of(f"Task {i}", ["One."], id=f"task {i}") for i in range(30)]

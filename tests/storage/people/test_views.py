@@ -77,17 +77,7 @@ def test_a_view_says_that_its_dataset_is_gone(store: Store) -> None:
     assert not list_views(store, ada)[0].is_gone
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "x" * 201,
-        " x",
-        "a\nb",
-        "a\x00b",
-        "a\u202eb",
-    ],
-)
+@pytest.mark.parametrize("name", ["", "x" * 201, " x", "a\nb", "a\x00b", "a\u202eb"])
 def test_an_invalid_name_is_refused(sqlite_store: Store, name: str) -> None:
     ada = user(sqlite_store, "ada")
     with refused():

@@ -7,13 +7,7 @@ from sqlalchemy import event, text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.traces import queries
-from stepsight.storage.traces.queries import (
-    find_dataset,
-    find_trace,
-    get_trace,
-    iterate_traces,
-    list_datasets,
-)
+from stepsight.storage.traces.queries import find_dataset, find_trace, get_trace, iterate_traces, list_datasets
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many

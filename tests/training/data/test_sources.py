@@ -240,12 +240,7 @@ def test_a_dataset_of_the_store_gives_its_traces_with_their_gold(stored, tmp_pat
     traces = list(reading)
     assert [format_trace(trace) for trace in traces] == [format_trace(trace) for trace in SAMPLES]
     assert [trace.digest for trace in traces] == [trace.digest for trace in SAMPLES]
-    assert reading.record == {
-        "kind": "store",
-        "dataset": "sums",
-        "traces": len(SAMPLES),
-        "sha256": digest(SAMPLES),
-    }
+    assert reading.record == {"kind": "store", "dataset": "sums", "traces": len(SAMPLES), "sha256": digest(SAMPLES)}
 
 
 def test_other_gold_gives_another_hash(stored, tmp_path):

@@ -92,13 +92,7 @@ def test_a_threshold_between_neighbours_in_single_precision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "wrong"),
-    [
-        ([], []),
-        ([0.1, 0.2], [0, 0]),
-        ([0.1, 0.2], [1, 1]),
-        ([0.1, np.nan, 0.3], [1, 0, 0]),
-    ],
+    ("scores", "wrong"), [([], []), ([0.1, 0.2], [0, 0]), ([0.1, 0.2], [1, 1]), ([0.1, np.nan, 0.3], [1, 0, 0])]
 )
 def test_nothing_to_choose_from(scores: list[float], wrong: list[int]) -> None:
     with refused():
@@ -143,11 +137,7 @@ def test_a_chosen_threshold_is_in_force(sqlite_store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("outputs", "errors"),
-    [
-        (Outputs.SOLUTION, Errors.INVALID),
-        (Outputs.VERDICT, Errors.INVALID),
-        (Outputs.VALIDITY, Errors.REDUNDANT),
-    ],
+    [(Outputs.SOLUTION, Errors.INVALID), (Outputs.VERDICT, Errors.INVALID), (Outputs.VALIDITY, Errors.REDUNDANT)],
 )
 def test_evaluators_without_such_a_threshold(sqlite_store: Store, outputs: Outputs, errors: Errors) -> None:
     add(sqlite_store, traces())

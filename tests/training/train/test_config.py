@@ -306,15 +306,7 @@ def test_the_trap_of_exponents_is_explained(read):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "- a\n",
-        "a: [",
-        "loss: example\nloss: pooled",
-        "a: !!python/object:os.system x",
-        "\x00",
-    ],
+    "text", ["", "- a\n", "a: [", "loss: example\nloss: pooled", "a: !!python/object:os.system x", "\x00"]
 )
 def test_what_is_no_configuration_is_refused(read, text):
     with refused():

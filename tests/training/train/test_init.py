@@ -6,14 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, processors
-from transformers import (
-    AutoModelForCausalLM,
-    GPTNeoConfig,
-    LlamaConfig,
-    LlamaModel,
-    MistralConfig,
-    Qwen2Config,
-)
+from transformers import AutoModelForCausalLM, GPTNeoConfig, LlamaConfig, LlamaModel, MistralConfig, Qwen2Config
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.training.data.mixture import Mixture

@@ -382,13 +382,7 @@ def test_an_adapter_that_is_cut_off_or_of_another_shape_is_named(trained, tmp_pa
         load_evaluator(folder / "adapter")
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "base",
-        "nowhere",
-    ],
-)
+@pytest.mark.parametrize("folder", ["base", "nowhere"])
 def test_what_cannot_be_merged_is_told(trained, tmp_path, monkeypatch, folder):
     monkeypatch.chdir(trained)
     with refused():

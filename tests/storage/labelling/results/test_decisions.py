@@ -149,12 +149,7 @@ def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task:
     ],
 )
 def test_refusals(
-    store: Store,
-    first: Campaign,
-    task: Assignment,
-    judge: User,
-    changes: dict[str, object],
-    kind: type[UserError],
+    store: Store, first: Campaign, task: Assignment, judge: User, changes: dict[str, object], kind: type[UserError]
 ) -> None:
     given = {"campaign_id": first.id, "item_id": task.item_id, "step": 0, "label": "neu", "reason": "So."}
     with refused(kind):

@@ -54,13 +54,7 @@ def test_rows_that_cannot_be_read_are_not_drawn():
 
 @pytest.mark.parametrize(
     "draw",
-    [
-        Draw(("source=AIME",)),
-        Draw(("sauce=MATH",)),
-        Draw(("source",)),
-        Draw((), 91),
-        Draw(("source=GSM8K",), 31),
-    ],
+    [Draw(("source=AIME",)), Draw(("sauce=MATH",)), Draw(("source",)), Draw((), 91), Draw(("source=GSM8K",), 31)],
 )
 def test_an_impossible_draw_is_refused(draw):
     with refused():

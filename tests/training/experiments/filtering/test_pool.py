@@ -77,14 +77,7 @@ def test_problems_of_benchmarks_are_no_candidates(tmp_path):
         Pool.open([pool], benchmarks=[paths[0], write_rows(tmp_path / "copy.jsonl", [{"problem": "$Q$"}])])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        '{"answer": "5"}\n',
-        "",
-    ],
-)
+@pytest.mark.parametrize("content", [None, '{"answer": "5"}\n', ""])
 def test_a_benchmark_that_is_none_is_refused(tmp_path, content):
     pool, benchmark = write_rows(tmp_path / "pool.jsonl", [GOOD]), tmp_path / "test.jsonl"
     if content is not None:

@@ -153,14 +153,7 @@ def test_one_that_was_stopped_while_writing_ends_the_same(whole, tmp_path, tiny)
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"redundancy": 0.7},
-        {"validity": 0.4},
-        {"seed": 1},
-        {"match": 3},
-        {"by": ("val", "red")},
-        {"chunk": 16},
-    ],
+    [{"redundancy": 0.7}, {"validity": 0.4}, {"seed": 1}, {"match": 3}, {"by": ("val", "red")}, {"chunk": 16}],
 )
 def test_a_folder_of_another_run_is_refused(whole, tiny, changes):
     with refused():

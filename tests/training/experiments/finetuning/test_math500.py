@@ -71,10 +71,7 @@ def test_answers_that_are_there_are_graded(model, problems, tmp_path, grader):
     assert (result.accuracy, result.length, result.cut) == (0.6, 2.0, 0)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [replace(SETTINGS, tokens=9), replace(SETTINGS, prompt="{query} = ")],
-)
+@pytest.mark.parametrize("settings", [replace(SETTINGS, tokens=9), replace(SETTINGS, prompt="{query} = ")])
 def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, settings):
     output = tmp_path / "out"
     measure(str(model), problems, output, SETTINGS, grader)
