@@ -1,4 +1,4 @@
-"""The gallery: its gold, its mathematics re-derived with SymPy, and that it is nobody's training data."""
+"""The gallery: its gold, its equations, and that it is not in the training data."""
 
 import re
 
