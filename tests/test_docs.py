@@ -239,7 +239,7 @@ def test_the_commands_to_try_run(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "report" / "report.html").exists()
 
 
-def test_what_needs_nothing_but_a_checkout_runs(monkeypatch, capsys):
+def test_commands_that_need_only_a_checkout_run(monkeypatch, capsys):
     """The commands that the page of the paper's results says so of."""
     monkeypatch.chdir(ROOT)
     page = read_page(ROOT / "docs" / "paper.md")

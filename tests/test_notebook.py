@@ -80,7 +80,7 @@ def test_mr_math_comes_out_as_published(names: dict[str, Any], data: Path) -> No
             assert beside.loc[name, ("value", figure)] == beside.loc[name, ("published", figure)] == figures[figure]
 
 
-def test_what_the_notebook_links_to_is_there() -> None:
+def test_every_link_of_the_notebook_resolves() -> None:
     text = "".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
     links = re.findall(r"\]\((\w+\.md)(?:#[\w-]+)?\)", text)
     assert links

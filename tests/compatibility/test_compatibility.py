@@ -59,11 +59,11 @@ def test_stores_of_a_version_on_either_database_are_read_as_they_were_then(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_programs_written_for_a_version_call_is_still_there(sqlite_store: Store, version: str) -> None:
+def test_every_name_that_programs_of_a_version_call_remains(sqlite_store: Store, version: str) -> None:
     assert broken(read_json(version, INTERFACES), interfaces(sqlite_store)) == []
 
 
-def test_what_is_gone_or_newly_needed_is_named() -> None:
+def test_removed_names_and_new_required_arguments_are_named() -> None:
     then = {"commands": {"stepsight score": ["--mode", "--old"], "stepsight score needs": []}}
     now = {"commands": {"stepsight score": ["--mode", "--new"], "stepsight score needs": ["--new"]}}
     assert broken(then, now) == [

@@ -31,7 +31,7 @@ def time_of_day() -> Iterator[Clock]:
         yield made
 
 
-def test_who_is_logged_in_stays_so_and_others_can_log_in(store, time_of_day):
+def test_logins_survive_a_clock_change_and_new_ones_succeed(store, time_of_day):
     ada = person(store, "ada")
     token = open_login(store, ada)
     time_of_day.set(-HOUR)
@@ -81,7 +81,7 @@ def test_the_newest_label_wins_whatever_time_it_bears(store, time_of_day):
     assert annotation.labels == ("pos", "neu")
 
 
-def test_so_does_the_newest_decision(store, time_of_day):
+def test_the_newest_decision_stands_after_a_clock_change(store, time_of_day):
     made, (ada,) = campaign(store, overlap=1), people(store, 1)
     label_all(store, take(store, made, ada), ada, ["pos", "neg"])
     eve, item = person(store, "eve", Role.ADJUDICATOR), item_of(store, made, "two")
@@ -116,7 +116,7 @@ def test_a_trace_that_somebody_left_is_not_kept_for_an_hour_more(store, time_of_
     assert left.item_id in seen
 
 
-def test_who_labels_meanwhile_keeps_the_trace(store, time_of_day):
+def test_an_annotator_keeps_the_trace_through_a_clock_change(store, time_of_day):
     made, (ada, bob) = campaign(store, overlap=1, lease=60), people(store, 2)
     task = take(store, made, ada)
     time_of_day.set(-HOUR)

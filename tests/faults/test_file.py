@@ -60,7 +60,7 @@ def test_labels_are_not_acknowledged_into_a_deleted_file(sqlite_store, labelling
 
 
 @pytest.mark.parametrize("how", ["copied", "moved"])
-def test_nor_into_one_that_was_replaced(how, sqlite_store, labelling, tmp_path):
+def test_no_label_goes_into_a_file_that_was_replaced(how, sqlite_store, labelling, tmp_path):
     page, path = open_page(sqlite_store, labelling), Path(sqlite_store.name)
     assert page.label(0).status_code == 200
     sqlite_store.close()
@@ -78,7 +78,7 @@ def test_nor_into_one_that_was_replaced(how, sqlite_store, labelling, tmp_path):
         assert "two" not in logged(started_again)
 
 
-def test_nor_where_it_goes_between_the_look_and_the_commit(sqlite_store):
+def test_no_label_is_committed_to_a_file_that_goes_after_the_check(sqlite_store):
     with pytest.raises(UnavailableError, match="the file is gone"), sqlite_store.write(durable=True):
         remove(Path(sqlite_store.name))
 
@@ -94,7 +94,7 @@ def test_labels_wait_for_a_short_lock(sqlite_store, labelling):
     assert logged(sqlite_store) == page.stored
 
 
-def test_and_are_told_to_come_again_where_it_lasts(sqlite_store, labelling, monkeypatch):
+def test_labels_are_refused_for_later_while_the_file_is_missing(sqlite_store, labelling, monkeypatch):
     """A lock of 30 s is longer than the 10 s that a label waits for; here half a second stands for them."""
     assert module._DURABLE_SECONDS < 30
     monkeypatch.setattr(module, "_DURABLE_SECONDS", 0.5)

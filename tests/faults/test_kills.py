@@ -7,7 +7,7 @@ from tests.bench.kills import KINDS, run
 pytestmark = pytest.mark.slow
 
 
-def test_what_is_killed_loses_and_doubles_nothing(tmp_path):
+def test_a_killed_process_loses_and_doubles_nothing(tmp_path):
     killing = run(tmp_path / "store.db", tmp_path, kills=4, people=3, traces=500)
     assert {kind: killing.tallies[kind].kills for kind in KINDS} == dict.fromkeys(KINDS, 1)
     assert all(tally.is_sound for tally in killing.tallies.values()), killing.tallies

@@ -37,7 +37,7 @@ def test_a_file_that_is_there_is_only_replaced_on_request(tmp_path):
     assert path.read_text() == "new"
 
 
-def test_nor_one_that_appears_meanwhile(tmp_path):
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
     path = tmp_path / "out.txt"
 
     def write() -> None:

@@ -389,7 +389,7 @@ def test_an_unknown_dataset_is_empty(store: Store) -> None:
     assert set(page.counts["gold"].values()) == {0}
 
 
-def test_what_needs_an_evaluator_says_so(store: Store) -> None:
+def test_conditions_on_verdicts_without_an_evaluator_are_refused(store: Store) -> None:
     add(store)
     conditions: list[dict[str, Any]] = [{"verdict": "valid"}, {"mistake": "right"}, {"modes": "agree"}]
     for where in (*conditions, {"against": 1}, {"change": 0.1}, {"cell": "neg-pos"}):

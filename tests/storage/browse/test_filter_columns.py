@@ -31,13 +31,13 @@ def test_counts_are_of_the_other_conditions() -> None:
     assert narrowed("left", "text").counts() == {"left": {"no": 2, "yes": 2}, "right": {"no": 1, "yes": 1}}
 
 
-def test_what_each_condition_leaves_out() -> None:
+def test_the_traces_that_each_condition_leaves_out_are_counted() -> None:
     assert narrowed().loosened() == {}
     assert narrowed("left", "text").loosened() == {"left": 4, "text": 4}
     assert narrowed("left", "right", "text").loosened() == {"left": 2, "right": 2, "text": 2}
 
 
-def test_what_is_chosen_may_be_changed() -> None:
+def test_a_choice_shares_no_memory_with_its_columns() -> None:
     """The columns that it was made of are kept between requests."""
     for fields in ((), ("text",), ("left",)):
         found = narrowed(*fields)

@@ -37,7 +37,7 @@ def test_a_cell_that_there_is_not(cell: str) -> None:
     assert TraceFilter().labels is None
 
 
-def test_what_is_stored_is_read_again() -> None:
+def test_a_stored_filter_is_read_again() -> None:
     where = TraceFilter(text="a", gold="error", evaluator=3, verdict="valid", change=0.5, cell="neg-pos")
     stored = where.stored()
     assert stored == {

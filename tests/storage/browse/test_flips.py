@@ -106,7 +106,7 @@ def test_neighbours_follow_the_order_of_the_kind(kept):
     assert found.neighbours(Flip.MISLED, small) == Neighbours(None, None)
 
 
-def test_what_is_kept_follows_the_store(kept):
+def test_kept_flips_follow_the_store(kept):
     store, stored, row = kept
     dataset = stored[0].dataset_id
     assert names(stored, find_flips(store, dataset, row.id, 0.5).of(Flip.MISLED)) == ["both"]

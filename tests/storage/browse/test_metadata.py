@@ -138,7 +138,7 @@ def _check_name(store: Store, name: str) -> None:
     assert count_field(store, dataset_id, TraceFilter(), name).values == [("no", 1), ("yes", 1)]
 
 
-def test_what_is_very_long_or_very_much_is_not_offered(store: Store) -> None:
+def test_very_long_and_very_many_values_are_not_offered(store: Store) -> None:
     metas: list[dict[str, Any]] = [
         {"x" * 10_000: 1, "y" * 200: 1, **{f"of {i} {j}": j for j in range(30)}} for i in range(10)
     ]
@@ -162,7 +162,7 @@ def test_text_with_a_nul_byte_is_no_reason_to_fail(sqlite_store: Store) -> None:
     assert found(store, dataset_id, "b=MATH") == [0, 1]
 
 
-def test_what_changes_is_read_again(store: Store) -> None:
+def test_changed_metadata_is_read_again(store: Store) -> None:
     dataset_id = add(store, made([{"source": "MATH"}]))[0].dataset_id
     assert found(store, dataset_id, "source=MATH") == [0]
     add(store, made([{"source": "MATH", "new": 1}], start=1))
@@ -214,7 +214,7 @@ def test_a_condition_that_there_is_not(written: str) -> None:
         validate(TraceFilter, {"meta": [written]})
 
 
-def test_so_many_conditions_at_once() -> None:
+def test_too_many_conditions_are_refused() -> None:
     with refused():
         validate(TraceFilter, {"meta": [f"a={i}" for i in range(MOST_META + 1)]})
     assert TraceFilter(meta=("a=1", "a=1", " b =2")).meta == ("a=1", "b=2")

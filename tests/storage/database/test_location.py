@@ -74,7 +74,7 @@ def test_postgresql_uses_its_driver_and_hides_the_password(scheme: str) -> None:
         "/proc",
     ],
 )
-def test_what_cannot_be_a_store(address: str) -> None:
+def test_an_address_of_no_store_is_refused(address: str) -> None:
     with refused():
         locate(address)
 

@@ -9,6 +9,6 @@ def test_a_name_in_any_script() -> None:
 
 
 @each("name", ["", " ", " x", "x\n", "a\nb", "a\x00", "a\u200bb", "x" * 201, "\ud800"])
-def test_what_cannot_be_a_name(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     with refused():
         check_name(name, "the name")

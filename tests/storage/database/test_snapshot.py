@@ -5,7 +5,7 @@ from stepsight.storage.database.store import Store, snapshot
 from tests.storage.samples import SAMPLES, add, many
 
 
-def test_what_is_written_meanwhile_is_not_seen(store: Store) -> None:
+def test_a_snapshot_does_not_see_later_writes(store: Store) -> None:
     add(store)
     counted = select(func.count(TraceRow.id))
     with snapshot(store) as session:

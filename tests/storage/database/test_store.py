@@ -41,7 +41,7 @@ def test_sqlite_settings_hold_on_every_connection(sqlite_store: Store) -> None:
             assert found == ["wal", 1, 60_000, 1]
 
 
-def test_what_must_not_be_lost_is_written_through(sqlite_store: Store) -> None:
+def test_durable_writes_reach_the_disk(sqlite_store: Store) -> None:
     def synchronous(durable: bool) -> int:
         with sqlite_store.write(durable=durable) as session:
             return session.execute(text("PRAGMA synchronous")).scalar_one()
@@ -139,7 +139,7 @@ def test_a_writer_that_waits_too_long_is_told_why(
         evaluator(second)
 
 
-def test_so_is_a_thread_of_the_same_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_thread_that_waits_too_long_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
     with open_store(str(tmp_path / "s.db")) as store:
         with store.write(), refused():

@@ -70,7 +70,7 @@ def test_thirty_thousand_rows_are_never_in_memory_at_once(format: str) -> None:
     assert peak < 8_000_000
 
 
-def test_what_cannot_be_written_is_told_before_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_table_is_refused_before_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     with refused():
         table_parts(COLUMNS, ROWS, "xlsx")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

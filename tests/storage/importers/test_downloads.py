@@ -58,7 +58,7 @@ def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -
     assert len(calls) > 1
 
 
-def test_what_is_in_the_cache_is_not_asked_for_again(server: PublicServer) -> None:
+def test_a_cached_file_is_not_requested_again(server: PublicServer) -> None:
     first = fetch(published(server))
     assert fetch(published(server)) == first
     assert server.requests == [("/rows.json", None)]
@@ -90,7 +90,7 @@ def test_without_a_known_hash_nothing_is_asked_for(server: PublicServer) -> None
     assert server.requests == []
 
 
-def test_what_the_server_refuses(server: PublicServer, cache: Path) -> None:
+def test_a_refusal_of_the_server_is_passed_on(server: PublicServer, cache: Path) -> None:
     with refused():
         fetch(published(server, path="/none.json"))
     assert kept(cache) == []
@@ -166,7 +166,7 @@ def test_a_cache_that_cannot_be_written(
         fetch(published(server))
 
 
-def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STEPSIGHT_CACHE")
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))

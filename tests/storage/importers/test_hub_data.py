@@ -46,7 +46,7 @@ def test_a_part_of_a_dataset_comes_at_a_commit_and_once(sqlite_store: Store, hub
     ]
 
 
-def test_what_the_hub_does_not_have_is_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_that_the_hub_does_not_have_is_named(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     with refused():
         fetch_data(REPO)
     with refused():

@@ -40,7 +40,7 @@ def test_an_unusable_name(store: Store) -> None:
         evaluator(store, "")
 
 
-def test_what_is_known_of_an_evaluator_is_json(store: Store) -> None:
+def test_the_facts_of_an_evaluator_are_json(store: Store) -> None:
     with pytest.raises((StatementError, ValueError), match="not JSON compliant"):
         register_evaluator(store, name="x", fingerprint="f", format="f", attention="causal", info={"loss": nan})
     assert list_evaluators(store) == []

@@ -50,7 +50,7 @@ def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace
         assert same(read.result, before.result)
 
 
-def test_what_a_server_took_comes_back(store: Store, traces: list[StoredTrace]) -> None:
+def test_the_cost_of_a_server_comes_back(store: Store, traces: list[StoredTrace]) -> None:
     spent = [Usage(5, 1, 1500, 260), Usage(1, 0, None, None), None]
     made = [replace(judge(trace, "online"), spent=one) for trace, one in zip(traces, spent, strict=False)]
     save_judgments(store, evaluator(store).id, made)
@@ -72,7 +72,7 @@ def test_probabilities_are_little_endian_float32_row_by_row() -> None:
     assert same(unpack(pack(three), Mode.HINDSIGHT), three)
 
 
-def test_what_can_be_sorted_by(store: Store, traces: list[StoredTrace]) -> None:
+def test_sort_keys_are_stored_with_a_judgment(store: Store, traces: list[StoredTrace]) -> None:
     # Three sub-steps, the last two of one step. Online validity 0.9, 0.7, 0.6; offline 0.3, 0.7, 0.6.
     first = np.array([[0.1, 0.2, 0.7]], np.float32)
     second = np.array([[0.5, 0.1, 0.4], [0.2, 0.3, 0.5]], np.float32)
@@ -154,7 +154,7 @@ def test_judgments_are_read_by_evaluator_name_and_mode(store: Store, traces: lis
     assert read_many(store, []) == []
 
 
-def test_what_is_missing(store: Store, traces: list[StoredTrace]) -> None:
+def test_traces_without_a_judgment_are_found(store: Store, traces: list[StoredTrace]) -> None:
     mini, other = evaluator(store), evaluator(store, "other")
     add(store, many(3), "elsewhere")
     dataset_id = traces[0].dataset_id
@@ -256,7 +256,7 @@ def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace],
     assert rows(store) == []
 
 
-def test_what_does_not_fit_the_trace(store: Store, traces: list[StoredTrace]) -> None:
+def test_judgments_that_do_not_fit_their_trace_are_refused(store: Store, traces: list[StoredTrace]) -> None:
     mini = evaluator(store)
     for wrong in (
         Judgment(traces[0], Mode.OFFLINE, scores(2)),
@@ -277,7 +277,7 @@ def test_the_digest_kept_is_that_of_what_was_scored(store: Store, traces: list[S
     assert read_judgments(store, get_trace(store, before.trace_id))[0].stale
 
 
-def test_what_could_not_be_written_is_tried_once_more(
+def test_a_failed_write_is_tried_once_more(
     store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judgments, "_BATCH", 4)

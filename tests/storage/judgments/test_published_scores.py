@@ -132,7 +132,7 @@ def test_a_sum_may_be_off_by_a_thousandth() -> None:
         {"correctness_pred": 0, "error_step_pred": ""},
     ],
 )
-def test_what_is_no_score(row: dict[str, Any]) -> None:
+def test_an_invalid_score_is_refused(row: dict[str, Any]) -> None:
     with refused():
         parse_scores(row)
 

@@ -71,7 +71,9 @@ def test_rows_are_matched_by_id_in_any_order(store: Store, traces: list[StoredTr
     assert (evaluator.name, evaluator.format, evaluator.outputs) == ("PRM", "imported", Outputs.VALIDITY)
 
 
-def test_what_does_not_match_is_counted_and_named(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_records_that_match_no_trace_are_counted_and_named(
+    store: Store, traces: list[StoredTrace], file: Path
+) -> None:
     other = [{"id": f"x{i}", "scores": [0.5]} for i in range(7)]
     summary = import_scores(store, "sums", write_lines(file, [*other, *rows("b")]), "PRM")
     assert (summary.matched, summary.traces_left) == (1, ("a", "c"))

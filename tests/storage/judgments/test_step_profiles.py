@@ -43,7 +43,7 @@ def test_a_profile_by_hand() -> None:
     assert cell_bit(Label.POS, Label.POS) == 1 << 8
 
 
-def test_what_was_not_said_is_nan() -> None:
+def test_values_that_were_not_judged_are_nan() -> None:
     scores = StepScores(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], np.float32))
     heads, _, validity = unpack_profiles([pack_profile(ERROR, scores, None)])
     assert np.array_equal(validity, np.array([1, np.nan], np.float32), equal_nan=True)

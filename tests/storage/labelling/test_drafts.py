@@ -24,7 +24,7 @@ def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> 
     assert (found.labels, found.flag) == (("neu", None), None)
 
 
-def test_nobody_has_an_empty_one(store: Store) -> None:
+def test_a_free_slot_has_no_labels(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
     take(store, made, people(store, 1)[0])
     with store.read() as session:

@@ -68,7 +68,7 @@ def test_the_largest_disagreement_comes_first(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_of_an_evaluator_the_verdict_on_the_whole_solution_counts(store: Store) -> None:
+def test_the_verdict_on_the_whole_solution_counts(store: Store) -> None:
     traces = add(store, FOUR[:2])
     one, other = evaluator(store, "one"), evaluator(store, "other")
     # Offline, hindsight says 0.8 of the first and 0.5 of the second; what was said online is passed over.

@@ -86,7 +86,7 @@ def test_traces_come_by_place_and_get_finished_first(store: Store) -> None:
     assert take(store, made, one).trace.problem == THREE.problem
 
 
-def test_nobody_labels_a_trace_twice(store: Store) -> None:
+def test_no_person_labels_a_trace_twice(store: Store) -> None:
     made = campaign(store, [ONE], overlap=2)
     user, other = people(store, 2)
     assert label_next(store, made, user)

@@ -191,7 +191,7 @@ def test_an_answer_is_complete_when_every_step_is_labelled(scene: Scene) -> None
     assert state(scene.store, scene.slot)[0] == "submitted"
 
 
-def test_or_up_to_the_first_error_where_labelling_ends_there(store: Store) -> None:
+def test_an_answer_ends_at_the_first_error_if_the_campaign_says_so(store: Store) -> None:
     scene = Scene(store, after_error=False)
     scene.do("label", 1, "neg")
     scene.refused(UserError, act("submit"))

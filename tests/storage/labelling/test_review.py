@@ -67,7 +67,7 @@ def test_nothing_before_submission_and_everything_after(store: Store) -> None:
     assert seen(store, second) == {"gold", "scores", "labels"}
 
 
-def test_who_took_the_answer_back_sees_nothing(store: Store) -> None:
+def test_a_withdrawn_answer_shows_no_review(store: Store) -> None:
     made, user = campaign(store, [TWO]), person(store, "ann")
     task = take(store, made, user)
     label_all(store, task, user, ["pos", "pos"])
@@ -146,7 +146,7 @@ def test_a_verdict_in_words_is_told_apart(store: Store) -> None:
     assert shown.in_words
 
 
-def test_somebody_else_s_turn_is_not_shown(store: Store) -> None:
+def test_the_turn_of_another_person_is_not_shown(store: Store) -> None:
     made = campaign(store, [TWO])
     one, other = people(store, 2)
     task = take(store, made, one)
@@ -172,7 +172,7 @@ def test_a_campaign_that_shows_nothing_shows_nothing(store: Store) -> None:
     assert is_unblinded(store, first.id, tasks[0].trace.trace_id)
 
 
-def test_what_another_campaign_shows_waits_for_the_one_that_shows_nothing(store: Store) -> None:
+def test_scores_wait_for_a_blind_campaign_over_the_same_trace(store: Store) -> None:
     made, user = campaign(store, [TWO]), person(store, "ann")
     silent = campaign(store, None, name="silent", after_submission="nothing")
     slots = []

@@ -107,7 +107,7 @@ def test_only_a_campaign_that_shows_scores_and_the_whole_trace_can_suggest(store
             campaign(store, None, **({"shows": "scores", "evaluator": judged, "suggests": True} | changes))
 
 
-def test_nobody_can_send_a_suggestion() -> None:
+def test_a_suggestion_sent_by_a_person_is_refused() -> None:
     with refused():
         validate(NewEvent, {"key": "k", "kind": "suggest", "new": ["pos"]}, "the event")
 

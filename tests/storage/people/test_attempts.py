@@ -106,7 +106,7 @@ def test_a_refused_person_waits_for_the_pause_and_no_longer(store):
     begin_attempt(store, "ada", HERE)
 
 
-def test_nobody_is_shut_out_at_home_by_what_others_try(store):
+def test_failures_elsewhere_do_not_pause_an_address_that_logged_in(store):
     succeed(store)
     fail(store, FREE_BY_NAME, address=THERE)
     assert pause_of(store, address=THERE) == 5
@@ -125,7 +125,7 @@ def test_at_home_too_a_password_cannot_be_tried_for_ever(store):
     assert pause_of(store, address=THERE) == 5
 
 
-def test_somebody_is_at_home_for_a_while(store):
+def test_an_address_stays_known_for_a_while(store):
     succeed(store)
     with store.write() as session:
         session.execute(update(HomeRow).values(moment=now() - AT_HOME))

@@ -30,7 +30,7 @@ def boss(store: Store):
     return user(store, "head", Role.ADMIN)
 
 
-def test_somebody_invited_logs_in_with_a_name_and_password_of_their_own(store: Store, boss) -> None:
+def test_an_invited_person_chooses_a_name_and_password(store: Store, boss) -> None:
     token = invite(store, Role.ADJUDICATOR, None, boss)
     (invitation,) = list_invitations(store)
     assert (invitation.name, invitation.role, invitation.invited_by) == (None, Role.ADJUDICATOR, "head")

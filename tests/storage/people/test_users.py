@@ -53,7 +53,7 @@ def test_a_short_password_adds_nobody(sqlite_store):
     assert list_users(sqlite_store) == []
 
 
-def test_somebody_has_to_log_in_once_somebody_can(store):
+def test_logging_in_is_required_once_a_person_can(store):
     assert not has_users(store)
     add_user(store, "imported", Role.ANNOTATOR, None)
     local_user(store)
@@ -102,7 +102,7 @@ def test_a_new_password_lets_in_again_who_was_ended(store):
     assert set_password(store, "ada", "another password") == ada
 
 
-def test_nobody_lets_themselves_in_again(store):
+def test_a_deactivated_person_cannot_reactivate_themselves(store):
     user(store)
     end_user(store, "ada")
     with refused():
@@ -110,7 +110,7 @@ def test_nobody_lets_themselves_in_again(store):
     assert not has_users(store)
 
 
-def test_nobody_of_that_name_is_told(sqlite_store):
+def test_an_unknown_name_is_refused(sqlite_store):
     for act in (lambda: set_role(sqlite_store, "x", Role.ADMIN), lambda: end_user(sqlite_store, "x"),
                 lambda: set_password(sqlite_store, "x", PASSWORD)):  # fmt: skip
         with pytest.raises(NotFoundError):

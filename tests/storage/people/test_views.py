@@ -88,7 +88,7 @@ def test_an_invalid_name_is_refused(sqlite_store: Store, name: str) -> None:
     assert names(sqlite_store, ada) == ["x"]
 
 
-def test_so_many_and_so_long(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_limited_in_number_and_length(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "MOST_VIEWS", 2)
     ada, eve = user(sqlite_store, "ada"), user(sqlite_store, "eve")
     for name in "ab":

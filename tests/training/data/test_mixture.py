@@ -273,7 +273,7 @@ def test_a_rest_that_is_none_is_named_with_its_source(mix, source):
 
 
 @pytest.mark.parametrize("truncation", ["random", "as-labelled"])
-def test_and_only_where_that_is_asked_for(mix, source, truncation):
+def test_solutions_are_continued_only_on_request(mix, source, truncation):
     given = [trace(0, pre_generated_steps=["Step 0", "Step 1", "Step 2"])]
     mixture = mix(source("a", given), truncation=truncation)
     assert [len(found.steps) for found in mixture] == [2]

@@ -106,7 +106,7 @@ def test_a_file_is_looked_up_beside_the_configuration(lines, tmp_path):
     }
 
 
-def test_then_in_the_folder_of_data(lines, tmp_path, monkeypatch):
+def test_a_file_is_looked_up_in_the_data_folder_next(lines, tmp_path, monkeypatch):
     lines("data/a.jsonl", plain_row(1))
     lines("data/b.jsonl", plain_row(2))
     lines("here/b.jsonl", plain_row(3))
@@ -164,7 +164,7 @@ def test_a_bad_row_is_named_with_its_file_and_line(lines, tmp_path):
         next(reading)
 
 
-def test_or_left_out_and_listed(lines, tmp_path):
+def test_a_bad_row_can_be_left_out_and_is_listed(lines, tmp_path):
     lines("a.jsonl", plain_row(1), BAD, plain_row(3), BAD)
     lines("b.jsonl", plain_row(4))
     reading = opened(TraceOrigin("jsonl", path="?.jsonl", skip_bad=True), tmp_path)

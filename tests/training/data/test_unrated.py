@@ -15,16 +15,16 @@ def test_valid_steps_become_pos_where_that_is_asked_for():
     assert (settled.id, settled.problem, settled.substeps) == ("7", "q", ("a", "b", "c", "d", "e"))
 
 
-def test_or_stay_as_they_are():
+def test_unrated_valid_steps_can_stay_unlabelled():
     assert settle(TRACE, "unlabelled") is TRACE
 
 
-def test_nobody_is_asked_where_every_valid_step_is_rated():
+def test_a_file_with_every_step_rated_needs_no_choice():
     rated = Trace.of("q", ["a", "b", "c"], ["neu", None, "neg"])
     assert settle(rated, None) is rated
     assert settle(rated, "pos") is rated
 
 
-def test_otherwise_what_is_meant_has_to_be_said():
+def test_an_unrated_valid_step_needs_a_choice():
     with refused():
         settle(TRACE, None)

@@ -470,7 +470,7 @@ def test_a_score_of_the_whole_says_nothing_of_a_beginning(sqlite_store: Store) -
     assert np.isnan(begun.solution).all()
 
 
-def test_of_a_beginning_only_hindsight_tells_what_was_said_offline(sqlite_store: Store) -> None:
+def test_an_offline_judgment_says_nothing_of_a_cut_trace(sqlite_store: Store) -> None:
     (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")])
     said = evaluator(sqlite_store)
     for mode, modes in ((Mode.OFFLINE, set()), (Mode.ONLINE, {Mode.ONLINE})):

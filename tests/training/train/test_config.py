@@ -34,7 +34,7 @@ def read(tmp_path):
     return read
 
 
-def test_what_a_file_leaves_out_has_its_default(read):
+def test_omitted_keys_have_their_defaults(read):
     assert read(SMALL) == TrainConfig("causal", Data((Source("synthetic", size=10),)), Backbone(32, 1, 2, 48))
     assert read(SMALL).backbone.context == 4096
 
@@ -308,7 +308,7 @@ def test_the_trap_of_exponents_is_explained(read):
 @pytest.mark.parametrize(
     "text", ["", "- a\n", "a: [", "loss: example\nloss: pooled", "a: !!python/object:os.system x", "\x00"]
 )
-def test_what_is_no_configuration_is_refused(read, text):
+def test_an_invalid_configuration_is_refused(read, text):
     with refused():
         read(text)
 

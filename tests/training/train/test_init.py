@@ -159,7 +159,7 @@ def test_the_new_head_is_drawn_from_the_seed(tmp_path):
     assert not torch.equal(heads[0], heads[2])
 
 
-def test_what_cannot_be_a_start_is_named(tmp_path):
+def test_an_invalid_start_is_refused(tmp_path):
     tokenizer = plain_tokenizer()
     config = GPTNeoConfig(
         vocab_size=tokenizer.get_vocab_size(),

@@ -321,7 +321,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("changes", BAD)
-def test_what_does_not_fit_the_base_is_named_and_nothing_is_begun(trained, tmp_path, changes):
+def test_options_that_do_not_fit_the_base_are_refused_before_training(trained, tmp_path, changes):
     with refused():
         run.train(replace(RUN, **changes), tmp_path / "out", trained)
     assert not (tmp_path / "out").exists()
@@ -383,7 +383,7 @@ def test_an_adapter_that_is_cut_off_or_of_another_shape_is_named(trained, tmp_pa
 
 
 @pytest.mark.parametrize("folder", ["base", "nowhere"])
-def test_what_cannot_be_merged_is_told(trained, tmp_path, monkeypatch, folder):
+def test_a_merge_that_cannot_be_made_is_refused(trained, tmp_path, monkeypatch, folder):
     monkeypatch.chdir(trained)
     with refused():
         write_merged(folder, tmp_path / "merged")

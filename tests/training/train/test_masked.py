@@ -62,7 +62,7 @@ def test_tokens_are_hidden_at_a_rate_that_is_drawn_for_each_example():
     assert np.mean([masked[place].weights.mean() for place in range(2000)]) == pytest.approx(1, abs=0.05)
 
 
-def test_what_is_hidden_depends_on_seed_epoch_and_place_alone():
+def test_hidden_tokens_depend_on_seed_epoch_and_place_alone():
     def shown(seed, epoch, place):
         examples = MaskedExamples([ONE] * 3, mask=7, seed=seed)
         examples.set_epoch(epoch)

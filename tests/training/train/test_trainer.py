@@ -224,7 +224,7 @@ def test_gradients_are_clipped_to_the_norm(tmp_path):
 
 
 @pytest.mark.parametrize("bias", [None, torch.tensor([1.0, 2.0, 3.0])])
-def test_what_processes_shared_is_put_together_with_the_head_it_had(bias):
+def test_shards_of_a_head_are_put_together_as_it_was(bias):
     config = llama_config(CONFIG.backbone, 400, "causal")
     model = StepModel(StepModel.from_config(config).model, linear_head(torch.ones(3, 32), bias))
     whole = assembled(config, model.state_dict())

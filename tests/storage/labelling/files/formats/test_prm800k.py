@@ -45,7 +45,7 @@ def test_annotator_time_and_duration_are_exported() -> None:
     assert row["label"]["total_time"] == 3000
 
 
-def test_nobody_goes_on_from_an_error() -> None:
+def test_labelling_ends_at_an_error() -> None:
     steps = format_row(labelled("pos", "neg", None))["label"]["steps"]
     assert [step["chosen_completion"] for step in steps] == [0, None]
 
