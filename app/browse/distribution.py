@@ -54,7 +54,7 @@ def distribution_html(
     ]
     if words is not None:
         titles = [words["neg"], words["pos"]]
-        return render("browse/said.html", titles=titles, rows=[_said(one, titles) for one in histograms])
+        return render("browse/said.html", titles=titles, rows=[_verdict_bars(one, titles) for one in histograms])
     return render(
         "browse/distribution.html",
         histograms=histograms,
@@ -63,8 +63,8 @@ def distribution_html(
     )
 
 
-def _said(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """The gold, with the lowest and the highest bin, which count the verdicts of wrong and right."""
+def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
+    """A gold label with the counts of both verdicts on its steps: the lowest bin and the highest."""
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
     return histogram.gold, [

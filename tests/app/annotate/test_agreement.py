@@ -73,7 +73,7 @@ def test_the_page_has_every_part(local):
     # unanimous, in the others one pair of three agrees: 1 - 14 * 6 / (225 - 9 - 1 - 121).
     assert f'<p class="big">{1 - 14 * 6 / 94:.3f}' in page
     assert f"{100 * 9 / 15:.1f} % of pairs agree, on 5 steps." in page
-    for title in ("How far people agree", "Step by step", "People", "Gold", "Step numbers"):
+    for title in ("Krippendorff’s alpha", "Step by step", "People", "Gold", "Step numbers"):
         assert f"<h2>{title}</h2>" in page
     assert "<h2>Views</h2>" not in page
     # A matrix of three people, and each cell of the heatmap.

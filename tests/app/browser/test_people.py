@@ -34,7 +34,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
             page.wait_for_load_state()
             page.get_by_label("only these:").check()
             page.get_by_label("ben", exact=True).check()
-            page.get_by_role("button", name="Save who labels").click()
+            page.get_by_role("button", name="Save annotators").click()
             expect(page.locator(".lead")).to_contain_text("by chosen annotators")
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="People").click()
         expect(page.get_by_role("row", name="ben")).to_contain_text("for others, for some")
