@@ -319,8 +319,8 @@ class Evaluators:
 
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """The description stored when the evaluator was last loaded with the `dtype` of this placement; None if it never
-    was, or a part of it is missing."""
+    """The description stored when the evaluator was last loaded with the `dtype` of this placement; None if it
+    never was, or a part of it is missing."""
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:
