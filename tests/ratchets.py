@@ -20,6 +20,8 @@ LIMITS = ROOT / "tests" / "ratchets.json"
 OURS = [path for path in MODULES if "migrations" not in path.parts]
 WITHOUT_INIT = [path for path in OURS if path.name != "__init__.py"]
 SHORT, LONG = 40, 500
+# Folders with a module for each format, kind of file or metric: one more of these, however short, is no fault.
+GROWING = [ROOT / folder for folder in ("core/formats", "core/metrics", "storage/importers")]
 FOLDER_KINDS = {
     "Python": ("*.py", [ROOT / layer for layer in LAYERS]),
     "JavaScript": ("*.js", [ROOT / "assets" / "web"]),
@@ -64,12 +66,15 @@ def measures() -> dict[str, float | list[str]]:
         "own imports per module of app": imports_per_module(
             [path for path in OURS if path.is_relative_to(ROOT / "app")]
         ),
-        "modules under 40 lines": sum(lines(path) < SHORT for path in WITHOUT_INIT),
+        "modules under 40 lines": sum(lines(path) < SHORT for path in WITHOUT_INIT if path.parent not in GROWING),
         "modules over 500 lines": [name(path) for path in WITHOUT_INIT if lines(path) > LONG],
     }
     for kind, (pattern, roots) in FOLDER_KINDS.items():
         folders = Counter(
-            path.parent for root in roots for path in root.rglob(pattern) if "migrations" not in path.parts
+            path.parent
+            for root in roots
+            for path in root.rglob(pattern)
+            if "migrations" not in path.parts and path.parent not in GROWING
         )
         measured[f"most files of {kind} in a folder"] = max(folders.values())
     return measured | {"private names": sorted(private_names())}

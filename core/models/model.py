@@ -177,7 +177,8 @@ class StepModel(nn.Module):
 
 
 Rows = tuple[int | None, int | None, int | None]
-"""The classes of a checkpoint's head that stand for neg, neu and pos; None if no class does."""
+"""The classes of a checkpoint's head that stand for neg, neu and pos, such as (2, 1, 0) if pos is its
+first; None if no class does."""
 
 THREE_WAY: Rows = (0, 1, 2)
 VALIDITY: Rows = (0, None, 1)

@@ -86,7 +86,8 @@ def test_first_errors_and_calibration() -> None:
     """
     found = numbers(others(subject(), WEIGHTS))
     expected = {"first_error_accuracy": 0.5, "processbench_f1": 0.5, "mr_mcc": 0.0}
-    assert found == pytest.approx(expected | {"ece": 2.01 / 7, "brier": 0.8921 / 7}, abs=1e-6)
+    expected |= {"ece": 2.01 / 7, "brier": 0.8921 / 7}
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
 
 
 def test_an_evaluator_without_steps_has_no_step_figures() -> None:
