@@ -61,9 +61,19 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as store, serving(Path(store)) as address, sync_playwright() as playwright:
         browser = launch(playwright)
+        _wait_for_baselines(browser, address)
         for shot in SHOTS:
             take(browser, address, shot, folder / f"{shot.name}.png")
         browser.close()
+
+
+def _wait_for_baselines(browser: Browser, address: str) -> None:
+    """Let the gallery be compared with the baselines: until then pages keep a line free for the outcome."""
+    page = browser.new_page(base_url=address)
+    page.goto("/evidence?trace=2")
+    page.locator("main .katex").first.wait_for()
+    page.locator(".baseline-check[data-again]").wait_for(state="detached", timeout=120_000)
+    page.context.close()
 
 
 def take(browser: Browser, address: str, shot: Shot, path: Path) -> None:
