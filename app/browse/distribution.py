@@ -72,7 +72,7 @@ def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, lis
     ]
 
 
-def bin_words(bin: str, words: Mapping[str, str] | None = None) -> str:
+def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
     """The condition on a bin in words. With `words`, as for `distribution_html`, the lowest and the highest bin are
     verdicts."""
     gold, _, least = bin.partition("-")

@@ -16,7 +16,7 @@ from stepsight.storage.traces.queries import StoredTrace
 def trace_html(
     trace: StoredTrace,
     answers: Sequence[TraceJudgments],
-    wanted: str = "",
+    wanted: str,
     people: Sequence[str | None] = (),
     disputes: Sequence[Markup] = (),
 ) -> Markup:

@@ -69,8 +69,8 @@ class Shelf:
     offers: tuple[FetchableModel, ...]
 
 
-def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None) -> Shelf:
-    """The evaluators at this moment; without a `speed`, without times."""
+def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
+    """The evaluators at this moment."""
     # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
@@ -91,7 +91,7 @@ def read_shelf(store: Store, evaluators: Evaluators, speed: Speed | None = None)
 def offers(
     place: Placement,
     verified: Mapping[tuple[str, str], Sequence[Verification]],
-    here: Iterable[str] = (),
+    here: Iterable[str],
     speed: Speed | None = None,
 ) -> list[FetchableModel]:
     """The public evaluators; those with an id in `here` were fetched."""

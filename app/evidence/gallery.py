@@ -104,9 +104,9 @@ def gallery_html(
     store: Store,
     gallery: Gallery,
     address: EvidenceAddress,
-    user: User | None = None,
-    problems: Sequence[str] = (),
-    baseline_check: Markup | str = "",
+    user: User | None,
+    problems: Sequence[str],
+    baseline_check: Markup,
 ) -> Markup:
     """A page of the traces of one kind, by default the first kind with traces, and links to the other kinds.
 

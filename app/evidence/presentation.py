@@ -14,9 +14,7 @@ from stepsight.app.web.step_bars import note_html
 _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 
 
-def presentation_html(
-    evidence: Evidence, address: EvidenceAddress, ask: str = "", problems: Sequence[str] = ()
-) -> Markup:
+def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, problems: Sequence[str]) -> Markup:
     """The presentation of a trace at the place that the address names.
 
     Everything not yet revealed is in templates, which browsers neither draw nor read out nor search; the page's

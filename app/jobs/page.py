@@ -61,7 +61,7 @@ def jobs_html(
 
 
 def judge_form(
-    store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, leads: bool = False
+    store: Store, evaluators: Evaluators, dataset: str, evaluator: str = "", *, leads: bool = False
 ) -> Markup:
     """The form for having an evaluator judge a dataset, with `dataset` and `evaluator` chosen.
 

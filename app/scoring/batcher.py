@@ -39,7 +39,6 @@ _EACH = 100
 _RELEASED_EVERY = 3.0
 # The amount of memory in bytes that must be free before more work is accepted.
 _SPARE = 100_000_000
-_PATIENCE = 5
 
 
 class BusyError(UserError):
@@ -55,9 +54,10 @@ class BusyError(UserError):
 class ShortError(UserError):
     """The server is temporarily short of something; the client may ask again after `seconds`."""
 
-    def __init__(self, message: str, hint: str = "", seconds: int = _PATIENCE) -> None:
-        super().__init__(message, hint or f"Try again in {seconds} s.")
-        self.seconds = seconds
+    seconds = 5
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint or f"Try again in {self.seconds} s.")
 
 
 @dataclass(frozen=True)

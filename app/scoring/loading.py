@@ -33,10 +33,10 @@ class LoadingError(UserError):
     """An evaluator is being loaded; the client may ask again after `seconds`, as pages do by themselves."""
 
     goes_on = True
+    seconds = 2
 
-    def __init__(self, message: str, seconds: int = 2) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(message, "This page goes on by itself once it is there.")
-        self.seconds = seconds
 
 
 def default_budget() -> int | None:

@@ -120,7 +120,7 @@ def address_of(scope: Scope) -> str:
     return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
-def failure_json(status: int, message: str, hint: str = "") -> JSONResponse:
+def failure_json(status: int, message: str, hint: str) -> JSONResponse:
     """`{error, hint}`, limited in length as in a `UserError`."""
     said = UserError(message, hint)
     return JSONResponse({"error": said.message, "hint": said.hint}, status)

@@ -16,7 +16,7 @@ _PATIENCE = 2.0
 _AT_ONCE = 2
 
 
-def health_routes(store: Store, has_worker: Callable[[], bool] | None = None) -> APIRouter:
+def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
     """`GET /healthz`: 200, or 503 if one of them does not respond. None stands for a server without a worker."""
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)

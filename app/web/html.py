@@ -35,7 +35,7 @@ def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 
-def plain_page(title: str, body: str, here: str = "", tail: str = "") -> Markup:
+def plain_page(title: str, body: str, here: str, tail: str = "") -> Markup:
     """A whole page in our frame that needs no Gradio; `here` is its name if it is one of `PAGES`. `body`, and
     `tail` behind everything else, are HTML with every text in them escaped already."""
     formulas = 'class="math"' in body

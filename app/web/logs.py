@@ -27,7 +27,7 @@ _MOST_CAUSES = 8
 _MOST_PLACES = 12
 
 
-def set_up_logs(format: str = TEXT, *, access: bool = False) -> None:
+def set_up_logs(format: str, *, access: bool = False) -> None:
     """Set this process up to log in this format, with `access` including requests."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if format == JSON else _Text())
