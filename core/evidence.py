@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 
 
@@ -66,42 +66,6 @@ class Revision:
         return {True: Flip.RIGHTED, False: Flip.MISLED, None: Flip.UNJUDGED}[self.agrees]
 
 
-@dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """Offline probabilities of a trace without each of its later sub-steps.
-
-    `rows[k]` are the probabilities of sub-steps `0 … k` in the trace without sub-step `k + 1`, shape (k + 1, 3):
-    a triangle of n - 1 rows for n sub-steps. Those of the sub-steps after the one left out are not kept.
-    """
-
-    rows: tuple[Floats32, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def packed(self) -> Floats32:
-        """The rows one after the other, shape (n (n - 1) / 2, 3)."""
-        return Hindsight(self.rows).packed
-
-    def without(self, step: int) -> StepScores:
-        """Sub-step `step` with each later one left out, in their order, shape (n - 1 - step, 3)."""
-        return StepScores(np.array([row[step] for row in self.rows[step:]], np.float32).reshape(-1, 3))
-
-
-@dataclass(frozen=True)
-class Removal:
-    """The validity of sub-step `step` offline, in the trace without the later sub-step `left_out`.
-
-    `restores` is True if that brings back the online verdict, which the whole trace reverses.
-    """
-
-    step: int
-    left_out: int
-    validity: float
-    restores: bool
-
-
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """The largest change in a sub-step's validity when a sub-step of a later step was revealed, the first of equal
     ones; None if there was no change. Raises `IndexError` if there is no such sub-step."""
@@ -123,22 +87,6 @@ def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Re
     """The revision with the largest change, among those with the given `flip` if any; None if there is none."""
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
-
-
-def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
-    """The effect on one sub-step of leaving out each later one, the strongest effect towards its online validity
-    first. Raises `ValueError` if the two are of traces of different length."""
-    if len(left_out) != len(hindsight) - 1:
-        raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected one less")
-    online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
-    threshold = _single(threshold)
-    flips = (online >= threshold) != (offline >= threshold)
-    effects = [
-        Removal(step, later, float(value), flips and (value >= threshold) == (online >= threshold))
-        for later, value in enumerate(left_out.without(step).validity, start=step + 1)
-    ]
-    back = 1 if online >= offline else -1
-    return sorted(effects, key=lambda removal: -back * removal.validity)
 
 
 def _single(threshold: float) -> float:

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery
 from stepsight.core.evidence import Flip
 from stepsight.core.label import LABEL_NAMES
+from stepsight.core.left_out import Gap
 from stepsight.core.validation import choice
 
 STAYED = "stayed"
@@ -23,9 +24,9 @@ class EvidenceAddress(PageQuery):
 
     A trace is `trace`, a database id, or `s`, a permalink's token of the Score page. `evaluator` is the key of the
     evaluator (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1. For one trace, `step` is
-    the name of the selected sub-step, `after` that of the last one revealed, and `value` is one of `VALUES`;
-    `present` is the place of its presentation: `PROBLEM`, a sub-step's name, or a conclusion of
-    `app.evidence.presentation`.
+    the name of the selected sub-step, `after` that of the last one revealed, and `value` is one of `VALUES`; `gap`
+    is what stands where a step is left out; `present` is the place of its presentation: `PROBLEM`, a sub-step's
+    name, or a conclusion of `app.evidence.presentation`.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -39,7 +40,13 @@ class EvidenceAddress(PageQuery):
     step: str = ""
     after: str = ""
     value: Annotated[str, choice(VALUES)] = "validity"
+    gap: Annotated[str, choice(tuple(Gap))] = Gap.DELETED.value
     present: str = ""
+
+    @property
+    def left_out(self) -> Gap:
+        """`gap` as what it is."""
+        return Gap(self.gap)
 
     @property
     def opens(self) -> bool:

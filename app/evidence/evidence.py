@@ -1,27 +1,36 @@
 """The evidence of one trace: an evaluator's hindsight matrix, for a stored trace or one from the Score page."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
-from stepsight.app.evidence.sentences import change_sentence, gold_sentence, left_out_sentence
+from stepsight.app.evidence.sentences import (
+    change_sentence,
+    constant_sentence,
+    gold_sentence,
+    left_out_sentence,
+    rest_sentence,
+    unused_sentence,
+)
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evidence import LeaveOneOut, Revision, largest_jump, removals, revisions
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
+from stepsight.core.evidence import Revision, largest_jump, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.left_out import Dependence, Gap, LeaveOneOut, removals
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.left_outs import evaluators_with_left_out, find_left_out
 from stepsight.storage.traces.queries import get_trace
 
 _CAUSAL = "causal"
@@ -49,6 +58,15 @@ class Evidence:
     thresholds: Thresholds
     scorer: Callable[[], Scorer] | None
     choices: Sequence[str]
+    has_left_out: bool = False
+    """True if the store has its scores of the trace with a step left out."""
+    find_left_out: Callable[[Gap], LeaveOneOut | None] = lambda gap: None
+    """Reads those scores, None if there are none for a gap."""
+
+    @property
+    def calls(self) -> int:
+        """Roughly the number of calls to a server that leaving out each sub-step takes; 0 if it runs here."""
+        return len(self) + 1 if self.about.dtype == SERVED else 0
 
     @property
     def trace(self) -> Trace:
@@ -133,6 +151,20 @@ class Evidence:
         """For each sub-step, a sentence on the later ones that its verdict rests on."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
+    def rest_sentences(self, left_out: LeaveOneOut) -> list[str]:
+        """A sentence for each sub-step on the steps that rest on it and those that it rests on."""
+        dependence = Dependence(left_out, self.thresholds.validity)
+        return [rest_sentence(self.names, dependence, step) for step in range(len(self))]
+
+    def unused_sentence(self, left_out: LeaveOneOut) -> str:
+        """The sub-steps on which no other rests."""
+        return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
+
+    @property
+    def constant_sentence(self) -> str:
+        """The reason why no later step changes anything, "" of an evaluator that reads on."""
+        return constant_sentence(self.evaluator) if self.is_causal else ""
+
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
         threshold = self.thresholds.validity
         without = removals(self.hindsight, left_out, step, threshold)
@@ -171,18 +203,35 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     # The first one is loaded here if any is, and bidirectional if one of these is.
     offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
-    judgment = answer.by_mode.get(Mode.HINDSIGHT)
+    judgment = answer.by_mode.get(Mode.HINDSIGHT) or _constant(offer.row, answer)
     if answer.waits and judgment is None:
         raise JudgingError(offer.key, trace)
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
     evaluator_ids = hindsight_evaluators(store).get(trace.dataset_id, ())
-    choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids]
+    choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids or _is_causal(one.row)]
     about = evaluators.about(offer.loaded) if offer.loaded else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.loaded) if offer.loaded else None
-    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices)
+    gaps = evaluators_with_left_out(store, trace.trace_id).get(offer.id or 0, ())
+    find = partial(find_left_out, store, about.fingerprint, trace)
+    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, bool(gaps), find)
+
+
+def _is_causal(row: StoredEvaluator | None) -> bool:
+    return row is not None and row.attention == _CAUSAL
+
+
+def _constant(row: StoredEvaluator | None, answer: TraceJudgments) -> Judgment | None:
+    """The hindsight judgment that follows from an offline or online one by a causal evaluator, None if it is not
+    known to be causal."""
+    known = answer.by_mode.get(Mode.OFFLINE) or answer.by_mode.get(Mode.ONLINE)
+    if known is None or not _is_causal(row):
+        return None
+    scores = known.offline or known.online
+    assert scores is not None
+    return replace(known, mode=Mode.HINDSIGHT, result=Hindsight.constant(scores))
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:

@@ -7,12 +7,9 @@ from datetime import datetime
 
 from markupsafe import Markup
 
-from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.web.bundles import bundle, read_web
 from stepsight.app.web.html import render
-from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
 from stepsight.storage.traces.queries import StoredTrace
@@ -36,16 +33,14 @@ _ASKED = {
 }
 
 
-def evidence_file(
-    evidence: Evidence, address: EvidenceAddress, left_out: LeaveOneOut | None, moment: datetime
-) -> Markup:
-    """The page for an address, as of this `moment`.
+def evidence_file(evidence: Evidence, body: Markup, moment: datetime) -> Markup:
+    """A page whose `body` is that of the Evidence page (see `app.evidence.trace.evidence_html`), as of this
+    `moment`.
 
     It contains its styles, its scripts and the fonts of its formulas; its policy allows no other script and no
-    request. It stays below 1 MB up to about 135 sub-steps; with more than about 90, formulas are shown as their
+    request. It stays below 1 MB up to about 120 sub-steps; with more than about 90, formulas are shown as their
     source.
     """
-    body = evidence_html(evidence, address, left_out=left_out)
     maths = 'class="math"' in body
     page = _page(evidence, body, moment, maths)
     return _page(evidence, body, moment, False) if maths and len(page.encode()) > _LARGEST else page

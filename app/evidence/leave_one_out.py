@@ -7,11 +7,11 @@ from functools import partial
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
+from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scoring.scorer import Scorer
 
-# The total size of cached triangles in bytes.
+# The total size of cached matrices in bytes.
 _KEPT = 12_000_000
 # The number of requests that may wait for another one, and roughly how many seconds one takes.
 _WAITING = 8
@@ -29,37 +29,41 @@ class LeftOuts:
         self._working = threading.Lock()
         self._places = threading.BoundedSemaphore(_WAITING)
 
-    def of(self, evidence: Evidence) -> LeaveOneOut:
-        """The scores of one trace. Raises `UserError` if the evaluator cannot score here or the trace is too long,
-        and `BusyError` if too many requests are waiting."""
+    def of(self, evidence: Evidence, gap: Gap) -> LeaveOneOut:
+        """The scores of one trace: those of the store, if it has any, else they are computed. Raises `UserError` if
+        the evaluator cannot score here or the trace is too long, and `BusyError` if too many requests are
+        waiting."""
+        stored = evidence.find_left_out(gap)
+        if stored is not None:
+            return stored
         if evidence.scorer is None:
             raise UserError(
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",
-                "Start with --evaluator and its folder.",
+                "Start with --evaluator and its folder, or import its scores with steps left out.",
             )
-        key = (evidence.about.fingerprint, evidence.trace.digest)
-        return self._cache.get(key, None, partial(self._work_out, evidence.scorer, evidence), _size)
+        key = (evidence.about.fingerprint, evidence.trace.digest, gap)
+        return self._cache.get(key, None, partial(self._work_out, evidence.scorer, evidence, gap), _size)
 
-    def _work_out(self, scorer: Callable[[], Scorer], evidence: Evidence) -> LeaveOneOut:
+    def _work_out(self, scorer: Callable[[], Scorer], evidence: Evidence, gap: Gap) -> LeaveOneOut:
         if not self._places.acquire(blocking=False):
             raise BusyError(evidence.evaluator, _SECONDS)
         try:
             with self._working:
-                return _leave_out(scorer(), evidence)
+                return _leave_out(scorer(), evidence, gap)
         finally:
             self._places.release()
 
 
-def _leave_out(scorer: Scorer, evidence: Evidence) -> LeaveOneOut:
+def _leave_out(scorer: Scorer, evidence: Evidence, gap: Gap) -> LeaveOneOut:
     tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
     if tokens > _MOST_TOKENS:
         raise UserError(
             f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens, more than this page does.",
             "Scorer.leave_one_out does it in Python.",
         )
-    return scorer.leave_one_out(evidence.trace)
+    return scorer.leave_one_out(evidence.trace, gap)
 
 
 def _size(left_out: LeaveOneOut) -> int:
-    """The size of its triangle in bytes."""
-    return 12 * len(left_out) * (len(left_out) + 1) // 2
+    """The size of its matrix in bytes."""
+    return left_out.probs.nbytes

@@ -109,7 +109,7 @@ def _opened(
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
-    ask = alone.url(LEFT_OUT) if evidence.scorer is not None else ""
+    ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.has_left_out else ""
     if address.present:
         return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
@@ -133,7 +133,7 @@ def _opened(
         baseline_check=line,
         evidence=evidence_html(evidence, address, ask),
         present=alone.url(kind=address.kind, present=PROBLEM),
-        file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
+        file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
         browse=alone.url("/browse") if is_stored else "",
         token=address.s or entered.token(),
     )
@@ -174,14 +174,15 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
 
     @routes.get(LEFT_OUT)
     def left_out(request: Request) -> JSONResponse:
-        evidence, _ = _asked(store, evaluators, request)
-        return JSONResponse(left_out_record(evidence, left_outs.of(evidence)))
+        evidence, address = _asked(store, evaluators, request)
+        return JSONResponse(left_out_record(evidence, left_outs.of(evidence, address.left_out)))
 
     @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
-        left_out = left_outs.of(evidence) if evidence.scorer is not None and not evidence.is_causal else None
-        page = evidence_file(evidence, address, left_out, datetime.now(UTC))
+        asks = evidence.has_left_out or (evidence.scorer is not None and not evidence.calls)
+        left_out = left_outs.of(evidence, address.left_out) if asks else None
+        page = evidence_file(evidence, evidence_html(evidence, address, left_out=left_out), datetime.now(UTC))
         name = f'attachment; filename="{file_name(evidence.trace)}"'
         # Not as HTML, since the server writes its own policy into every HTML page.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})

@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import note_html
 
@@ -48,7 +47,7 @@ def _unknown(name: str, places: Sequence[str]) -> list[str]:
 def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
     """The parts after the last step by their names in the address, in the order of the talk."""
     focus = evidence.focus
-    sentence = constant_sentence(evidence.evaluator) if evidence.is_causal else evidence.change_sentence(focus)
+    sentence = evidence.constant_sentence or evidence.change_sentence(focus)
     conclusions = {
         _EVIDENCE: sentence,
         _NOTE: note_html(evidence.trace.meta.get("note")),

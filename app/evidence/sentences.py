@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
-from stepsight.core.evidence import Jump, Removal, Revision
+from stepsight.core.evidence import Jump, Revision
+from stepsight.core.left_out import NOTABLE, Dependence, Removal
 from stepsight.core.scores import Hindsight
 
 # A change that two decimals do not show does not count.
 _VISIBLE = 0.005
+# The largest number of steps that a sentence names.
+_MOST_NAMED = 6
 # Smaller changes are mentioned without emphasis.
 _NOTABLE = 0.1
 
@@ -62,11 +65,53 @@ def left_out_sentence(
         return f"No single later step carries the verdict. {alone}, which does not restore it."
     most = max(abs(removal.validity - offline) for removal in removals)
     if most < _NOTABLE:
-        return f"Leaving out any one later step changes its validity by at most {most:.2f}."
+        known = sorted(removal.left_out for removal in removals)
+        which = "any one later step" if len(known) == len(names) - 1 - step else _steps(names, known)
+        return f"Leaving out {which} changes its validity by at most {most:.2f}."
     changed = max(removals, key=lambda removal: abs(removal.validity - offline))
     return (
         f"Without step {names[changed.left_out]} its validity would be {changed.validity:.2f}, not {offline:.2f}."
     )
+
+
+def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> str:
+    """What rests on a sub-step, and what it rests on itself; "" if nothing is known of it."""
+    parts = []
+    carried = dependence.carries(step)
+    fallen = [other for other in carried if dependence.turns[step, other]]
+    if fallen:
+        falls, rest = ("falls", "it rests") if len(fallen) == 1 else ("fall", "they rest")
+        below = f"{falls} below {dependence.threshold:.2f}: {rest} on it."
+        parts.append(f"Without step {names[step]}, {_steps(names, sorted(fallen))} {below}")
+    elif carried:
+        lost = -float(dependence.changes[step, carried[0]])
+        parts.append(f"Without step {names[step]}, step {names[carried[0]]} loses {lost:.2f} of its validity.")
+    elif step in dependence.left_out.known:
+        parts.append(f"No other step rests on step {names[step]}.")
+    under = dependence.rests_on(step)
+    if under:
+        parts.append(f"Step {names[step]} rests on {_steps(names, sorted(under))}.")
+    return " ".join(parts)
+
+
+def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
+    """The sub-steps on which no other rests, except the last one, which nothing follows; "" if there is none."""
+    unused = [step for step in dependence.unused() if step < len(names) - 1]
+    if not unused:
+        return ""
+    if len(unused) == len(names) - 1:
+        return f"No step loses {NOTABLE:.2f} of its validity or more without any other."
+    return f"No other step rests on {_steps(names, unused)}."
+
+
+def _steps(names: Sequence[str], places: Sequence[int]) -> str:
+    """A list such as `steps 3, 5 and 8`, or of many the first ones and the number of the others."""
+    shown = [names[place] for place in places[:_MOST_NAMED]]
+    if len(places) == 1:
+        return f"step {shown[0]}"
+    if len(places) > _MOST_NAMED:
+        return f"steps {', '.join(shown)} and {len(places) - _MOST_NAMED} more"
+    return f"steps {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def constant_sentence(evaluator: str) -> str:

@@ -9,17 +9,20 @@ from markupsafe import Markup
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.sentences import constant_sentence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import ONLY_VALIDITY, judged_steps, note_html, signed, solution_html
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment_record import triangle_cells
+from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
 # The largest number of names beside the matrix that do not touch.
 _MOST_NAMES = 20
+# What stands where a step is left out, as the page offers it.
+_GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: f"replaced by “{PLACEHOLDER}”"}
+# The number of sub-steps from which on the page asks before it leaves each of them out.
+_MANY = 60
 # The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
 _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 
@@ -56,7 +59,10 @@ def evidence_html(
         offline=_solution(evidence, evidence.hindsight.offline),
         change=_largest_change(evidence),
         only_validity=ONLY_VALIDITY,
-        constant=constant_sentence(evidence.evaluator),
+        constant=evidence.constant_sentence,
+        gaps=[(gap.value, words) for gap, words in _GAPS.items()],
+        gap=address.gap,
+        offer=_offer(evidence) if ask else "",
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
@@ -66,11 +72,23 @@ def evidence_html(
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
-    """Leave-one-out scores for the page's script: the triangle, and a sentence for each sub-step."""
+    """Leave-one-out scores for the page's script: in row `i` the sub-steps without sub-step `i`, and two sentences
+    for each sub-step, on the later ones that its verdict rests on and on what rests on it."""
     return {
-        "rows": triangle_cells(left_out.rows, evidence.outputs),
+        # Three digits are more than is shown, and a long trace has many numbers.
+        "rows": triangle_cells(tuple(left_out.probs.round(3)), evidence.outputs),
         "says": evidence.left_out_sentences(left_out),
+        "rests": evidence.rest_sentences(left_out),
+        "unused": evidence.unused_sentence(left_out),
     }
+
+
+def _offer(evidence: Evidence) -> str:
+    """The label of the button that leaves out each step, "" if the page does so unasked because it takes little."""
+    if evidence.has_left_out or (not evidence.calls and len(evidence) < _MANY):
+        return ""
+    what = f"about {evidence.calls} calls to a server" if evidence.calls else f"{len(evidence)} passes of the model"
+    return f"Leave out each step: {what}"
 
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:

@@ -1,9 +1,8 @@
-"""Candidates continued from a kept prefix on a processor: the new tokens of a prefix and all candidates in one
-pass.
+"""Inputs continued from a kept prefix on a processor, in one pass with the new tokens of that prefix.
 
 The keys and values of a prefix lie in a buffer with spare room. A pass appends those of the new tokens and attends
-over all of them, with a mask that lets a candidate see the prefix and itself; the next pass overwrites the
-candidates. So a prefix is never copied, neither for its candidates nor to grow, and nothing is padded.
+over all of them, with a mask that lets an input see itself and as much of the prefix as it shares; the next pass
+overwrites the inputs. So a prefix is never copied, neither for its inputs nor to grow, and nothing is padded.
 """
 
 from collections.abc import Sequence
@@ -61,27 +60,37 @@ class PrefixContinuation:
         self._buffers: list[_Buffer] = []
 
     @torch.inference_mode()
-    def run(self, inputs: Sequence[Input], tokens: int) -> list[Floats32]:
-        """The probabilities of each input, shape (1, 3), at its only read. All inputs share their first `tokens`,
-        which hold no read and are kept."""
-        ids = inputs[0].ids[:tokens]
-        rows = [np.zeros((0, 3), np.float32)] * len(inputs)
-        rests = [Input(one.ids[tokens : one.length], one.length - tokens, one.reads - tokens) for one in inputs]
-        batches = list(chunks(list(enumerate(rests)), _NEW, padded=False))
-        buffer = self._begin(ids, max(sum(item.length for _, item in batch) for batch in batches))
-        while len(ids) - len(buffer.ids) > _NEW:
-            self._pass(buffer, ids[len(buffer.ids) : len(buffer.ids) + _NEW], [])
-        for batch in batches:
-            probs = self._pass(buffer, ids[len(buffer.ids) :], [item for _, item in batch])
-            for (number, _), row in zip(batch, probs, strict=True):
-                rows[number] = row[None]
-        return rows
+    def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
+        """The probabilities of `prefix` and of each of the `inputs` at their reads, shape (reads, 3) each.
 
-    def _begin(self, ids: Ints, new: int) -> _Buffer:
-        """A buffer with the longest kept beginning of `ids`, and room for all of them and `new` more tokens. It
-        becomes the most recent one."""
+        Input `i` begins with the first `starts[i]` tokens of the prefix, which is kept; its reads come after them.
+        """
+        ids = prefix.ids[: prefix.length]
+        rests = [
+            Input(one.ids[start : one.length], one.length - start, one.reads - start)
+            for one, start in zip(inputs, starts, strict=True)
+        ]
+        batches = list(chunks(list(enumerate(rests)), _NEW, padded=False)) or [[]]
+        # What is read has to be run; what comes before it may be known already.
+        known = int(prefix.reads[0]) if len(prefix.reads) else len(ids)
+        buffer = self._begin(ids, max(sum(item.length for _, item in batch) for batch in batches), known)
+        found, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
+        while len(ids) - len(buffer.ids) > _NEW:
+            own, _ = self._pass(buffer, prefix, len(buffer.ids) + _NEW, [], [])
+            found.append(own)
+        for batch in batches:
+            after = [starts[number] for number, _ in batch]
+            own, theirs = self._pass(buffer, prefix, len(ids), [item for _, item in batch], after)
+            found.append(own)
+            for (number, _), one in zip(batch, theirs, strict=True):
+                rows[number] = one
+        return [np.concatenate(found), *rows]
+
+    def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:
+        """A buffer with the longest kept beginning of `ids`, at most `known` tokens of it, and room for all of them
+        and `new` more tokens. It becomes the most recent one."""
         best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
-        begun, needed = shared([best.ids, ids]), len(ids) + new
+        begun, needed = min(known, shared([best.ids, ids])), len(ids) + new
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
         extends = begun == len(best.ids)
         if not best.layers:
@@ -100,41 +109,55 @@ class PrefixContinuation:
         layers = range(config.num_hidden_layers)
         return _Buffer(np.zeros(0, np.int64), [(like.new_empty(shape), like.new_empty(shape)) for _ in layers])
 
-    def _pass(self, buffer: _Buffer, new: Ints, rests: Sequence[Input]) -> Floats32:
-        """Append `new` to the buffer's tokens, and give the probabilities of each of the `rests` after them."""
-        start = len(buffer.ids) + len(new)
+    def _pass(
+        self, buffer: _Buffer, prefix: Input, stop: int, rests: Sequence[Input], starts: Sequence[int]
+    ) -> tuple[Floats32, list[Floats32]]:
+        """Append the tokens of `prefix` up to `stop` to the buffer, and give the probabilities at the reads among
+        them and at those of each of the `rests`, which come after the first `start` tokens of the buffer."""
+        before = len(buffer.ids)
+        new = prefix.ids[before:stop]
         ids = padded_rows(np.concatenate([new, *(item.ids for item in rests)]), ROWS)
         owners = np.full(len(ids), _PADDING)
         positions = np.zeros(len(ids), np.int64)
-        owners[: len(new)], positions[: len(new)] = _SHARED, np.arange(len(buffer.ids), start)
-        reads, end = [], len(new)
-        for number, item in enumerate(rests):
+        owners[: len(new)], positions[: len(new)] = _SHARED, np.arange(before, stop)
+        own = prefix.reads[(prefix.reads >= before) & (prefix.reads < stop)] - before
+        end, reads = len(new), [own]
+        for number, (item, start) in enumerate(zip(rests, starts, strict=True)):
             span = slice(end, end + item.length)
             owners[span], positions[span] = number, np.arange(start, start + item.length)
-            reads.append(end + int(item.reads[0]))
+            reads.append(item.reads + end)
             end = span.stop
-        attend = _Attend(self._network, buffer, owners, positions, end)
-        # Without a rest only keys and values are wanted; a last layer is asked for one token at least.
-        at = torch.tensor(reads or [0])
-        hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, at)
-        buffer.ids = np.concatenate([buffer.ids, new])
-        probs: Floats32 = self._model.rows(hidden).numpy()
-        return probs[: len(rests)]
+        # What a token may see of the prefix: as much as comes before its input leaves it.
+        sees = np.concatenate([positions[: len(new)] + 1, np.repeat(starts, [item.length for item in rests])])
+        attend = _Attend(self._network, buffer, owners[:end], positions[:end], sees)
+        at = np.concatenate(reads)
+        # Without a read only keys and values are wanted; a last layer is asked for one token at least.
+        asked = torch.from_numpy(at if len(at) else np.zeros(1, np.int64))
+        hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, asked)
+        buffer.ids = prefix.ids[:stop]
+        probs: Floats32 = self._model.rows(hidden).numpy()[: len(at)]
+        first, *others = np.split(probs, np.cumsum([len(one) for one in reads])[:-1])
+        return first, others
 
 
 class _Attend:
-    """Attention of the first `end` new tokens over those of a buffer and themselves; the rest are padding."""
+    """Attention of new tokens over the first ones of a buffer and over their own input; what follows them in a pass
+    is padding.
 
-    def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, end: int) -> None:
-        self._network, self._buffer, self._end = network, buffer, end
+    `owners`, `positions` and `sees`, shape (tokens,), are the input of each token, its position in it, and how many
+    tokens this input shares with the buffer.
+    """
+
+    def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:
+        self._network, self._buffer, self._end = network, buffer, len(owners)
         self._before = len(buffer.ids)
-        of_keys = np.concatenate([np.full(self._before, _SHARED), owners[:end]])
-        at_keys = np.concatenate([np.arange(self._before), positions[:end]])
-        seen = (of_keys == _SHARED) | (of_keys == owners[:end, None])
-        seen &= at_keys <= positions[:end, None]
+        of_keys = np.concatenate([np.full(self._before, _SHARED), owners])
+        at_keys = np.concatenate([np.arange(self._before), positions])
+        seen = ((of_keys == _SHARED) & (at_keys < sees[:, None])) | (of_keys == owners[:, None])
+        seen &= at_keys <= positions[:, None]
         window = network.config.sliding_window
         if window is not None:
-            seen &= at_keys > positions[:end, None] - window
+            seen &= at_keys > positions[:, None] - window
         self._seen = torch.from_numpy(seen)
 
     def __call__(

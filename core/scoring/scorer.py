@@ -8,9 +8,11 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import Forward, Input, PaddedForward, assemble, mode_inputs, verdicts
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
@@ -33,9 +35,11 @@ class Scorer(AbstractScorer):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
         self.evaluator: Evaluator = evaluator
         self._next: NextSteps | None = None
+        self._continued: ContinuedForward | None = None
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
-            self._next = NextSteps(evaluator, forward)
+            self._continued = ContinuedForward(evaluator, forward)
+            self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
         self.window = window or window_of(type(forward))
 
@@ -91,6 +95,13 @@ class Scorer(AbstractScorer):
         traces = [Trace.of(problem, [*steps, candidate]) for candidate in check_candidates(candidates)]
         judged = [judgment.online for judgment in self.score(traces, Mode.ONLINE)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
+
+    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
+        """As in `AbstractScorer`; a causal model reads only what comes after each sub-step once more."""
+        if self._continued is None or not self._continued.continues or len(trace.substeps) == 1:
+            return super().leave_one_out(trace, gap, check)
+        assert isinstance(self.evaluator, ModelEvaluator)
+        return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
 
     @property
     def next_steps(self) -> NextSteps | None:

@@ -3,10 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
-from stepsight.core.evidence import LeaveOneOut
+from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.left_out import Gap, LeaveOneOut, shortened
 from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]
@@ -37,18 +39,18 @@ class AbstractScorer(ABC):
         """The judgment of a single trace."""
         return next(iter(self.score([trace], mode)))
 
-    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
-        """The trace scored offline without each of its sub-steps but the first: n - 1 passes for n sub-steps.
+    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
+        """The trace scored offline whole and without each of its sub-steps: n + 1 passes for n sub-steps.
 
-        Raises `UserError` if the trace is longer than the evaluator's context.
+        Raises `UserError` if the trace is longer than the evaluator's context, and what `check` raises between
+        passes.
         """
-        texts = trace.substeps
-        shortened = (
-            Trace.of(trace.problem, [*texts[:place], *texts[place + 1 :]], id=trace.id)
-            for place in range(1, len(texts))
-        )
-        rows = []
-        for place, judgment in enumerate(self.score(shortened, Mode.OFFLINE), start=1):
+        gap, found = Gap(gap), []
+        for judgment in self.score([trace, *shortened(trace, gap)], Mode.OFFLINE):
+            check()
             assert judgment.offline is not None
-            rows.append(judgment.offline.probs[:place])
-        return LeaveOneOut(tuple(rows))
+            found.append(judgment.offline)
+        whole, *others = found
+        skip = gap == Gap.PLACEHOLDER
+        rows = {i: np.delete(one.probs, i, axis=0) if skip else one.probs for i, one in enumerate(others)}
+        return LeaveOneOut.of(whole, rows, gap)

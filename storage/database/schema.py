@@ -277,6 +277,33 @@ class ProfileRow(Base):
     )
 
 
+class LeftOutScoresRow(Base):
+    """One evaluator's offline scores of one trace without some of its sub-steps.
+
+    All are little-endian: `whole` the probabilities with nothing left out, float32, shape (n, 3); `steps` the
+    sub-steps left out one at a time, int32, ascending, shape (m,); `probabilities` those of the others, float32,
+    shape (m, n - 1, 3). `gap` says what stands where a sub-step is left out (see `core.left_out.Gap`).
+    """
+
+    __tablename__ = "left_out_scores"
+
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"), primary_key=True)
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    gap: Mapped[str] = mapped_column(String(20), primary_key=True)
+    dataset_id: Mapped[int]
+    trace_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    whole: Mapped[bytes] = mapped_column(LargeBinary)
+    steps: Mapped[bytes] = mapped_column(LargeBinary)
+    probabilities: Mapped[bytes] = mapped_column(LargeBinary)
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (
+        ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
+        CheckConstraint("gap IN ('deleted', 'placeholder')", name="gap"),
+        Index("ix_left_out_scores_dataset_id", "dataset_id", "evaluator_id", "gap"),
+    )
+
+
 class JudgedRow(Base):
     """An evaluator that has judged traces of a dataset; `revision` counts changes to its judgments."""
 

@@ -5,7 +5,9 @@ from itertools import chain, islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers import (
+from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.kind import FileKind, OnBad, Row
+from stepsight.storage.importers.kinds import (
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -16,9 +18,8 @@ from stepsight.storage.importers import (
     prmbench,
     processbench,
     stepwise,
+    strict_prmbench,
 )
-from stepsight.storage.importers.fields import canonical
-from stepsight.storage.importers.kind import FileKind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,
@@ -30,6 +31,7 @@ _MODULES = (
     perturbation,
     math_shepherd,
     stepwise,
+    strict_prmbench,
     plain,
 )
 KINDS: dict[str, FileKind] = {module.KIND.name: module.KIND for module in _MODULES}

@@ -1,32 +1,25 @@
 """Importing a score file, a published one or our own: the judgments of an evaluator that need not run here."""
 
 import hashlib
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
-from stepsight.core.label import Label
-from stepsight.core.scores import Hindsight, Outputs, StepScores
-from stepsight.core.trace import Trace
-from stepsight.core.validation import validate
-from stepsight.storage.database.schema import check_name
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.left_out import LeaveOneOut
+from stepsight.core.scores import Outputs
+from stepsight.storage.database.schema import EvaluatorRow, check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.fields import describe, field
-from stepsight.storage.importers.kind import Row, json_rows
+from stepsight.storage.importers.kind import json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
 from stepsight.storage.judgments.judgments import save_together
+from stepsight.storage.judgments.left_outs import add_left_out
+from stepsight.storage.judgments.published_scores import PublishedScores, merged, parse_scores
 from stepsight.storage.traces.queries import (
     Dataset,
     StoredTrace,
@@ -36,163 +29,11 @@ from stepsight.storage.traces.queries import (
     list_ids,
 )
 
-_TOLERANCE = 1e-3
-_ROUNDING = 1e-9
-_WORDS = ("correctness_pred", "error_step_pred")
-_VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
-_OF_REDUNDANCY = ("absent", "present")
-# A number of more digits is past the end of any solution, and Python refuses to read the longest.
-_DIGITS = 9
-
-Rows = NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedScores:
-    """`id` is the row's, None if it has none. `outputs` says which of the others is present: `rows`, of shape (n,
-    3), `solution`, or, for a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
-
-    A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with their places, and
-    the cost `spent`.
-    """
-
-    id: str | None
-    outputs: Outputs
-    rows: Rows | None = None
-    solution: float | None = None
-    word: str = ""
-    blamed: tuple[int, ...] = ()
-    rationale: str = ""
-    evaluator: str | None = None
-    mode: Mode | None = None
-    recorded: tuple[Places, StepScores | Hindsight] | None = None
-    spent: Usage | None = None
-
-    @property
-    def on_redundancy(self) -> bool:
-        """True if it is a verdict on redundancy, readable or not."""
-        return self.word.startswith(_OF_REDUNDANCY)
-
-    def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
-        """The judgment of `trace` from `scores`, in `mode` unless the row names one."""
-        scores = self.scores(trace, on_redundancy)
-        return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
-
-    def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
-        """A row per sub-step of `trace`; zeros for a missing one. `on_redundancy` says what verdicts are on, since
-        an unreadable word does not.
-
-        Raises `UserError` naming the trace if the counts differ.
-        """
-        count = len(trace.substeps)
-        if self.recorded is not None:
-            return scores_of(self.recorded, trace)
-        if self.outputs == Outputs.SOLUTION:
-            return StepScores(np.zeros((count, 3), np.float32))
-        if self.outputs == Outputs.VERDICT:
-            return StepScores(self._verdict(len(trace.steps), on_redundancy)[trace.owners])
-        assert self.rows is not None
-        if len(self.rows) != count:
-            raise UserError(
-                f"{len(self.rows)} scores for the {count} sub-steps of trace {trace.id!r}.",
-                "Check that the file belongs to this dataset.",
-            )
-        return StepScores(self.rows)
-
-    def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
-        rows = np.zeros((steps, len(Label)), np.float32)
-        inside = [number - 1 for number in self.blamed if 1 <= number <= steps]
-        if self.solution is None and not inside:
-            return rows
-        rows[:, Label.POS] = 1
-        if on_redundancy:
-            rows[inside] = np.eye(len(Label))[Label.NEU]
-        elif self.word != "correct" and self.blamed and 1 <= self.blamed[0] <= steps:
-            first = self.blamed[0] - 1
-            rows[first] = np.eye(len(Label))[Label.NEG]
-            rows[first + 1 :] = 0
-        return rows
-
-
-def parse_scores(row: Row) -> PublishedScores:
-    """A row in any of the forms. Raises `UserError` with what was found and what was expected."""
-    if row.get("format") == RECORD:
-        return _recorded(validate(JudgmentRecord, row, "the row"))
-    identifier = row.get("id", row.get("uuid"))
-    if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
-        raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")
-    name = None if identifier is None else str(identifier)
-    words = next((held for held in (row, *row.values()) if isinstance(held, dict) and _WORDS[0] in held), None)
-    if words is not None:
-        return _words(words, name)
-    scores = field(row, "scores")
-    if isinstance(scores, int | float) and not isinstance(scores, bool):
-        return PublishedScores(name, Outputs.SOLUTION, solution=_number(scores, "the score"))
-    if not isinstance(scores, list) or not scores:
-        raise UserError(f"the field 'scores' is {describe(scores)}.", "Expected a number, or a list of them.")
-    if isinstance(scores[0], list):
-        rows = np.array([_triple(values, number) for number, values in enumerate(scores, 1)], np.float32)
-        return PublishedScores(name, Outputs.THREE_WAY, rows=rows)
-    values = np.array([_share(value, f"score {number}") for number, value in enumerate(scores, 1)])
-    return PublishedScores(name, Outputs.VALIDITY, rows=validity_rows(values))
-
-
-def _recorded(record: JudgmentRecord) -> PublishedScores:
-    return PublishedScores(
-        record.id,
-        record.outputs,
-        solution=record.solution_score,
-        rationale=record.rationale or "",
-        evaluator=record.evaluator,
-        mode=record.mode,
-        recorded=record.scores(),
-        spent=record.spent,
-    )
-
-
-def validity_rows(values: NDArray[Any]) -> Rows:
-    """Rows of neg, neu, pos whose validity is `values`, without redundancy."""
-    return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
-
-
-def _words(row: Row, name: str | None) -> PublishedScores:
-    words = [field(row, key) for key in _WORDS]
-    for key, value in zip(_WORDS, words, strict=True):
-        if not isinstance(value, str):
-            raise UserError(f"the field {key!r} is {describe(value)}, expected text.")
-    word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
-    rationale = row.get("response")
-    if not isinstance(rationale, str | None):
-        raise UserError(f"the field 'response' is {describe(rationale)}, expected text.")
-    return PublishedScores(name, Outputs.VERDICT, None, _VERDICTS.get(word), word, steps, (rationale or "").strip())
-
-
-def _triple(values: object, number: int) -> list[float]:
-    if not isinstance(values, list) or len(values) != len(Label):
-        raise UserError(f"the scores of step {number} are {describe(values)}.", "Expected three numbers.")
-    numbers = [_share(value, f"a score of step {number}") for value in values]
-    if abs(sum(numbers) - 1) > _TOLERANCE + _ROUNDING:
-        raise UserError(f"the scores of step {number} sum to {sum(numbers):.4f}.", "Expected 1, within 0.001.")
-    return numbers
-
-
-def _share(value: object, what: str) -> float:
-    number = _number(value, what)
-    if not -_TOLERANCE <= number <= 1 + _TOLERANCE:
-        raise UserError(f"{what} is {number:g}, expected a probability from 0 to 1.")
-    return number
-
-
-def _number(value: object, what: str) -> float:
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return float(value)
-    except OverflowError:
-        pass
-    raise UserError(f"{what} is {describe(value)}, expected a finite number.")
-
-
 FORMAT = "imported"
+UNKNOWN = "unknown"
+"""The attention of an evaluator of which there are scores alone."""
+# Scores that differ by less may be the same: in half precision they depend a little on the rest of a batch.
+_STILL = 0.01
 _NAMED = 5
 
 Located = tuple[str, PublishedScores]
@@ -255,10 +96,15 @@ def import_score_lines(
     outputs = outputs_of(rows)
     matches, summary = _match(list_ids(store, target.id), rows, name, target, evaluator, outputs)
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
+    with_steps_left_out = any(scores.left_out for _, scores in rows)
     with store.write() as session:
-        row = _register(session, evaluator, outputs, target.name, sha256, name)
+        row = _register(session, evaluator, outputs, name)
+        if with_steps_left_out:
+            _save_left_out(session, row, iterate_traces(store, target.id), matches)
+        else:
+            _check_file(row, target.name, sha256, name)
+            amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
         save_together(session, row.id, _judgments(iterate_traces(store, target.id), matches, mode, on_redundancy))
-        amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
     return summary
 
 
@@ -298,12 +144,20 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
             digest.update(line)
             yield line
 
-    rows = []
+    rows: list[Located] = []
+    left_out: dict[str | None, int] = {}
     for where, row in json_rows(hashed(), name):
         try:
-            rows.append((where, parse_scores(row)))
+            scores = parse_scores(row)
+            if scores.left_out and scores.id in left_out:
+                place = left_out[scores.id]
+                rows[place] = rows[place][0], merged(rows[place][1], scores)
+                continue
         except UserError as error:
             raise error.at(where) from None
+        if scores.left_out:
+            left_out[scores.id] = len(rows)
+        rows.append((where, scores))
     if not rows:
         raise UserError(f"{name}: no row found, the file is empty.", "Check the path.")
     return rows, digest.hexdigest()
@@ -324,6 +178,8 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
                 f"{where}: a row of {row.evaluator}, the first is of {first.evaluator}.",
                 "Use one evaluator per file.",
             )
+        if bool(row.left_out) != bool(first.left_out):
+            raise UserError(f"{where}: some rows have a step left out, others none.", "Use one kind per file.")
         if (row.id is None) != (first.id is None):
             has = ("an id", "none") if first.id is None else ("no id", "one")
             raise UserError(f"{where}: {has[0]}, the first row has {has[1]}.", "Give every row an id, or none.")
@@ -385,16 +241,44 @@ def _judgments(
             raise error.at(where) from None
 
 
-def _register(
-    session: Session, name: str, outputs: Outputs, dataset: str, sha256: str, path: str
-) -> StoredEvaluator:
-    fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": "unknown"}
+def _save_left_out(
+    session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
+) -> None:
+    """Keep the scores with steps left out beside those that are there. An evaluator of which all scores before a
+    step that is left out stay the same is known to be causal from then on."""
+    rows = [row for _, row in matches.values()]
+    for trace in (one for one in traces if one.id in matches):
+        where, row = matches[trace.id]
+        try:
+            add_left_out(
+                session, evaluator.id, trace, LeaveOneOut.of(row.step_scores(trace), row.left_out, row.gap)
+            )
+        except UserError as error:
+            raise error.at(where) from None
+    if evaluator.attention == UNKNOWN and all(map(_looks_causal, rows)) and any(map(_has_earlier, rows)):
+        session.get_one(EvaluatorRow, evaluator.id).attention = "causal"
+
+
+def _looks_causal(row: PublishedScores) -> bool:
+    assert row.rows is not None
+    return all(np.allclose(row.rows[:step], others[:step], atol=_STILL) for step, others in row.left_out.items())
+
+
+def _has_earlier(row: PublishedScores) -> bool:
+    return any(row.left_out)
+
+
+def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:
+    fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": UNKNOWN}
     row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}})
     if row.outputs != outputs:
         raise UserError(
             f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",
             "Give another --evaluator.",
         )
-    if row.info.get("files", {}).get(dataset, sha256) != sha256:
-        raise UserError(f"{path}: {name!r} has other scores of {dataset}.", "Give another --evaluator.")
     return row
+
+
+def _check_file(evaluator: StoredEvaluator, dataset: str, sha256: str, path: str) -> None:
+    if evaluator.info.get("files", {}).get(dataset, sha256) != sha256:
+        raise UserError(f"{path}: {evaluator.name!r} has other scores of {dataset}.", "Give another --evaluator.")

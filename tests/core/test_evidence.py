@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evidence import Flip, Jump, LeaveOneOut, largest_jump, largest_revision, removals, revisions
-from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.evidence import (
+    Flip,
+    Jump,
+    largest_jump,
+    largest_revision,
+    revisions,
+)
+from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
-from tests.checkpoints import write_evaluator
-from tests.messages import refused
 
 
 def row(*validities):
@@ -108,81 +110,3 @@ def test_the_largest_revision_may_be_asked_for_by_turn():
     assert largest_revision(found, Flip.UNJUDGED).step == 2
     assert largest_revision(found, Flip.MISLED) is None
     assert largest_revision([]) is None
-
-
-# Without the second step (index 1), the third (2), the fourth (3).
-LEFT = LeaveOneOut((row(0.9), row(0.9, 0.7), row(0.9, 0.3, 0.5)))
-
-
-def test_a_column_of_leave_one_out_is_one_step_without_each_later_one():
-    np.testing.assert_allclose(LEFT.without(0).validity, [0.9, 0.9, 0.9])
-    np.testing.assert_allclose(LEFT.without(1).validity, [0.7, 0.3])
-    np.testing.assert_allclose(LEFT.without(2).validity, [0.5])
-    assert len(LEFT.without(3)) == 0
-    assert LEFT.packed.shape == (6, 3)
-
-
-def test_a_removal_that_restores_the_earlier_verdict_comes_first():
-    # The second step was valid (0.8) and is not (0.2); without the third it would be (0.7), without the fourth not.
-    first, other = removals(H, LEFT, 1, 0.5)
-    assert (first.left_out, first.restores) == (2, True)
-    assert first.validity == pytest.approx(0.7)
-    assert (other.left_out, other.restores) == (3, False)
-
-
-def test_the_lowest_removal_of_a_step_that_rose_comes_first():
-    # The third rose from 0.4 to 0.75; without the fourth it would be 0.5, which is still valid.
-    (only,) = removals(H, LEFT, 2, 0.5)
-    assert (only.left_out, only.restores) == (3, False)
-    assert removals(H, LEFT, 2, 0.6)[0].restores
-    assert removals(H, LEFT, 3, 0.5) == []
-
-
-def test_a_removal_restores_nothing_without_a_flip():
-    assert not any(removal.restores for removal in removals(H, LEFT, 0, 0.5))
-
-
-def test_triangles_of_other_length_are_refused():
-    with pytest.raises(ValueError, match="2 rows for 4 sub-steps"):
-        removals(H, LeaveOneOut(LEFT.rows[:2]), 0, 0.5)
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["bidirectional", "causal"])
-def scorer(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluator") / "tiny"
-    return Scorer(load_evaluator(write_evaluator(folder, is_causal=request.param, max_position_embeddings=256)))
-
-
-TEXTS = [["So 1 + 1 = 2.", "And 2 + 1 = 3."], "Then 3 + 3 = 6.", "Check: 6 - 3 = 3.", "Done."]
-
-
-def test_leaving_out_is_scoring_the_trace_without_the_step(scorer):
-    trace = Trace.of("What is 3 + 3?", TEXTS)
-    found = scorer.leave_one_out(trace)
-    texts = list(trace.substeps)
-    assert len(found) == len(texts) - 1 == 4
-    for k in range(1, len(texts)):
-        shorter = Trace.of(trace.problem, texts[:k] + texts[k + 1 :])
-        alone = scorer.score_one(shorter, "offline").offline
-        np.testing.assert_allclose(found.rows[k - 1], alone.probs[:k], atol=1e-5)
-
-
-def test_leaving_out_changes_nothing_for_a_causal_evaluator_alone(scorer):
-    trace = Trace.of("What is 3 + 3?", TEXTS)
-    offline = scorer.score_one(trace).hindsight.offline
-    found = scorer.leave_one_out(trace)
-    same = all(
-        np.allclose(StepScores(found.rows[k]).validity, offline.validity[: k + 1], atol=1e-5) for k in range(4)
-    )
-    assert same == (scorer.evaluator.attention == "causal")
-
-
-def test_a_single_step_leaves_nothing_to_leave_out(scorer):
-    found = scorer.leave_one_out(Trace.of("q", ["only"]))
-    assert len(found) == 0
-    assert found.packed.shape == (0, 3)
-
-
-def test_a_trace_too_long_is_named(scorer):
-    with refused():
-        scorer.leave_one_out(Trace.of("q", ["7" * 400, "8"], id="long"))

@@ -12,9 +12,12 @@ from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
 from stepsight.core.keyed_cache import BESIDE
+from stepsight.core.left_out import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+
+DELETED = Gap.DELETED
 
 
 @pytest.fixture
@@ -29,33 +32,33 @@ def evidence(evaluators):
 
 def test_it_is_worked_out_once(evidence):
     kept, one = LeftOuts(), evidence()
-    first = kept.of(one)
-    assert kept.of(evidence()) is first
-    np.testing.assert_allclose(first.rows[1], one.scorer().score_one(
+    first = kept.of(one, DELETED)
+    assert kept.of(evidence(), DELETED) is first
+    np.testing.assert_allclose(first.rows()[2], one.scorer().score_one(
         Trace.of("What is 1 + 1?", ["It is 3.", "Check."]), "offline").offline.probs, atol=1e-5)  # fmt: skip
 
 
 def test_one_that_cannot_score_here_says_so(evidence):
     with pytest.raises(UserError, match="tiny is not loaded here"):
-        LeftOuts().of(evidence(runs=False))
+        LeftOuts().of(evidence(runs=False), DELETED)
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
     monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
     with pytest.raises(UserError, match="Leaving out each of 3 steps reads"):
-        LeftOuts().of(evidence())
+        LeftOuts().of(evidence(), DELETED)
 
 
 def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
-    # A trace of three sub-steps keeps a triangle of 3 entries of 12 bytes.
-    monkeypatch.setattr(leave_one_out, "_KEPT", 2 * (BESIDE + 36))
+    # A trace of three sub-steps keeps a matrix of 9 entries of 12 bytes.
+    monkeypatch.setattr(leave_one_out, "_KEPT", 2 * (BESIDE + 108))
     kept = LeftOuts()
     one, two, three = (evidence((f"{i}.", "b", "c")) for i in range(3))
-    first, second = kept.of(one), kept.of(two)
-    assert kept.of(one) is first
-    kept.of(three)
-    assert kept.of(one) is first
-    assert kept.of(two) is not second
+    first, second = kept.of(one, DELETED), kept.of(two, DELETED)
+    assert kept.of(one, DELETED) is first
+    kept.of(three, DELETED)
+    assert kept.of(one, DELETED) is first
+    assert kept.of(two, DELETED) is not second
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
@@ -63,7 +66,7 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 
-    def slow(scorer, trace):
+    def slow(scorer, trace, gap):
         started.release()
         assert held.wait(20)
         raise UserError("stopped")
@@ -71,15 +74,15 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     monkeypatch.setattr(Scorer, "leave_one_out", slow)
     one, two, three = (evidence((f"{i}.", "b")) for i in range(3))
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(kept.of, one)]
+        waiting = [pool.submit(kept.of, one, DELETED)]
         assert started.acquire(timeout=20)
-        waiting.append(pool.submit(kept.of, two))
+        waiting.append(pool.submit(kept.of, two, DELETED))
         while kept._places._value:
             pass
         with pytest.raises(BusyError):
-            kept.of(three)
+            kept.of(three, DELETED)
         held.set()
         assert all(isinstance(future.exception(), UserError) for future in waiting)
     # The places are free again.
     with pytest.raises(UserError, match="stopped"):
-        kept.of(three)
+        kept.of(three, DELETED)

@@ -14,9 +14,9 @@ from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.web.page_query import read_query
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
+from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
@@ -46,8 +46,10 @@ def row(*validities):
 
 # 2.1 falls from 0.8 to 0.3 when 3 is revealed.
 TRIANGLE = Hindsight((row(0.9), row(0.9, 0.8), row(0.9, 0.8, 0.9), row(0.9, 0.3, 0.9, 0.7)))
-# Without 3, the last of all, 2.1 stays at 0.8; without 2.2 it is 0.35.
-LEFT = LeaveOneOut((row(0.9), row(0.9, 0.35), row(0.9, 0.8, 0.9)))
+# Without 3, the last of all, 2.1 stays at 0.8; without 2.2 it is 0.35 and 3 is 0.4. Nothing rests on 2.1.
+LEFT = LeaveOneOut.of(
+    TRIANGLE.offline, {0: row(0.3, 0.9, 0.7), 1: row(0.9, 0.9, 0.7), 2: row(0.9, 0.35, 0.4), 3: row(0.9, 0.8, 0.9)}
+)
 
 
 def falling(trace, before, after):
@@ -131,6 +133,7 @@ def test_each_sub_step_has_its_story(show, ids):
     assert told["1"] == [
         "Step 2.1 fell from 0.80 to 0.30 when step 3 was revealed.",
         "",
+        "",
         "Gold calls step 2 wrong and agrees with the revision.",
     ]
     assert told["0"][0] == "Later steps did not change step 1: its validity stays at 0.90."
@@ -173,10 +176,10 @@ def test_what_leads_on(show, ids):
     assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny"
 
 
-def test_a_causal_evaluator_has_one_sentence_and_no_matrix(show, ids):
+def test_a_causal_evaluator_has_a_sentence_and_what_rests_on_what(show, ids):
     page = show(f"trace={ids['four']}&evaluator=tiny-causal")
     assert page.one("p", cls="constant").text.startswith("tiny-causal reads a solution from left to right")
-    assert page.all("table") == page.all("input", type="range") == []
+    assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny-causal"
     assert len(page.one("ol", cls="steps").all("li")) == 4
 
 
@@ -342,7 +345,15 @@ def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
         "Leaving out any one later step changes its validity by at most 0.00.",
         "",
     ]
-    np.testing.assert_allclose([cell for row in record["rows"] for cell in row], LEFT.packed, atol=5e-7)
+    assert record["rests"] == [
+        "No other step rests on step 1.",
+        "No other step rests on step 2.1.",
+        "Without step 2.2, step 3 falls below 0.50: it rests on it.",
+        "No other step rests on step 3. Step 3 rests on step 2.2.",
+    ]
+    assert record["unused"] == "No other step rests on steps 1 and 2.1."
+    cells = [[np.full(3, np.nan) if cell is None else cell for cell in row] for row in record["rows"]]
+    np.testing.assert_allclose(cells, LEFT.probs, atol=5e-4)
 
 
 @pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
@@ -364,7 +375,7 @@ def test_leaving_out_is_answered_for_every_sub_step(client, ids):
     answer = client.get(f"/evidence/left-out?trace={ids['four']}&evaluator=tiny")
     assert answer.status_code == 200
     assert len(answer.json()["says"]) == 4
-    assert [len(row) for row in answer.json()["rows"]] == [1, 2, 3]
+    assert [len(row) for row in answer.json()["rows"]] == [4, 4, 4, 4]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from stepsight.app.evidence.sentences import (
     jump_sentence,
     left_out_sentence,
 )
-from stepsight.core.evidence import Jump, Removal, Revision
+from stepsight.core.evidence import Jump, Revision
+from stepsight.core.left_out import Removal
 from stepsight.core.scores import Hindsight
 
 NAMES = ("1", "2.1", "2.2", "3", "4", "5", "6")
@@ -124,7 +125,9 @@ def test_where_the_verdict_stayed_the_largest_effect_is_told():
     said = left_out((1, 0.95, False), (3, 0.6, False), turned=False, offline=0.9)
     assert said == "Without step 3 its validity would be 0.60, not 0.90."
     said = left_out((1, 0.95, False), (3, 0.87, False), turned=False, offline=0.9)
-    assert said == "Leaving out any one later step changes its validity by at most 0.05."
+    assert said == "Leaving out steps 2.1 and 3 changes its validity by at most 0.05."
+    said = left_out(*[(i, 0.87, False) for i in range(1, 7)], turned=False, offline=0.9)
+    assert said == "Leaving out any one later step changes its validity by at most 0.03."
 
 
 def test_after_the_last_step_nothing_can_be_left_out():

@@ -94,7 +94,7 @@ def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scra
         assert found.shape == (len(CANDIDATES), 3)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         np.testing.assert_array_equal(found[0], found[-1])
-    assert isinstance(scorer._next._continuation, PrefixContinuation)
+    assert isinstance(scorer._continued._continuation, PrefixContinuation)
 
 
 @pytest.mark.parametrize("kind", ["stepsight", "grouped", "sliding"])
@@ -105,8 +105,8 @@ def test_a_backbone_of_transformers_goes_on_from_its_own_cache(tmp_path, kind):
     for steps in STEPS:
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
-    assert isinstance(scorer._next._prefixes, Prefixes)
-    assert scorer._next._continuation is None
+    assert isinstance(scorer._continued._prefixes, Prefixes)
+    assert scorer._continued._continuation is None
 
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
@@ -166,7 +166,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
     branches = [["2 + 3 = 5."], ["So it must be 6, I think."], ["No."]]
     # Room for any two of them.
     kept = sum(sorted(len(evaluator.encode(Trace.of(PROBLEM, steps))) for steps in branches)[1:])
-    scorer._next.__dict__["_continuation"] = PrefixContinuation(evaluator.model, scorer.forward.network, kept)
+    scorer._continued.__dict__["_continuation"] = PrefixContinuation(evaluator.model, scorer.forward.network, kept)
     counted = Counted(monkeypatch)
     sizes = []
     for steps in (branches[0], branches[0], branches[1], branches[2], branches[1], branches[0]):
@@ -174,7 +174,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         sizes.append(sum(counted.tokens[:1]))
-        assert sum(len(one.ids) for one in scorer._next._continuation._buffers) <= kept
+        assert sum(len(one.ids) for one in scorer._continued._continuation._buffers) <= kept
     # At once again nothing of the prefix is read; after two others have come, some of it is.
     assert sizes[1] < sizes[0]
     assert sizes[5] > sizes[1]
@@ -202,7 +202,7 @@ def test_an_evaluator_that_accelerate_placed_goes_on_too(tmp_path):
     scorer = Scorer(evaluator)
     found = scorer.score_next(PROBLEM, STEPS[2], CANDIDATES)
     np.testing.assert_allclose(found, from_scratch(evaluator, STEPS[2]), atol=EXACT)
-    assert scorer._next._prefixes is not None
+    assert scorer._continued._prefixes is not None
 
 
 @pytest.mark.parametrize("attention", [True, False])

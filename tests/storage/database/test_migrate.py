@@ -81,18 +81,23 @@ def _comparable(found: list[Any]) -> list[str]:
 def test_a_store_of_0_1_0_is_taken_over_without_a_change_to_its_rows(address: str) -> None:
     load_store(OLD, address)
     engine = create_engine(locate(address), poolclass=NullPool)
-    before = _hash_rows(engine)
+    inspector = inspect(engine)
+    had = {table: [one["name"] for one in inspector.get_columns(table)] for table in inspector.get_table_names()}
+    columns = {one.name: had[one.name] for one in tables() if one.name in had}
+    before = _hash_rows(engine, columns)
     assert _revision(engine) == "0019_texts_found"
     with open_store(address) as store:
-        assert _hash_rows(engine) == before
+        assert _hash_rows(engine, columns) == before
         assert _revision(engine) == newest_revision()
         assert add(store, [Trace.of("q", ["a"], id="new")])[-1].id == "new"
 
 
-def _hash_rows(engine: Engine) -> dict[str, str]:
-    """A digest of the rows of each table, none of which is empty."""
+def _hash_rows(engine: Engine, columns: dict[str, list[str]]) -> dict[str, str]:
+    """A digest of these columns of each table, none of which is empty."""
+    quoted = {name: ", ".join(f'"{column}"' for column in found) for name, found in columns.items()}
+    read = {name: text(f"SELECT {names} FROM {name}") for name, names in quoted.items()}
     with engine.connect() as connection:
-        every = {one.name: connection.execute(text(f"SELECT * FROM {one.name}")).all() for one in tables()}
+        every = {name: connection.execute(statement).all() for name, statement in read.items()}
     assert all(every.values())
     return {
         name: hashlib.sha256(repr(sorted(map(repr, rows))).encode()).hexdigest() for name, rows in every.items()
@@ -108,6 +113,7 @@ def test_a_store_of_0_1_0_has_the_tables_and_triggers_of_a_new_one(
     address: str, request: pytest.FixtureRequest
 ) -> None:
     load_store(OLD, address)
+    open_store(address).close()
     engine = create_engine(locate(address), poolclass=NullPool)
     new = request.getfixturevalue(f"{engine.dialect.name}_store").engine
     # PostgreSQL writes the casts of a check that it reads from a dump in another place.

@@ -78,7 +78,8 @@ const diamond = (x, value, label, size) => {
 
 /**
  * Draw the curve of `values`, one for each of the names in `revealed`. `threshold` is null for a number without one;
- * `without` has the value with that step left out, for each step but the first, or is null; `now` is the place of the
+ * `without` has the value with that step left out, for each step but the first, null where
+ * it is not known; or is null itself; `now` is the place of the
  * last step revealed.
  */
 export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
@@ -93,9 +94,9 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
     svg.append(drawn("line", { class: values[jump] < values[jump - 1] ? "jump fell" : "jump rose", ...ends }));
   }
   const size = values.length < MANY ? 4 : 2.2;
-  without?.forEach((value, i) =>
-    svg.append(diamond(x(i + 1), value, `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2)),
-  );
+  without?.forEach((value, i) => {
+    if (value !== null) svg.append(diamond(x(i + 1), value, `without step ${revealed[i + 1]}: ${value.toFixed(2)}`, size + 1.2));
+  });
   const withNumber = numbered(values.length, jump, x);
   values.forEach((value, i) => {
     const number = withNumber.has(i);

@@ -2,7 +2,8 @@
 import { onChange, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
-import { colourCell, onArrival, Player, readTriangle, RevealedJudgment, valueOf } from "./reveal.js";
+import { Rests } from "./rests.js";
+import { colourCell, onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
 
 // Milliseconds between two steps, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -16,7 +17,7 @@ class Evidence extends RevealedJudgment {
     this.step = Number(section.dataset.step);
     this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
-    this.without = null;
+    this.rests = new Rests(this);
     const pace = PACE[this.last < LONG ? 0 : 1];
     this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
     this.slider = section.querySelector("input[type=range]");
@@ -25,13 +26,14 @@ class Evidence extends RevealedJudgment {
     this.listen();
     this.paint();
     this.show();
-    this.learn();
+    this.rests.learn();
   }
 
   listen() {
     const { section } = this;
     this.slider.addEventListener("input", () => this.reveal(Number(this.slider.value) - 1));
     section.addEventListener("change", (event) => event.target.name === "value" && this.choose(event.target.value));
+    section.addEventListener("change", (event) => event.target.name === "gap" && this.rests.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
     section.addEventListener("keydown", (event) => this.press(event));
   }
@@ -40,6 +42,7 @@ class Evidence extends RevealedJudgment {
     const button = target.closest("button.pick");
     if (button) this.look(Number(button.dataset.step));
     if (target.closest("button.play")) this.play();
+    if (target.closest("button.offer")) this.rests.ask(target.closest("button.offer"));
     const cell = target.closest("tbody td");
     if (!cell) return;
     this.go(cell.parentElement.rowIndex - 1, cell.cellIndex - 1);
@@ -57,15 +60,19 @@ class Evidence extends RevealedJudgment {
 
   /** Go to a cell of the matrix. */
   go(after, step) {
-    if (after < 0 || after > this.last || step < 0 || step > after) return;
+    if (after < 0 || after > this.last || step < 0 || step > this.last) return;
+    if (step > after && !this.rests.knows(after, step)) return;
     this.player.stop();
-    [this.after, this.step] = [after, step];
+    // Above the diagonal a row is the step that is left out, and nothing is hidden.
+    if (step > after) this.rests.leftOut = after;
+    else [this.rests.leftOut, this.after] = [null, after];
+    this.step = step;
     this.changed();
     this.rows[after][step].focus();
   }
 
   look(step) {
-    this.step = step;
+    [this.step, this.rests.leftOut] = [step, null];
     this.changed();
   }
 
@@ -122,6 +129,7 @@ class Evidence extends RevealedJudgment {
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
     setText(this.section.querySelector(".story > [role=status]"), this.section.querySelector(".told:not([hidden]) .say").textContent);
     this.showCurve();
+    this.rests.show();
   }
 
   showMatrix() {
@@ -131,7 +139,7 @@ class Evidence extends RevealedJudgment {
       row.classList.toggle("on", j === this.after);
       row.classList.toggle("later", j > this.after);
     });
-    const now = this.rows[Math.max(this.after, this.step)][this.step];
+    const now = this.rows[this.rests.leftOut ?? Math.max(this.after, this.step)][this.step];
     const before = table.querySelector("td[tabindex]");
     if (before === now) return;
     before?.removeAttribute("tabindex");
@@ -160,8 +168,7 @@ class Evidence extends RevealedJudgment {
   showCurve() {
     const places = this.names.map((_, j) => j).slice(this.step);
     const values = places.map((j) => this.number(j, this.step, this.value));
-    const later = places.slice(0, -1);
-    const without = this.without && later.map((row) => valueOf(this.without(row, this.step), this.value));
+    const without = this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
     const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
     drawCurve(this.section.querySelector(".curve"), {
       values,
@@ -176,34 +183,6 @@ class Evidence extends RevealedJudgment {
       `${name} of step ${this.names[this.step]} after each later step.${key}`;
   }
 
-  /** Request the leave-one-out scores, unless the page contains them. */
-  async learn() {
-    const { leftOut, ask } = this.section.dataset;
-    if (leftOut) return this.learned(JSON.parse(leftOut));
-    if (!ask) return;
-    this.tellWithout(() => "Leaving out one later step at a time …");
-    try {
-      const answer = await fetch(ask);
-      const found = await answer.json();
-      if (answer.ok) this.learned(found);
-      else this.tellWithout(() => `${found.error} ${found.hint}`);
-    } catch {
-      this.tellWithout(() => "The server does not answer. Reload the page.");
-    }
-  }
-
-  learned({ rows, says }) {
-    this.without = readTriangle(rows);
-    this.tellWithout((step) => says[step]);
-    this.showCurve();
-  }
-
-  tellWithout(text) {
-    this.section.querySelectorAll(".told").forEach((told) => {
-      told.querySelector(".without").textContent = text(Number(told.dataset.of));
-    });
-  }
-
   /** Update the page's address, and that of the file. */
   address() {
     const change = (url) => {
@@ -213,6 +192,8 @@ class Evidence extends RevealedJudgment {
       else query.set("after", this.names[this.after]);
       if (this.value === "validity") query.delete("value");
       else query.set("value", this.value);
+      if (this.rests.gap === "deleted") query.delete("gap");
+      else query.set("gap", this.rests.gap);
       return `${url.pathname}?${query}`;
     };
     const link = document.querySelector("a.file");

@@ -9,8 +9,11 @@ const MARKS = { valid: "✓", redundant: "○", "not valid": "✕" };
  * Read rows of entries, which are three probabilities, only a validity, or null. Returns a function from row and column
  * to three numbers in single precision, as on the server; row `j` has the columns 0 to `j`.
  */
-export const readTriangle = (rows) => (row, column) => {
-  const entry = rows[row][column] ?? [0, 0, 0];
+export const readTriangle = (rows) => (row, column) => readProbs(rows[row][column] ?? [0, 0, 0]);
+
+/** The three numbers of an entry: of validity alone, or of a label alone, those that it stands for. */
+export const readProbs = (entry) => {
+  if (typeof entry === "string") return LABELS.map((label) => Number(label === entry));
   return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);
 };
 
@@ -21,8 +24,8 @@ export const valueOf = (probs, name) =>
 /** The smallest change that is coloured, as on the other pages. */
 export const NOTABLE = 0.1;
 
-// A change with its sign.
-const signed = (value) => {
+/** A change with its sign. */
+export const signed = (value) => {
   const text = Math.abs(value).toFixed(2);
   return text === "0.00" ? text : `${value > 0 ? "+" : "−"}${text}`;
 };

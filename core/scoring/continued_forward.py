@@ -1,0 +1,130 @@
+"""The forward pass for inputs that begin alike: what they share is read once, and each goes on from there."""
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.errors import Check
+from stepsight.core.left_out import Gap, LeaveOneOut, shortened
+from stepsight.core.models.evaluator import ModelEvaluator
+from stepsight.core.scores import StepScores
+from stepsight.core.scoring.forward import Forward, Input, chunks
+from stepsight.core.scoring.kv_cache import Prefix, Prefixes, can_continue, shared
+from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.prefix_continuation import PrefixContinuation
+from stepsight.core.trace import Trace
+
+# Tokens of a batch: those of the prefix and the longest input, times the number of inputs.
+_BUDGET = 16_384
+
+
+class ContinuedForward:
+    """Runs inputs through a causal model that can continue from the keys and values of a prefix, and keeps the last
+    prefixes for a later call. Safe to use from several threads."""
+
+    def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
+        self._evaluator = evaluator
+        self._forward = forward
+        self._lock = threading.Lock()
+
+    @property
+    def continues(self) -> bool:
+        """True if inputs can be continued; if not, every input is to be read from its start."""
+        return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
+
+    def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
+        """The probabilities of `prefix` and of each of the `inputs` at their reads, shape (reads, 3) each.
+
+        Input `i` begins with the first `starts[i]` tokens of the prefix, and its reads come after them. Raises
+        `ValueError` if inputs cannot be continued.
+        """
+        with self._lock:
+            if self._continuation is not None:
+                return self._continuation.run(inputs, starts, prefix)
+            if self._prefixes is None:
+                raise ValueError(f"{self._evaluator.name} reads every input from its start")
+            kept = self._prefixes.find(prefix.ids[: prefix.length])
+            return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts)]
+
+    def _read(self, prefix: Input) -> Floats32:
+        return self._forward.run([prefix])[0] if len(prefix.reads) else np.zeros((0, 3), np.float32)
+
+    def _after(
+        self, prefixes: Prefixes, kept: Prefix, inputs: Sequence[Input], starts: Sequence[int]
+    ) -> list[Floats32]:
+        results = [np.zeros((0, 3), np.float32)] * len(inputs)
+        # Inputs that share equally much of the prefix go side by side.
+        order = sorted(range(len(inputs)), key=lambda number: (starts[number], inputs[number].length))
+        for start in dict.fromkeys(starts[number] for number in order):
+            alike = [(number, inputs[number]) for number in order if starts[number] == start]
+            for batch in chunks(alike, _BUDGET, padded=True):
+                rows = self._batch(prefixes, kept.first(start), [item for _, item in batch])
+                for (number, _), row in zip(batch, rows, strict=True):
+                    results[number] = row
+        return results
+
+    @torch.inference_mode()
+    def _batch(self, prefixes: Prefixes, prefix: Prefix, batch: Sequence[Input]) -> list[Floats32]:
+        start = len(prefix)
+        rows: Ints = np.zeros((len(batch), max(item.length for item in batch) - start), np.int64)
+        reads: Ints = np.zeros((len(batch), max(len(item.reads) for item in batch)), np.int64)
+        for row, item in enumerate(batch):
+            rows[row, : item.length - start] = item.ids[start : item.length]
+            reads[row, : len(item.reads)] = item.reads - start
+        probs = self._evaluator.model.rows_at(prefixes.after(prefix, rows), torch.from_numpy(reads)).cpu().numpy()
+        return [probs[row, : len(item.reads)] for row, item in enumerate(batch)]
+
+    @cached_property
+    def _continuation(self) -> PrefixContinuation | None:
+        """The continuation for a causal decoder on a processor, else None."""
+        model, forward = self._evaluator.model, self._forward
+        if (
+            not isinstance(forward, PackedForward)
+            or not forward.network.config.is_causal
+            or model.mixture is not None
+        ):
+            return None
+        return PrefixContinuation(model, forward.network)
+
+    @cached_property
+    def _prefixes(self) -> Prefixes | None:
+        """The prefixes of any other backbone that can continue from one; None if it reads every input from its
+        start."""
+        if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
+            return None
+        return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)
+
+
+def leave_out(
+    evaluator: ModelEvaluator, forward: ContinuedForward, trace: Trace, gap: Gap, check: Check
+) -> LeaveOneOut:
+    """A trace of several sub-steps scored without each of them by a causal model.
+
+    Sub-steps before the one that is left out keep the scores that they have in the whole trace. Of the tokens of n
+    shortened traces about half are read, and those of the trace once. Raises `UserError` if the trace, or one with
+    a placeholder, is longer than the context.
+    """
+    whole, n = evaluator.encode(trace), len(trace.substeps)
+    inputs, starts, read = [], [], []
+    for place, shorter in enumerate(shortened(trace, gap)):
+        check()
+        encoded = evaluator.encode(shorter)
+        reads = encoded.reads[place + (gap == Gap.PLACEHOLDER) :]
+        if not len(reads):
+            continue
+        inputs.append(Input(encoded.ids, len(encoded), reads))
+        # A step that is read at the token before its last can be read in what both share.
+        starts.append(min(shared([whole.ids, encoded.ids]), int(reads[0])))
+        read.append(place)
+    probs, *others = forward.run(inputs, starts, Input(whole.ids, len(whole), whole.reads))
+    evaluator.check_numbers([probs, *others], trace)
+    after = dict(zip(read, others, strict=True))
+    rows = {
+        place: np.concatenate([probs[:place, :3], after[place][:, :3] if place in after else probs[:0, :3]])
+        for place in range(n)
+    }
+    return LeaveOneOut.of(StepScores.from_rows(probs), rows, gap)

@@ -1,0 +1,162 @@
+"""Scores of traces with a step left out, in the store: what each step of a solution rests on."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
+
+from stepsight.core.errors import UserError
+from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
+from stepsight.core.scores import StepScores
+from stepsight.storage.database.schema import EvaluatorRow, LeftOutScoresRow, TraceRow, now
+from stepsight.storage.database.store import Store
+from stepsight.storage.database.stored_json import DamagedError
+from stepsight.storage.database.upsert import insert_or_update
+from stepsight.storage.judgments.judgments import is_fresh
+from stepsight.storage.traces.queries import StoredTrace, iterate, traces
+
+_FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
+# Scores that differ by less are the same.
+_SAME = 1e-4
+_KEY = ("evaluator_id", "trace_id", "gap")
+_CONTENT = ("trace_digest", "whole", "steps", "probabilities")
+
+
+@dataclass(frozen=True)
+class StepFall:
+    """The most that a later sub-step of a trace loses without sub-step `step`, 0-based (see
+    `core.left_out.Dependence.largest_falls`)."""
+
+    trace_id: int
+    step: int
+    fall: float
+
+
+def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
+    """Keep the scores in place of earlier ones of the same evaluator, trace and gap.
+
+    Raises `ValueError` if their number is not that of the trace's sub-steps.
+    """
+    if len(scores) != len(trace.substeps):
+        raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
+    rows = scores.rows()
+    packed = np.array(list(rows.values()), _FLOATS)
+    values = {
+        "evaluator_id": evaluator_id,
+        "trace_id": trace.trace_id,
+        "gap": scores.gap.value,
+        "dataset_id": trace.dataset_id,
+        "trace_digest": trace.digest,
+        "whole": scores.whole.probs.astype(_FLOATS).tobytes(),
+        "steps": np.array(list(rows), _PLACES).tobytes(),
+        "probabilities": packed.tobytes(),
+        "created": now(),
+    }
+    insert_or_update(session, LeftOutScoresRow, [values], key=_KEY, unless_same=_CONTENT)
+
+
+def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
+    """Keep the scores beside those of other sub-steps. Raises `UserError` if there are others of the same."""
+    stored = read_left_out(session, evaluator_id, trace, scores.gap)
+    if stored is not None:
+        known, added = stored.rows(), scores.rows()
+        pairs = [
+            (stored.whole.probs, scores.whole.probs),
+            *((known[i], added[i]) for i in known.keys() & added.keys()),
+        ]
+        if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
+            raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another --evaluator.")
+        scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
+    save_left_out(session, evaluator_id, trace, scores)
+
+
+def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
+    """The scores by the evaluator of a fingerprint; None if there are none of the trace as it is now."""
+    wanted = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
+    of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
+    with store.read() as session:
+        row = session.scalars(wanted.where(EvaluatorRow.fingerprint == fingerprint, *of_trace)).one_or_none()
+        return _fresh(row, trace)
+
+
+def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
+    """As `find_left_out`, by an evaluator's id and within a transaction."""
+    return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id, gap.value)), trace)
+
+
+def iterate_left_out(
+    store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
+) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
+    """The scores of a dataset by an evaluator, in file order, with the traces as they are now."""
+    wanted = traces().where(_made(evaluator_id, gap))
+    for trace in iterate(store, dataset_id, wanted):
+        with store.read() as session:
+            found = read_left_out(session, evaluator_id, trace, gap)
+        if found is not None:
+            yield trace, found
+
+
+def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
+    """The traces of a dataset of which the evaluator has yet to make such scores of every sub-step, in file order.
+    They may be saved meanwhile."""
+    return iterate(store, dataset_id, traces().where(~_made(evaluator_id, gap, complete=True)))
+
+
+def count_missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> int:
+    """The number of traces that `missing_left_out` yields."""
+    counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
+    with store.read() as session:
+        return session.scalar(counted.where(~_made(evaluator_id, gap, complete=True))) or 0
+
+
+def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
+    """The gaps of which there are scores of a trace, by evaluator id."""
+    columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
+    found: dict[int, tuple[Gap, ...]] = {}
+    with store.read() as session:
+        wanted = select(*columns).where(LeftOutScoresRow.trace_id == trace_id).distinct().order_by(*columns)
+        for evaluator_id, gap in session.execute(wanted):
+            found[evaluator_id] = (*found.get(evaluator_id, ()), Gap(gap))
+    return found
+
+
+def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: float) -> list[StepFall]:
+    """What each known sub-step carries, those first without which a later one loses most."""
+    found = [
+        StepFall(trace.trace_id, step, float(falls[step]))
+        for trace, left_out in scores
+        for falls in [Dependence(left_out, threshold).largest_falls()]
+        for step in left_out.known
+    ]
+    return sorted(found, key=lambda one: (-one.fall, one.trace_id, one.step))
+
+
+def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
+    """The condition on `TraceRow` that there are scores of it as it is now; `complete` if of every sub-step."""
+    conditions = [
+        LeftOutScoresRow.trace_id == TraceRow.id,
+        LeftOutScoresRow.evaluator_id == evaluator_id,
+        LeftOutScoresRow.gap == gap.value,
+        is_fresh(LeftOutScoresRow.trace_digest, TraceRow.digest),
+    ]
+    if complete:
+        places = func.length(LeftOutScoresRow.steps)
+        # Of a single sub-step nothing is left.
+        conditions.append((places == _PLACES.itemsize * TraceRow.n_substeps) | (TraceRow.n_substeps == 1))
+    return exists().where(*conditions)
+
+
+def _fresh(row: LeftOutScoresRow | None, trace: StoredTrace) -> LeaveOneOut | None:
+    return _unpack(row) if row is not None and is_fresh(row.trace_digest, trace.digest) else None
+
+
+def _unpack(row: LeftOutScoresRow) -> LeaveOneOut:
+    try:
+        whole = StepScores(np.frombuffer(row.whole, _FLOATS).reshape(-1, 3))
+        places = np.frombuffer(row.steps, _PLACES).tolist()
+        probs = np.frombuffer(row.probabilities, _FLOATS).reshape(len(places), len(whole) - 1, 3)
+        return LeaveOneOut.of(whole, dict(zip(places, probs, strict=True)), Gap(row.gap))
+    except (ValueError, IndexError) as error:
+        raise DamagedError(f"left_out_scores.probabilities: {error}.") from None

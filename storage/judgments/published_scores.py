@@ -1,0 +1,221 @@
+"""Rows of score files: published ones in their authors' forms, and those that `stepsight score` wrote."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.judgment_record import FORMAT as RECORD
+from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
+from stepsight.core.label import Label
+from stepsight.core.left_out import Gap
+from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.trace import Trace
+from stepsight.core.validation import validate
+from stepsight.storage.importers.fields import describe, whole
+from stepsight.storage.importers.fields import field as field_of
+from stepsight.storage.importers.kind import Row
+from stepsight.storage.importers.kinds.strict_prmbench import STEP, translated
+
+_TOLERANCE = 1e-3
+_ROUNDING = 1e-9
+_WORDS = ("correctness_pred", "error_step_pred")
+_VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
+_OF_REDUNDANCY = ("absent", "present")
+_LEFT_OUT, _BOTH = "left_out", ("whole", "scores")
+# A number of more digits is past the end of any solution, and Python refuses to read the longest.
+_DIGITS = 9
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedScores:
+    """`id` is the row's, None if it has none. `outputs` says which of the others is present: `rows`, of shape (n,
+    3), `solution`, or, for a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+
+    `left_out` holds, by sub-step counted from 0, the rows of the others without it, shape (n - 1, 3), and `gap`
+    what stands in its place. A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded`
+    scores with their places, and the cost `spent`.
+    """
+
+    id: str | None
+    outputs: Outputs
+    rows: Rows | None = None
+    solution: float | None = None
+    word: str = ""
+    blamed: tuple[int, ...] = ()
+    rationale: str = ""
+    evaluator: str | None = None
+    mode: Mode | None = None
+    recorded: tuple[Places, StepScores | Hindsight] | None = None
+    left_out: Mapping[int, Rows] = field(default_factory=dict)
+    gap: Gap = Gap.DELETED
+    spent: Usage | None = None
+
+    @property
+    def on_redundancy(self) -> bool:
+        """True if it is a verdict on redundancy, readable or not."""
+        return self.word.startswith(_OF_REDUNDANCY)
+
+    def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
+        """The judgment of `trace` from `scores`, in `mode` unless the row names one."""
+        scores = self.scores(trace, on_redundancy)
+        return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
+
+    def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
+        """A row per sub-step of `trace`; zeros for a missing one. `on_redundancy` says what verdicts are on, since
+        an unreadable word does not.
+
+        Raises `UserError` naming the trace if the counts differ.
+        """
+        count = len(trace.substeps)
+        if self.recorded is not None:
+            return scores_of(self.recorded, trace)
+        if self.outputs == Outputs.SOLUTION:
+            return StepScores(np.zeros((count, 3), np.float32))
+        if self.outputs == Outputs.VERDICT:
+            return StepScores(self._verdict(len(trace.steps), on_redundancy)[trace.owners])
+        assert self.rows is not None
+        if len(self.rows) != count:
+            raise UserError(
+                f"{len(self.rows)} scores for the {count} sub-steps of trace {trace.id!r}.",
+                "Check that the file belongs to this dataset.",
+            )
+        return StepScores(self.rows)
+
+    def step_scores(self, trace: Trace) -> StepScores:
+        """`scores` of a row that holds no triangle."""
+        found = self.scores(trace)
+        assert isinstance(found, StepScores)
+        return found
+
+    def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
+        rows = np.zeros((steps, len(Label)), np.float32)
+        inside = [number - 1 for number in self.blamed if 1 <= number <= steps]
+        if self.solution is None and not inside:
+            return rows
+        rows[:, Label.POS] = 1
+        if on_redundancy:
+            rows[inside] = np.eye(len(Label))[Label.NEU]
+        elif self.word != "correct" and self.blamed and 1 <= self.blamed[0] <= steps:
+            first = self.blamed[0] - 1
+            rows[first] = np.eye(len(Label))[Label.NEG]
+            rows[first + 1 :] = 0
+        return rows
+
+
+def parse_scores(row: Row) -> PublishedScores:
+    """A row in any of the forms. Raises `UserError` with what was found and what was expected."""
+    if row.get("format") == RECORD:
+        return _recorded(validate(JudgmentRecord, row, "the row"))
+    if _LEFT_OUT in row:
+        return _without_a_step(row)
+    if STEP in row:
+        return _without_a_step(translated(row))
+    identifier = row.get("id", row.get("uuid"))
+    if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
+        raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")
+    name = None if identifier is None else str(identifier)
+    words = next((held for held in (row, *row.values()) if isinstance(held, dict) and _WORDS[0] in held), None)
+    if words is not None:
+        return _words(words, name)
+    scores = field_of(row, "scores")
+    if isinstance(scores, int | float) and not isinstance(scores, bool):
+        return PublishedScores(name, Outputs.SOLUTION, solution=_number(scores, "the score"))
+    if not isinstance(scores, list) or not scores:
+        raise UserError(f"the field 'scores' is {describe(scores)}.", "Expected a number, or a list of them.")
+    if isinstance(scores[0], list):
+        rows = np.array([_triple(values, number) for number, values in enumerate(scores, 1)], np.float32)
+        return PublishedScores(name, Outputs.THREE_WAY, rows=rows)
+    values = np.array([_share(value, f"score {number}") for number, value in enumerate(scores, 1)])
+    return PublishedScores(name, Outputs.VALIDITY, rows=validity_rows(values))
+
+
+def _without_a_step(row: Row) -> PublishedScores:
+    """A row with a sub-step left out: `whole` are the scores with nothing left out, `scores` those of the others,
+    and `left_out` is counted from 1."""
+    gap = row.get("gap", Gap.DELETED.value)
+    if gap not in {one.value for one in Gap}:
+        raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
+    all_steps, others = (parse_scores({"id": field_of(row, "id"), "scores": field_of(row, key)}) for key in _BOTH)
+    if all_steps.rows is None or others.rows is None or all_steps.outputs != others.outputs:
+        raise UserError("the fields 'whole' and 'scores' hold scores of different kinds, or none of steps.")
+    n = len(all_steps.rows)
+    step = whole(row[_LEFT_OUT], 1, n, "the step left out") - 1
+    if len(others.rows) != n - 1:
+        raise UserError(f"{len(others.rows)} scores without one of {n} steps, expected {n - 1}.")
+    return replace(all_steps, left_out={step: others.rows}, gap=Gap(gap))
+
+
+def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
+    """Two rows of one trace with different sub-steps left out, as one. Raises `UserError` if they contradict each
+    other, or have nothing left out."""
+    if not (first.left_out and second.left_out):
+        raise UserError(f"the id {second.id!r} stands earlier in the file.", "Give each its own.")
+    if first.left_out.keys() & second.left_out.keys() or first.gap != second.gap:
+        raise UserError(f"the same step of {second.id!r} is left out earlier in the file, or in another way.")
+    if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
+        raise UserError(f"the scores of {second.id!r} with nothing left out are not those of an earlier row.")
+    return replace(first, left_out={**first.left_out, **second.left_out})
+
+
+def _recorded(record: JudgmentRecord) -> PublishedScores:
+    return PublishedScores(
+        record.id,
+        record.outputs,
+        solution=record.solution_score,
+        rationale=record.rationale or "",
+        evaluator=record.evaluator,
+        mode=record.mode,
+        recorded=record.scores(),
+        spent=record.spent,
+    )
+
+
+def validity_rows(values: NDArray[Any]) -> Rows:
+    """Rows of neg, neu, pos whose validity is `values`, without redundancy."""
+    return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
+
+
+def _words(row: Row, name: str | None) -> PublishedScores:
+    words = [field_of(row, key) for key in _WORDS]
+    for key, value in zip(_WORDS, words, strict=True):
+        if not isinstance(value, str):
+            raise UserError(f"the field {key!r} is {describe(value)}, expected text.")
+    word, steps = words[0].lower(), tuple(int(number[:_DIGITS]) for number in re.findall(r"[0-9]+", words[1]))
+    rationale = row.get("response")
+    if not isinstance(rationale, str | None):
+        raise UserError(f"the field 'response' is {describe(rationale)}, expected text.")
+    return PublishedScores(name, Outputs.VERDICT, None, _VERDICTS.get(word), word, steps, (rationale or "").strip())
+
+
+def _triple(values: object, number: int) -> list[float]:
+    if not isinstance(values, list) or len(values) != len(Label):
+        raise UserError(f"the scores of step {number} are {describe(values)}.", "Expected three numbers.")
+    numbers = [_share(value, f"a score of step {number}") for value in values]
+    if abs(sum(numbers) - 1) > _TOLERANCE + _ROUNDING:
+        raise UserError(f"the scores of step {number} sum to {sum(numbers):.4f}.", "Expected 1, within 0.001.")
+    return numbers
+
+
+def _share(value: object, what: str) -> float:
+    number = _number(value, what)
+    if not -_TOLERANCE <= number <= 1 + _TOLERANCE:
+        raise UserError(f"{what} is {number:g}, expected a probability from 0 to 1.")
+    return number
+
+
+def _number(value: object, what: str) -> float:
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise UserError(f"{what} is {describe(value)}, expected a finite number.")

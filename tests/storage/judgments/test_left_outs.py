@@ -1,0 +1,197 @@
+"""Scores with a step left out: files of both forms, what is refused, what is kept, and seven public evaluators."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stepsight.core.judgment import Mode
+from stepsight.core.left_out import Gap, LeaveOneOut
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.judgments import read_judgments
+from stepsight.storage.judgments.left_outs import (
+    count_missing_left_out,
+    evaluators_with_left_out,
+    find_left_out,
+    iterate_left_out,
+    missing_left_out,
+    save_left_out,
+    step_falls,
+)
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from tests.messages import refused
+from tests.storage.samples import add, write_lines
+
+TRACES = tuple(
+    Trace(id, "q", tuple(Step((text,)) for text in steps))
+    for id, steps in (("p/0", "xyz"), ("p/1", "xy"), ("p/2", "x"))
+)
+OURS: list[dict[str, Any]] = [
+    {"id": "p/0", "left_out": 1, "whole": [0.9, 0.8, 0.7], "scores": [0.2, 0.6]},
+    {"id": "p/0", "left_out": 2, "whole": [0.9, 0.8, 0.7], "scores": [0.9, 0.3]},
+]
+THEIRS = {
+    "problem_id": "p", "candidate_index": 1, "deleted_step_index_0based": 1,
+    "clean_step_scores": [0.9, 0.8], "modified_step_scores": [0.9],
+}  # fmt: skip
+
+
+@pytest.fixture
+def traces(store: Store) -> list[StoredTrace]:
+    return add(store, TRACES)
+
+
+def imported(store: Store, traces: list[StoredTrace], path: Path, rows: list[dict[str, Any]]) -> str:
+    return str(import_scores(store, traces[0].dataset, write_lines(path / "scores.jsonl", rows), "prm"))
+
+
+def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    said = imported(store, traces, tmp_path, [*OURS, THEIRS])
+    assert said.startswith(f"prm on {traces[0].dataset}: 2 traces, matched by id")
+    (evaluator,) = list_evaluators(store)
+    found = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    assert found is not None
+    assert found.known == (0, 1)
+    np.testing.assert_allclose(found.validity[0, 1:], [0.2, 0.6], atol=1e-6)
+    np.testing.assert_allclose(found.validity[1, [0, 2]], [0.9, 0.3], atol=1e-6)
+    (judgment,) = read_judgments(store, traces[0])
+    assert judgment.mode == Mode.OFFLINE
+    np.testing.assert_allclose(judgment.result.probs, found.whole.probs)
+    assert find_left_out(store, evaluator.fingerprint, traces[0], Gap.PLACEHOLDER) is None
+    assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id: (Gap.DELETED,)}
+    falls = step_falls(iterate_left_out(store, traces[0].dataset_id, evaluator.id), 0.5)
+    assert [(fall.trace_id, fall.step, round(fall.fall, 6)) for fall in falls] == [
+        (traces[0].trace_id, 0, 0.6), (traces[0].trace_id, 1, 0.4), (traces[1].trace_id, 1, 0.0),
+    ]  # fmt: skip
+    # Another file of the same evaluator adds to them.
+    imported(store, traces, tmp_path, [OURS[0] | {"left_out": 3, "scores": [0.9, 0.8]}])
+    again = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    assert again is not None
+    assert again.known == (0, 1, 2)
+
+
+def test_an_evaluator_whose_earlier_scores_stay_is_causal(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    # Of the first step nothing comes earlier, so nothing is known yet.
+    imported(store, traces, tmp_path, OURS[:1])
+    assert list_evaluators(store)[0].attention == "unknown"
+    imported(store, traces, tmp_path, OURS[1:])
+    assert list_evaluators(store)[0].attention == "causal"
+
+
+def test_earlier_scores_that_change_say_that_it_reads_on(
+    store: Store, traces: list[StoredTrace], tmp_path: Path
+) -> None:
+    imported(store, traces, tmp_path, [OURS[1] | {"scores": [0.8, 0.3]}])
+    assert list_evaluators(store)[0].attention == "unknown"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [OURS[0] | {"left_out": 4}],
+        [OURS[0] | {"left_out": 0}],
+        [OURS[0] | {"left_out": True}],
+        [OURS[0] | {"scores": [0.2]}],
+        [OURS[0] | {"scores": 0.2}],
+        [OURS[0] | {"scores": [[0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]}],
+        [OURS[0] | {"gap": "blank"}],
+        [OURS[0], OURS[0]],
+        [OURS[0], OURS[1] | {"gap": "placeholder"}],
+        [OURS[0], OURS[1] | {"whole": [0.9, 0.8, 0.6]}],
+        [OURS[0], {"id": "p/1", "scores": [0.9, 0.8]}],
+        [{key: value for key, value in OURS[0].items() if key != "whole"}],
+        [THEIRS | {"deleted_step_index_0based": 2}],
+        [THEIRS | {"candidate_index": "1"}],
+        [THEIRS | {"clean_step_scores": [0.9, 0.8, 0.7], "modified_step_scores": [0.9, 0.8]}],
+    ],
+    ids=[
+        "past the end",
+        "step 0",
+        "no number",
+        "too few",
+        "of a solution",
+        "of two kinds",
+        "unknown gap",
+        "twice",
+        "two gaps",
+        "another whole",
+        "a row without",
+        "no whole",
+        "theirs past the end",
+        "theirs without an id",
+        "another length",
+    ],
+)
+def test_a_row_that_contradicts_itself_is_refused_and_nothing_is_stored(
+    sqlite_store: Store, tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    traces = add(sqlite_store, TRACES)
+    with refused():
+        imported(sqlite_store, traces, tmp_path, rows)
+    assert list_evaluators(sqlite_store) == []
+    assert read_judgments(sqlite_store, traces[0]) == []
+
+
+def test_other_scores_of_the_same_trace_are_refused(sqlite_store: Store, tmp_path: Path) -> None:
+    traces = add(sqlite_store, TRACES)
+    imported(sqlite_store, traces, tmp_path, OURS)
+    with refused():
+        imported(sqlite_store, traces, tmp_path, [OURS[0] | {"scores": [0.3, 0.6]}])
+    imported(sqlite_store, traces, tmp_path, OURS)
+
+
+def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: list[StoredTrace]) -> None:
+    evaluator = register_evaluator(
+        store, name="prm", fingerprint="f" * 64, format="stepsight", attention="causal", info={}
+    )
+    dataset, (three, _, one) = traces[0].dataset_id, traces
+    whole = StepScores(np.tile(np.array([[0.1, 0.0, 0.9]], np.float32), (3, 1)))
+    rows = dict.fromkeys(range(3), whole.probs[:2])
+
+    def missing() -> list[str]:
+        found = [trace.id for trace in missing_left_out(store, dataset, evaluator.id, Gap.DELETED)]
+        assert count_missing_left_out(store, dataset, evaluator.id, Gap.DELETED) == len(found)
+        return found
+
+    assert missing() == ["p/0", "p/1", "p/2"]
+    with store.write() as session:
+        save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, {0: rows[0]}))
+        save_left_out(session, evaluator.id, one, LeaveOneOut.of(StepScores(whole.probs[:1]), {}))
+    assert missing() == ["p/0", "p/1"]
+    with store.write() as session:
+        save_left_out(session, evaluator.id, three, LeaveOneOut.of(whole, rows))
+    assert missing() == ["p/1"]
+
+
+# From the paper's files, by the largest fall of a later step without the one that is left out.
+PUBLIC = {
+    "qwen_prm": 0.762, "math_shepherd": 0.728, "rlhflow_prm": 0.758, "skywork_prm": 0.720,
+    "skywork_prm_1_5b": 0.713, "internlm2_7b_reward": 0.721, "internlm2_1_8b_reward": 0.780,
+}  # fmt: skip
+
+
+def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(sqlite_store: Store, data: Path) -> None:
+    folder = data / "prm-scores" / "deletions"
+    for kind in ("necessary", "inert"):
+        import_file(sqlite_store, "strict-prmbench", folder / f"gsm8k_{kind}_pairs.jsonl", kind)
+        for name in PUBLIC:
+            import_scores(sqlite_store, kind, folder / f"{name}_gsm8k_{kind}.jsonl", name)
+    for evaluator in list_evaluators(sqlite_store):
+        assert evaluator.attention == "causal"
+        falls = [
+            step_falls(iterate_left_out(sqlite_store, find_dataset(sqlite_store, kind).id, evaluator.id), 0.5)
+            for kind in ("inert", "necessary")
+        ]
+        inert, needed = (np.array([one.fall for one in found]) for found in falls)
+        above = (needed[:, None] > inert) + (needed[:, None] == inert) / 2
+        assert above.mean() == pytest.approx(PUBLIC[evaluator.name], abs=5e-4)
