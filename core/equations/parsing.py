@@ -444,7 +444,7 @@ class Reader:
         return node if exponent is None else self._node(Kind.POWER, node, exponent)
 
     def _skip_degrees(self) -> bool:
-        """Skip a raised sign of degrees, alone or in braces; True if there was one."""
+        """True if a raised sign of degrees, alone or in braces, was here and is skipped."""
         token, width = self._peek(1), 2
         if token is not None and token.is_sign("{"):
             token, width = self._peek(2), 4

@@ -23,8 +23,6 @@ MAX_DIGITS = 40
 
 
 class TokenKind(StrEnum):
-    """The kind of a token."""
-
     NUMBER = "number"
     LETTER = "letter"
     WORD = "word"

@@ -35,11 +35,6 @@ _ANSWERS = {"right": "+", "wrong": "-"}
 _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is that of an ordinary language model."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     steps = [f"{_PROBLEM} {_STEP}", _STEP, _STEP]
     before, first, *others = rendered_chat(checkpoint, [(step, _ANSWER) for step in steps]).split(_STEP)

@@ -31,14 +31,10 @@ class Loaded:
 
 class CheckpointFormat(Protocol):
     """A module of this package. If a template cannot express its inputs, it has its own kind of `Encoder` as
-    `ENCODER`."""
+    `ENCODER`. Without `RecognisableFormat.recognises`, its config is that of an ordinary language model."""
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""
-
-    def recognises(self, checkpoint: Checkpoint) -> bool:
-        """True if the config alone shows that the folder is in this format."""
-        ...
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         """The values of a `PromptTemplate` that apply unless stepsight.json overrides them. Raises `UserError`."""
@@ -46,4 +42,12 @@ class CheckpointFormat(Protocol):
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         """Load the folder. Raises `UserError` naming a part that is missing, misshapen or of another format."""
+        ...
+
+
+class RecognisableFormat(CheckpointFormat, Protocol):
+    """A format that a config can show."""
+
+    def recognises(self, checkpoint: Checkpoint) -> bool:
+        """True if the config alone shows that the folder is in this format."""
         ...

@@ -36,11 +36,6 @@ NAME = "llemma-prm"
 _LINE_BREAK = "<0x0A>"
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is that of an ordinary language model."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     # Two line breaks in all: the tag, and the one before the next step.
     return {

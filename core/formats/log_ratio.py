@@ -135,11 +135,6 @@ class LogRatio(nn.Module):
 ENCODER = LogRatioEncoder
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is that of an ordinary language model."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
     before, problem, opening = prompt.partition(_PROBLEM)

@@ -67,11 +67,6 @@ class MaskedTokensEncoder(CallEncoder):
 ENCODER = MaskedTokensEncoder
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is that of an ordinary language model."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     chat = rendered_chat(checkpoint, [(_INSTRUCTION + _PROBLEM, _ANSWER)])
     prompt, found, _ = chat.partition(_ANSWER)

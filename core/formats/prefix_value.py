@@ -47,11 +47,6 @@ class PrefixEncoder(CallEncoder):
 ENCODER = PrefixEncoder
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is unknown."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     return {
         "prompt": _PROMPT,

@@ -20,7 +20,7 @@ from stepsight.core.formats import (
     two_token,
     value_head,
 )
-from stepsight.core.formats.format import CheckpointFormat
+from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
 from stepsight.core.hubs.layout import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import Checkpoint, load_tokenizer
@@ -28,24 +28,15 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
 
-FORMATS = cast(
-    tuple[CheckpointFormat, ...],
-    (
-        reasoneval,
-        math_shepherd,
-        qwen_prm,
-        value_head,
-        two_token,
-        chat_two_token,
-        llemma_prm,
-        ensemble_prm,
-        log_ratio,
-        masked_tokens,
-        prefix_value,
-        token_classification,
-        stepsight,
-    ),
+_BY_CONFIG = cast(
+    tuple[RecognisableFormat, ...],
+    (reasoneval, math_shepherd, qwen_prm, value_head, ensemble_prm, token_classification, stepsight),
 )
+_BY_NAME = cast(
+    tuple[CheckpointFormat, ...],
+    (two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens, prefix_value),
+)
+FORMATS = _BY_CONFIG + _BY_NAME
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
@@ -61,7 +52,7 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
                 f"{checkpoint.folder}/{CARD}: format {named!r:.40} found.", f"Expected one of: {', '.join(names)}."
             )
         return names[named]
-    for kind in FORMATS:
+    for kind in _BY_CONFIG:
         if kind.recognises(checkpoint):
             return kind
     if "template" in checkpoint.card:

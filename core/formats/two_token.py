@@ -34,11 +34,6 @@ from stepsight.core.prompts.template import Separator
 NAME = "two-token"
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    """Never: its config is that of an ordinary language model."""
-    return False
-
-
 def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
     own = checkpoint.card.get("template")
     missing = [key for key in ("prompt", "separator") if not isinstance(own, dict) or key not in own]

@@ -60,7 +60,6 @@ class ProcessBenchFigures(Record):
     source: str
 
     def of(self, part: BenchmarkPart) -> float:
-        """The figure of a part."""
         number: float = getattr(self, part.value)
         return number
 

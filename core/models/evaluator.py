@@ -56,14 +56,12 @@ class ModelEvaluator(Evaluator):
 
     @cached_property
     def context(self) -> int:
-        """The longest input in tokens."""
         context = context_of(self.model.model)
         assert context is not None
         return context
 
     @property
     def dtype(self) -> str:
-        """The type of the weights, such as float32."""
         return dtype_name(next(self.model.parameters()).dtype)
 
     @property
