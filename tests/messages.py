@@ -30,6 +30,8 @@ _PLACES = (
     (re.compile(re.escape(tempfile.gettempdir()) + r"/[\w-]+"), "{tmp}"),
     (re.compile(re.escape(str(_TESTS.parent)) + r"\b"), "{root}"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
+    # The name of an assembled folder holds a hash of the evaluator's path.
+    (re.compile(r"(/assembled/[\w.-]+-)[0-9a-f]{12}\b"), r"\1{hash}"),
 )
 
 Messages = dict[str, dict[str, str]]
