@@ -104,7 +104,7 @@ def check_resources(args: argparse.Namespace) -> None:
             raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
     if not args.plan and (args.gpu or args.devices):
         raise UserError(
-            "--gpu and --devices go with --plan.", "Devices are those that torchrun starts processes for."
+            "--gpu and --devices go with --plan.", "Otherwise torchrun's processes determine the devices."
         )
 
 

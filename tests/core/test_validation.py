@@ -23,7 +23,7 @@ class Source(Record):
     @model_validator(mode="after")
     def _check(self) -> "Source":
         if self.kind == "store" and self.size:
-            raise invalid("size means nothing for kind store.", "Remove it.")
+            raise invalid("size does not go with kind store.", "Remove it.")
         return self
 
 
@@ -83,7 +83,7 @@ def test_keys_and_values_become_a_frozen_instance():
         ({"sources": []}, "sources is empty. Give at least one."),
         ({"sources": {}}, "sources is {}, expected a list."),
         ({"start": {"kind": "stor"}}, "start.kind is 'stor', expected one of prm800k, store. Did you mean store?"),
-        ({"start": {"kind": "store", "size": 1}}, "start: size means nothing for kind store. Remove it."),
+        ({"start": {"kind": "store", "size": 1}}, "start: size does not go with kind store. Remove it."),
         ({"start": {"kind": "store", "families": [1]}}, "start.families[0] is 1, expected text."),
         ({"loss": "al"}, "loss is 'al', expected one of response, all. Did you mean all?"),
         ({"loss": None}, "loss is None, expected one of response, all."),

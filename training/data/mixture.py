@@ -138,7 +138,8 @@ class Mixture:
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
             if len(numbers) < wanted:
                 raise UserError(
-                    f"{self._name(at)}: a sample of {wanted:,} traces is asked for, {len(numbers):,} are there.",
+                    f"{self._name(at)}: a sample of {wanted:,} traces is requested, but there are only"
+                    f" {len(numbers):,}.",
                     f"Lower data.sources[{at}].sample.",
                 )
             random.Random("sample").shuffle(numbers)

@@ -82,7 +82,7 @@ class TraceOrigin(Record):
             value = getattr(self, name)
             # 0 is a seed, though it equals False.
             if name not in allowed and value is not None and value is not False:
-                raise invalid(f"{name} means nothing for kind {self.kind}.", f"It takes {', '.join(allowed)}.")
+                raise invalid(f"{name} does not go with kind {self.kind}.", f"It takes {', '.join(allowed)}.")
         if self.kind == COLUMNS and self.columns is None:
             raise invalid(
                 "columns is missing; a source of kind columns needs it.", "Name those of problem and steps."

@@ -94,7 +94,7 @@ def _generated(trace: Trace) -> list[str] | None:
     if rest is None:
         return None
     if not isinstance(rest, list) or not all(isinstance(text, str) for text in rest):
-        raise UserError(f"trace {trace.id!r}: the field {_KEY!r} is no list of texts.", "Check the file.")
+        raise UserError(f"trace {trace.id!r}: the field {_KEY!r} is not a list of texts.", "Check the file.")
     return rest
 
 
@@ -111,8 +111,8 @@ def settle(trace: Trace, valid: str | None) -> Trace:
         return trace
     if valid is None:
         raise UserError(
-            f"trace {trace.id!r}: step {unrated[0]} is valid, but nothing says whether it is redundant.",
-            "Give the source valid: pos, or valid: unlabelled to learn from its other steps alone.",
+            f"trace {trace.id!r}: step {unrated[0]} is valid, but the gold does not say if it is redundant.",
+            "Give the source valid: pos, or valid: unlabelled to learn only from its other steps.",
         )
     return replace(trace, steps=tuple(_rated(step) if _is_unrated(step) else step for step in trace.steps))
 

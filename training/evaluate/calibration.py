@@ -118,10 +118,10 @@ def _check_outputs(evaluator: StoredEvaluator, errors: Errors) -> None:
             Outputs.VERDICT: "verdicts in words",
             Outputs.CHECKS: "what it has checked",
         }
-        raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}: it has no threshold to choose.")
+        raise UserError(f"{evaluator.name} gives {outputs[evaluator.outputs]}: it has no threshold.")
     if errors == Errors.REDUNDANT and evaluator.outputs != Outputs.THREE_WAY:
         raise UserError(
-            f"{evaluator.name} gives validity only: it has no threshold of redundancy.", "Use --errors invalid."
+            f"{evaluator.name} judges only validity: it has no threshold of redundancy.", "Use --errors invalid."
         )
 
 
@@ -129,7 +129,7 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
     if mode == Mode.OFFLINE and evaluator.attention != "causal" and gold.ends_at_first_error():
         raise UserError(
             f"the traces of {gold.dataset.name} stop at their first error, so that offline the missing ending gives"
-            " the error away: a threshold chosen there is of no use on whole solutions.",
+            " the error away: a threshold chosen there does not hold for whole solutions.",
             "Use --mode online, or another dataset.",
         )
 
@@ -145,7 +145,7 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
     if unread:
         raise UserError(f"{unread:,} of {len(items):,} steps have no score.", "Score the whole dataset.")
     if items.problem:
-        raise UserError(f"{items.problem}.", "Choose thresholds where some steps have such an error and some not.")
+        raise UserError(f"{items.problem}.", "Use a dataset with and without such errors.")
     scores = items.scores if errors == Errors.INVALID else -items.scores
     tried = _Tried.of(scores, ~items.gold, errors)
     default = vars(Thresholds())[OF_ERRORS[errors].value]
@@ -197,7 +197,7 @@ class _Tried:
         enough = self.recall >= recall
         if not enough.any():
             raise UserError(
-                f"no threshold finds {recall:.3g} of the errors, the most is {self.recall.max():.3g}.",
+                f"no threshold reaches recall {recall:.3g}; the highest is {self.recall.max():.3g}.",
                 "Lower --recall.",
             )
         worth = np.where(enough, self.precision, -1.0)

@@ -59,7 +59,7 @@ def with_thresholds(
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
     if problem and not force:
         raise UserError(
-            f"the thresholds of {evaluator.name} were chosen {problem}: what they reach there says nothing of"
+            f"the thresholds of {evaluator.name} were chosen {problem}: their figures there do not hold for"
             " other traces.",
             "Measure it on another dataset, or add --force, which marks its rows.",
         )

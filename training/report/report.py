@@ -125,7 +125,7 @@ def _chosen(
         if name not in {one.name for one in evaluators.values()}:
             raise UserError(
                 f"{name!r} has no judgments of {', '.join(dataset.name for dataset in datasets)}.",
-                "Score the dataset with it first: stepsight score DATASET --evaluator NAME.",
+                "Score the dataset with it first: stepsight score --dataset DATASET --evaluator NAME.",
             )
     return {
         one.id: one

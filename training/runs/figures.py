@@ -68,7 +68,7 @@ def check_pictures() -> None:
         raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'")
     named = os.environ.get("BROWSER_PATH")
     if named and shutil.which(named) is None:
-        raise UserError(f"BROWSER_PATH names {named!r}, which is no program.", _HINT)
+        raise UserError(f"BROWSER_PATH names {named!r}, which is not a program.", _HINT)
     if named and not _starts(named):
         raise UserError(f"the figures cannot be drawn ({named} does not start).", _HINT)
 

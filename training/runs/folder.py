@@ -102,7 +102,7 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     try:
         held.acquire()
     except Timeout:
-        raise UserError(f"{place}: another process is at this run.", "Wait until it has ended.") from None
+        raise UserError(f"{place}: another process is working on this run.", "Wait until it has ended.") from None
     except OSError as error:
         raise _not_written(place, error) from None
     try:

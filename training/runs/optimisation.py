@@ -45,7 +45,7 @@ class Optimisation(Record):
     def _check_batches(self) -> "Optimisation":
         if self.batch_size % self.accumulation:
             raise invalid(
-                f"batch_size {self.batch_size} is no multiple of accumulation {self.accumulation}.",
+                f"batch_size {self.batch_size} is not a multiple of accumulation {self.accumulation}.",
                 "batch_size is that of a whole optimiser step.",
             )
         return self

@@ -181,7 +181,7 @@ class _Team(Generic[Part, Result]):
         self._deaths[number] = self._deaths.get(number, 0) + 1
         if self._deaths[number] > _DEATHS:
             over = "before they could begin" if number is None else "over the same part"
-            raise UserError(f"workers died again and again {over}.", _AGAIN)
+            raise UserError(f"workers died repeatedly {over}.", _AGAIN)
         if number is not None:
             self._waiting.appendleft(number)
         if worker in self._workers:

@@ -67,7 +67,7 @@ class WorkerEvaluator:
             )
         evaluator = load_evaluator(self.spec, self.place.device, self.place.dtype)
         if evaluator.fingerprint != self.fingerprint:
-            raise UserError(f"the evaluator {self.spec!r} is another one on a worker.", "Copy it there.")
+            raise UserError(f"the evaluator {self.spec!r} differs on a worker.", "Copy it there.")
         forward = fastest_forward(evaluator, self.cores) if isinstance(evaluator, ModelEvaluator) else None
         return Scorer(evaluator, forward)
 

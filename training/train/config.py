@@ -39,7 +39,7 @@ class Backbone(Record):
         if self.hidden % (2 * self.heads):
             raise invalid(f"hidden {self.hidden} is not an even multiple of heads {self.heads}.")
         if self.heads % (self.kv_heads or self.heads):
-            raise invalid(f"heads {self.heads} is no multiple of kv_heads {self.kv_heads}.")
+            raise invalid(f"heads {self.heads} is not a multiple of kv_heads {self.kv_heads}.")
         return self
 
 
@@ -157,7 +157,7 @@ class TrainConfig(Optimisation):
         )
         for key, changed in scratch:
             if self.init is not None and changed:
-                raise invalid(f"{key} means nothing with init, which has its own.", f"Remove {key}, or init.")
+                raise invalid(f"{key} does not go with init, which has its own.", f"Remove {key}, or init.")
         if self.lora is not None and not self.needs_labels:
             raise invalid("lora goes with objective steps.", "Remove one.")
         if self.loss != "pooled" and not self.needs_labels:
@@ -165,11 +165,11 @@ class TrainConfig(Optimisation):
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
             # With wrappers that recompute activations, the sharded checkpoint lacks the adapters.
             raise invalid(
-                "lora, fsdp and activation_checkpointing do not go together: such a run could not be gone on with.",
+                "lora, fsdp and activation_checkpointing do not go together: such a run could not be resumed.",
                 "Set one of the last two to false.",
             )
         if self.lora is not None and self.init is None:
-            raise invalid("lora means nothing without init: from scratch everything is trained.", "Remove lora.")
+            raise invalid("lora needs init: from scratch, all weights are trained.", "Remove lora.")
         depth = self.head.depth if self.head else None
         if self.backbone and (depth or 0) > self.backbone.layers:
             raise invalid(f"head.layers is {depth}, over backbone.layers {self.backbone.layers}.")

@@ -138,7 +138,7 @@ def _config(config: TrainConfig, root: Path) -> PretrainedConfig:
         return read_config(folder, read_config_file(folder), config.attention)
     if plan is None or plan.backbone is None or plan.vocabulary is None:
         raise UserError(
-            f"init: {config.init} is not on this machine, and nothing tells its dimensions.",
+            f"init: {config.init} is not on this machine, and its dimensions are unknown.",
             "Put it there, or give plan.backbone and plan.vocabulary.",
         )
     return llama_config(plan.backbone, plan.vocabulary, config.attention)
@@ -260,7 +260,7 @@ class Estimate:
         raise UserError(
             f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
             f"{self.gpu.memory:g} GiB.",
-            "Set activation_checkpointing or bf16, raise accumulation, lower max_length, share it out among more"
+            "Set activation_checkpointing or bf16, raise accumulation, lower max_length, divide it among more"
             " devices with fsdp, or train adapters with lora.",
         )
 

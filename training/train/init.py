@@ -94,7 +94,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
         evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
-                f"{folder}: this evaluator says how valid a step is and knows no neu, which is to be learnt.",
+                f"{folder}: this evaluator judges only validity, and lacks the class neu.",
                 "Start from its backbone, or from an evaluator of three classes.",
             )
         # Not every evaluator that can score can be trained.
@@ -118,7 +118,7 @@ def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
     adapter."""
     if unmerged_folders(checkpoint.folder):
         raise UserError(
-            f"{checkpoint.source}: this is an adapter, which adapters cannot be trained on.",
+            f"{checkpoint.source}: this is an adapter, on which no adapters can be trained.",
             "Merge it first: stepsight evaluators merge FOLDER --output FOLDER",
         )
     config = read_config(checkpoint.folder, checkpoint.config)

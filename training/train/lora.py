@@ -54,9 +54,7 @@ def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
                 f"Did you mean {near[0]}?" if near else f"There are {', '.join(ends) or 'none'}.",
             )
     if not ends:
-        raise UserError(
-            "lora: the backbone has no linear layers that adapters could be put beside.", "Choose another."
-        )
+        raise UserError("lora: the backbone has no linear layers for adapters.", "Choose another.")
     return list(lora.targets) or ends
 
 

@@ -112,7 +112,7 @@ def _examples(
     context = context_of(model.model)
     if context is None:
         raise UserError(
-            f"{config.init}: config.json does not say how long an input may be (max_position_embeddings).",
+            f"{config.init}: config.json lacks the longest input (max_position_embeddings).",
             "Choose another backbone.",
         )
     longest = min(context, config.max_length or sys.maxsize)

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     """Score the missing traces if the evaluator can run, then choose, store and print the threshold."""
     goal, recall = Goal(args.goal), 0.9 if args.recall is None else args.recall
     if args.recall is not None and goal != Goal.RECALL:
-        raise UserError("--recall is of no use with this goal.", "Use --goal recall.")
+        raise UserError("--recall goes with the goal recall.", "Use --goal recall.")
     if not 0 < recall <= 1:
         raise UserError(f"--recall is {recall:g}, expected more than 0 and at most 1.")
     mode, place = Mode(args.mode), read_placement(args)

@@ -36,7 +36,7 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
         raise UserError(told, "Give --yes to go on, or score in another mode, which takes fewer calls.")
     print(f"{told} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise UserError("nothing was asked.")
+        raise UserError("cancelled, nothing was sent.")
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:

@@ -172,7 +172,8 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Paired
     absent = [name for name in (first, second) if name in OF_SUBSTEPS]
     if not pairs and absent:
         raise UserError(
-            f"No step of {evaluation.dataset.name} has several sub-steps, so {absent[0]} would tell nothing new.",
+            f"No step of {evaluation.dataset.name} has several sub-steps, so {absent[0]} equals its counterpart for"
+            " steps.",
             f"Take one of {', '.join(BASELINES)}.",
         )
     if not pairs:

@@ -116,7 +116,7 @@ def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run_paper(args: argparse.Namespace) -> None:
     """Write the report and print the path of its page, or print its tables."""
     if args.no_store and (args.train or args.test):
-        raise UserError("--train and --test are of the store.", "Leave --no-store out.")
+        raise UserError("--train and --test need the store.", "Leave --no-store out.")
     wanted = FigureSources(None, args.train, args.test, args.grid, args.filtering, args.trained)
     if args.no_store:
         facts = our_facts(wanted)

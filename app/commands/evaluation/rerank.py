@@ -121,7 +121,7 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
     path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)
     named = [path for path in (args.candidates, output, path) if path is not None]
     if len({path.resolve() for path in named}) < len(named):
-        raise UserError("candidates, choices and scores are to be in one file.", "Give each a name of its own.")
+        raise UserError("candidates, choices and scores need files of their own.", "Give each another name.")
     return path
 
 
@@ -155,7 +155,7 @@ def _report_accuracy(
     if accuracy is None:
         if args.report is not None:
             raise UserError(
-                f"{args.candidates}: no line has gold or correct, so that there is nothing to report.",
+                f"{args.candidates}: no line has gold or correct, so there is nothing to report.",
                 f"The choices are in {args.output}.",
             )
         return

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
     if is_placed(args) and not args.evaluator:
         raise UserError(
             "--device, --device-map and --dtype are for evaluators given with --evaluator.",
-            "The shipped ones are small, and stay on the processor in float32; name one there to move it.",
+            "The shipped ones stay on the processor in float32; name one with --evaluator to move it.",
         )
     place = read_placement(args) if is_placed(args) else None
     say = partial(print, file=sys.stderr) if args.log_format == TEXT else logging.getLogger("stepsight").info
@@ -156,7 +156,7 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
         return
     raise UserError(
         f"--host is {host!r}: other machines could change what is stored, and nobody has to log in.",
-        "Leave it out to serve this machine alone, add --public-read-only, or make users: stepsight user add",
+        "Leave it out to serve only this machine, add --public-read-only, or make users: stepsight user add",
     )
 
 
@@ -204,7 +204,7 @@ def _own_addresses() -> set[str]:
 
 def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool) -> str:
     host, port = listener.getsockname()[:2]
-    login = "Who wants to change something has to log in." if public else "Everybody has to log in."
+    login = "Changes need a login." if public else "Everybody has to log in."
     note = f"{login}\n" if users else "Other machines may look, and change nothing.\n" if public else ""
     return f"Store: {store}\n{note}Open http://{_in_address(host)}:{port} in a browser. Ctrl-C stops it."
 

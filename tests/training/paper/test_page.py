@@ -93,7 +93,7 @@ def test_the_report_is_a_page_and_files(tmp_path, capsys):
 def test_missing_sources_are_named(tmp_path, capsys):
     db = str(tmp_path / "store.db")
     for options, message in (
-        (["--no-store", "--train", "x"], "--train and --test are of the store"),
+        (["--no-store", "--train", "x"], "--train and --test need the store"),
         (["--db", db, "--test", "x"], "There is no dataset 'x'"),
         (["--no-store", "--grid", str(tmp_path)], "there is no results.json with the results of a grid"),
         (["--no-store", "--run", str(tmp_path)], "stepsight.json is missing"),

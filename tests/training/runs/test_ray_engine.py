@@ -111,7 +111,7 @@ def test_results_in_order_and_what_goes_wrong_on_a_worker():
     assert told[1] == "refusing: part 3 is no part. | Leave it out."
     assert told[2].startswith("faulty: a worker failed: ZeroDivisionError: ")
     again = "The same command goes on where it stopped."
-    assert told[3] == f"dying: workers died again and again over the same part. | {again}"
-    assert told[4] == f"dying_at_once: workers died again and again before they could begin. | {again}"
+    assert told[3] == f"dying: workers died repeatedly over the same part. | {again}"
+    assert told[4] == f"dying_at_once: workers died repeatedly before they could begin. | {again}"
     assert told[5] == "there are 2 CPUs, and --workers 3 needs 3. Give fewer."
     assert len(told) == 6

@@ -60,8 +60,8 @@ def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
     if draw.size is not None:
         if draw.size > there:
             raise UserError(
-                f"a sample of {draw.size:,} rows is asked for, {there:,} of {read:,} are there to draw from.",
-                "Lower --sample, or ask for less with --where.",
+                f"a sample of {draw.size:,} rows is requested, but only {there:,} of {read:,} rows qualify.",
+                "Lower --sample, or loosen --where.",
             )
         _keep(met, counts, draw)
     return Drawn(tuple(met), read, there, dict(conditions.left_out))

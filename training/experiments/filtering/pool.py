@@ -143,7 +143,7 @@ def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
     def keep(where: str, error: UserError, _: object) -> None:
         bad.append((where, error))
         if len(bad) > _MOST_BAD:
-            raise UserError(f"{name}: {len(bad):,} rows one after the other are no JSON objects.", "Is it a pool?")
+            raise UserError(f"{name}: {len(bad):,} consecutive rows are not JSON objects.", "Is it a pool?")
 
     for where, row in json_rows(lines, name, keep):
         yield from bad

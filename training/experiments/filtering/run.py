@@ -131,9 +131,9 @@ def _check(wanted: Filtering) -> None:
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
     if wanted.sample is not None and wanted.sample < 1:
-        raise UserError(f"a sample of {wanted.sample} rows is wanted, expected 1 or more.")
+        raise UserError(f"a sample of {wanted.sample} rows is requested, expected 1 or more.")
     if wanted.match is not None and wanted.match < 1:
-        raise UserError(f"{wanted.match} solutions for each subset are wanted, expected 1 or more.")
+        raise UserError(f"{wanted.match} solutions per subset are requested, expected 1 or more.")
     if wanted.engine == RAY:
         import_ray()
         check_for_workers(wanted.evaluator, wanted.place)
@@ -150,7 +150,7 @@ def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
 def _check_outputs(evaluator: Evaluator, rule: SubsetRule) -> None:
     if evaluator.outputs != Outputs.THREE_WAY and rule.needs_redundancy:
         raise UserError(
-            f"{evaluator.name} says how valid a step is and nothing of redundancy.",
+            f"{evaluator.name} judges validity, but not redundancy.",
             f"Give --by {VALIDITY} --by {RANDOM} and --match N.",
         )
 

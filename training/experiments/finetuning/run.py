@@ -239,7 +239,7 @@ def _work(recipe: Recipe, root: Path) -> Work:
     if recipe.plan and recipe.plan.traces and recipe.plan.tokens:
         return Work(recipe.plan.traces, float(recipe.plan.tokens), counted=False)
     if recipe.data is None:
-        raise UserError("neither the recipe nor --data tells how much is learnt from.", "Give --data SUBSET.jsonl.")
+        raise UserError("neither the recipe nor --data shows the amount of data.", "Give --data SUBSET.jsonl.")
     rows = read_subset(root / recipe.data if (root / recipe.data).is_file() else Path(recipe.data)).rows
     characters = sum(len(query) + len(response) for query, response in rows)
     return Work(len(rows), characters / len(rows) / CHARACTERS, counted=True)

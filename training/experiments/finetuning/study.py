@@ -138,10 +138,10 @@ class Study(Record):
             raise UserError(f"{self.recipe}: {type(values).__name__} found, expected keys with values.")
         taken = [key for key in (*_OWN, "init") if key in self.settings and (key in _OWN or self.start)]
         if taken:
-            raise UserError(f"settings.{taken[0]} is what the study itself sets.", "Remove it.")
+            raise UserError(f"settings.{taken[0]} is set by the study itself.", "Remove it.")
         recipe = validate(Recipe, values | self.settings)
         if self.start is None and recipe.init is None:
-            raise UserError("there is no model to learn.", "Give start, or settings.init.")
+            raise UserError("there is no model to train.", "Give start, or settings.init.")
         return recipe
 
     @property

@@ -44,7 +44,7 @@ def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
     rows, left = divmod(recipe.batch_size, recipe.accumulation * devices)
     if left:
         raise UserError(
-            f"batch_size {recipe.batch_size} cannot be shared out over {devices} devices with accumulation "
+            f"batch_size {recipe.batch_size} cannot be divided among {devices} devices with accumulation "
             f"{recipe.accumulation}.",
             "Change accumulation, or launch another number of processes.",
         )

@@ -126,7 +126,7 @@ class Design(Record):
         parts |= {f"sizes.{name}": values for name, values in self.sizes.items()}
         parts |= {f"data.{name}": values for name, values in self.data.items()}
         for part, key in ((part, key) for part, values in parts.items() for key in _OWN if key in values):
-            raise invalid(f"{part}.{key} is what the grid itself sets.", "Remove it.")
+            raise invalid(f"{part}.{key} is set by the grid itself.", "Remove it.")
         return self
 
     def runs(self) -> Iterator[RunSettings]:

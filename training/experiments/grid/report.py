@@ -40,7 +40,7 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> R
         if names.count(name) > 1:
             raise UserError(f"{results.name} is given twice.", "Report each grid once.")
         if all(pair_values(results, key, MACRO_AUC).empty for key in results.keys):
-            raise UserError(f"{results.name} has no pair of runs that differ in the mask alone.", "Let it go on.")
+            raise UserError(f"{results.name} has no pair of runs that differ only in the mask.", "Resume it first.")
     for other in grids[1:]:
         if not set(other.keys) & set(grids[0].keys):
             raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")

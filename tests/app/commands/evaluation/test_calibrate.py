@@ -57,7 +57,7 @@ def test_an_evaluator_that_can_run_scores_first(command: Command, sqlite_store: 
         (["--evaluator", "nobody"], "there is no evaluator 'nobody'."),
         (["--evaluator", "baseline:length"], "baseline:length is a baseline"),
         (["--mode", "online"], "first on sums, online: there is no judgment."),
-        (["--recall", "0.5"], "--recall is of no use with this goal. Use --goal recall."),
+        (["--recall", "0.5"], "--recall goes with the goal recall. Use --goal recall."),
         (["--goal", "recall", "--recall", "0"], "--recall is 0, expected more than 0 and at most 1."),
         (["--goal", "recall", "--recall", "nan"], "--recall is nan, expected more than 0 and at most 1."),
     ],

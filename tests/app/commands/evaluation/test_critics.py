@@ -163,7 +163,7 @@ def test_on_a_terminal_it_asks(
     )
     assert (code, len(chat.asked)) == (0 if calls else 2, calls)
     assert "Go on? [y/N]" in err
-    assert ("nothing was asked" in err) == (calls == 0)
+    assert ("cancelled, nothing was sent" in err) == (calls == 0)
 
 
 def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> None:

@@ -375,7 +375,7 @@ def test_what_several_processes_cannot_do(
         (["--dataset", "sums", "--compare", "first", "idle"], "'first' and 'idle' have no judgments of sums"),
         (
             ["--dataset", "sums", "--compare", "first", "baseline:substep-length"],
-            "No step of sums has several sub-steps, so baseline:substep-length would tell nothing new",
+            "No step of sums has several sub-steps, so baseline:substep-length equals its counterpart for steps",
         ),
     ],
 )

@@ -169,7 +169,7 @@ def test_several_processes_do_not_each_start_workers(command, sqlite_store, tiny
 @needs_ray
 def test_what_a_worker_does_not_find_or_finds_changed(tmp_path, tiny):
     _, theirs = load_for_workers(str(tiny), Placement())
-    with pytest.raises(UserError, match="is another one on a worker"):
+    with pytest.raises(UserError, match="differs on a worker"):
         replace(theirs, fingerprint="0" * 64).load()
     with pytest.raises(
         UserError, match=r"a worker finds no evaluator '.*nowhere'\. It has to lie at the same path"

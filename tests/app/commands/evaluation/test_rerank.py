@@ -96,7 +96,7 @@ def test_files_that_would_overwrite_each_other_are_refused(given, tmp_path, caps
     before = (tmp_path / "c.jsonl").read_bytes()
     for more in (["--output", given[1]], ["--scores", given[1]], ["--scores", given[-1]]):
         assert main([*given, *more]) == 2
-        assert "candidates, choices and scores are to be in one file" in capsys.readouterr().err
+        assert "candidates, choices and scores need files of their own" in capsys.readouterr().err
     assert (tmp_path / "c.jsonl").read_bytes() == before
     assert main([*given, "--output", os.devnull]) == 0
     assert not os.path.exists(f"{os.devnull}.scores.jsonl")

@@ -50,7 +50,7 @@ def test_a_pool_is_drawn_before_it_is_scored(tmp_path, capsys, pool, tiny):
     assert run(pool, *options, "--where", "sauce=é") == 2
     assert "no row has the field 'sauce'. Did you mean source?" in capsys.readouterr().err
     assert run(pool, *options, "--sample", "141") == 2
-    assert "a sample of 141 rows is asked for, 140 of 140 are there" in capsys.readouterr().err
+    assert "a sample of 141 rows is requested, but only 140 of 140 rows qualify" in capsys.readouterr().err
 
 
 def test_some_subsets_of_a_size(tmp_path, capsys, pool, tiny):

@@ -32,6 +32,6 @@ def test_a_run_that_another_process_is_at_is_left_to_it(done, tmp_path, capsys):
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main([str(path), str(copy), first.name]) == 2
         assert capsys.readouterr().err == (
-            f"{copy / first.name}: another process is at this run. Wait until it has ended.\n"
+            f"{copy / first.name}: another process is working on this run. Wait until it has ended.\n"
         )
     assert not result_path(copy, first).exists()
