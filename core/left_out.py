@@ -1,9 +1,9 @@
-"""What a step rests on: the scores of a trace with each of its sub-steps left out.
+"""Dependence between steps: the scores of a trace with each of its sub-steps left out.
 
 Verdicts are on validity, offline. Sub-steps are counted from 0. `D[i, k]` is the change of sub-step `k`'s validity
-when sub-step `i` is left out: where it is far below 0, `k` rests on `i`. A causal evaluator can change for `k > i`
-alone. The measure that tells a necessary step from an inert one, the largest fall of a later step, is ours; on the
-deletions of StrictPRMBench it has an AUC of 0.71 to 0.78 for seven public evaluators.
+when sub-step `i` is left out: if it is far below 0, `k` rests on `i`. With a causal evaluator only `k > i` can
+change. The measure that separates necessary steps from inert ones, the largest fall of a later step, is our own; on
+the deletions of StrictPRMBench it has an AUC of 0.71 to 0.78 for seven public evaluators.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +20,8 @@ from stepsight.core.trace import Trace
 
 
 class Gap(StrEnum):
-    """What stands where a sub-step is left out. deleted: nothing, so that later ones move up; placeholder: a
-    sentence that says nothing, so that numbering and length of the rest stay."""
+    """The replacement of a sub-step that is left out. deleted: none, so that later ones move up; placeholder: a
+    sentence without content, so that the rest keeps its numbering and length."""
 
     DELETED = "deleted"
     PLACEHOLDER = "placeholder"
@@ -36,11 +36,10 @@ NOTABLE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The offline probabilities of a trace without each of its sub-steps, and with all.
+    """The offline probabilities of a trace, whole and without each of its sub-steps.
 
     `whole` are those with nothing left out. `probs[i, k]` are those of sub-step `k` in the trace without sub-step
-    `i`, shape (n, n, 3) for n sub-steps, not a number for `k = i` and for every `i` that is not known. Raises
-    `ValueError` on another shape.
+    `i`, shape (n, n, 3) for n sub-steps, NaN if `k = i` or `i` is not known. Raises `ValueError` on another shape.
     """
 
     whole: StepScores
@@ -56,7 +55,7 @@ class LeaveOneOut:
 
     @classmethod
     def of(cls, whole: StepScores, rows: Mapping[int, Floats32], gap: Gap = Gap.DELETED) -> "LeaveOneOut":
-        """From the probabilities of the other sub-steps, shape (n - 1, 3), by the sub-step that is left out."""
+        """The scores from the probabilities of the other sub-steps, shape (n - 1, 3), by the sub-step left out."""
         n = len(whole)
         probs = np.full((n, n, 3), np.nan, np.float32)
         for left_out, row in rows.items():
@@ -69,7 +68,7 @@ class LeaveOneOut:
 
     @property
     def known(self) -> tuple[int, ...]:
-        """The sub-steps without which there are scores."""
+        """The sub-steps whose removal was scored."""
         return tuple(np.flatnonzero(~np.isnan(self.probs[:, :, 0]).all(axis=1)).tolist())
 
     def rows(self) -> dict[int, Floats32]:
@@ -78,11 +77,11 @@ class LeaveOneOut:
 
     @property
     def validity(self) -> Floats32:
-        """The validity of sub-step `k` without `i`, shape (n, n), not a number where it is not known."""
+        """The validity of sub-step `k` without `i`, shape (n, n), NaN if it is not known."""
         return self.probs[:, :, 1] + self.probs[:, :, 2]
 
     def later(self, step: int) -> StepScores:
-        """Sub-step `step` with each later one left out, in their order, shape (n - 1 - step, 3)."""
+        """The scores of sub-step `step` with each later one left out, in their order, shape (n - 1 - step, 3)."""
         return StepScores(self.probs[step + 1 :, step])
 
 
@@ -118,7 +117,7 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Which sub-steps of a trace rest on which. Valid is what has at least the validity `threshold`."""
+    """The dependence between the sub-steps of a trace; one is valid if its validity reaches `threshold`."""
 
     left_out: LeaveOneOut
     threshold: float
@@ -129,7 +128,7 @@ class Dependence:
 
     @cached_property
     def changes(self) -> Floats32:
-        """`D[i, k]`, shape (n, n), not a number where it is not known."""
+        """`D[i, k]`, shape (n, n), NaN if it is not known."""
         return self.left_out.validity - self.left_out.whole.validity
 
     @property
@@ -139,16 +138,16 @@ class Dependence:
         return (self.left_out.whole.validity >= threshold) & (self.left_out.validity < threshold)
 
     def rests_on(self, step: int) -> list[int]:
-        """The sub-steps on which one rests: without them its validity is notably less, most so first."""
+        """The sub-steps that one rests on, whose removal lowers its validity notably; the largest falls first."""
         return _notable(self.changes[:, step])
 
     def carries(self, step: int) -> list[int]:
-        """The sub-steps that rest on one, those that lose most first."""
+        """The sub-steps that rest on one, the largest falls first."""
         return _notable(self.changes[step])
 
     def largest_falls(self) -> Floats32:
-        """The most that a later sub-step loses without each one, shape (n,): less than 0 if all gain, 0 if none
-        comes after it, not a number if it is not known."""
+        """The largest fall of a later sub-step without each one, shape (n,): below 0 if all rise, 0 if no sub-step
+        is later, NaN if it is not known."""
         later = np.triu(np.ones_like(self.changes, np.bool_), 1)
         falls = np.where(later, -self.changes, -np.inf).max(axis=1)
         return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
@@ -163,7 +162,7 @@ class Dependence:
 
 
 def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
-    """The trace without each of its sub-steps in turn; of a single one nothing would be left."""
+    """Yield the trace without each of its sub-steps in turn; nothing if it has a single one."""
     texts, instead = trace.substeps, [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
     if len(texts) == 1:
         return

@@ -1,4 +1,4 @@
-"""The forward pass for inputs that begin alike: what they share is read once, and each goes on from there."""
+"""The forward pass for inputs with a common beginning, which is read once and continued for each."""
 
 import threading
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class ContinuedForward:
 
     @property
     def continues(self) -> bool:
-        """True if inputs can be continued; if not, every input is to be read from its start."""
+        """True if inputs can be continued; otherwise each has to be read from its start."""
         return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
@@ -57,7 +57,7 @@ class ContinuedForward:
         self, prefixes: Prefixes, kept: Prefix, inputs: Sequence[Input], starts: Sequence[int]
     ) -> list[Floats32]:
         results = [np.zeros((0, 3), np.float32)] * len(inputs)
-        # Inputs that share equally much of the prefix go side by side.
+        # Inputs that share the same part of the prefix are run side by side.
         order = sorted(range(len(inputs)), key=lambda number: (starts[number], inputs[number].length))
         for start in dict.fromkeys(starts[number] for number in order):
             alike = [(number, inputs[number]) for number in order if starts[number] == start]
@@ -117,7 +117,7 @@ def leave_out(
         if not len(reads):
             continue
         inputs.append(Input(encoded.ids, len(encoded), reads))
-        # A step that is read at the token before its last can be read in what both share.
+        # A step that is read at the token before its last may be read in the shared part.
         starts.append(min(shared([whole.ids, encoded.ids]), int(reads[0])))
         read.append(place)
     probs, *others = forward.run(inputs, starts, Input(whole.ids, len(whole), whole.reads))

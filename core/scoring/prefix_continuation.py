@@ -71,7 +71,7 @@ class PrefixContinuation:
             for one, start in zip(inputs, starts, strict=True)
         ]
         batches = list(chunks(list(enumerate(rests)), _NEW, padded=False)) or [[]]
-        # What is read has to be run; what comes before it may be known already.
+        # Tokens that are read have to be run; those before them may be known already.
         known = int(prefix.reads[0]) if len(prefix.reads) else len(ids)
         buffer = self._begin(ids, max(sum(item.length for _, item in batch) for batch in batches), known)
         found, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
@@ -127,7 +127,7 @@ class PrefixContinuation:
             owners[span], positions[span] = number, np.arange(start, start + item.length)
             reads.append(item.reads + end)
             end = span.stop
-        # What a token may see of the prefix: as much as comes before its input leaves it.
+        # The part of the prefix that a token may see: up to the place where its input leaves it.
         sees = np.concatenate([positions[: len(new)] + 1, np.repeat(starts, [item.length for item in rests])])
         attend = _Attend(self._network, buffer, owners[:end], positions[:end], sees)
         at = np.concatenate(reads)
