@@ -74,8 +74,8 @@ class Downloader:
 
     def _receive_whole(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
         retries = Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+        most = size_of(partial)
         while True:
-            before = size_of(partial)
             try:
                 return self._receive(content, partial, progress)
             except FailedAttemptError as failure:
@@ -84,12 +84,15 @@ class Downloader:
                 if isinstance(error, httpx2.ConnectError) and not self._has_answered:
                     raise
                 failed = FailedAttemptError(_broken(content, size_of(partial)))
-            if size_of(partial) > before:
+            there = size_of(partial)
+            # Beyond all attempts before: a server may begin anew each time, and break off sooner or later.
+            if there > most:
+                most = there
                 retries.progressed()
             else:
                 until = time.monotonic() + retries.pause(failed)
                 while time.monotonic() < until:
-                    progress(before, content.size)
+                    progress(there, content.size)
                     time.sleep(_TICK)
 
     def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:

@@ -125,6 +125,14 @@ def test_a_transfer_that_is_cut_off_again_and_again_goes_on_in_the_next_call(
     assert kept(cache) == ["rows.json"]
 
 
+def test_a_server_that_begins_anew_each_time_is_not_asked_for_ever(server: PublicServer) -> None:
+    server.ranges = False
+    server.cut["/rows.json"] = [100_000, 50_000] * 20
+    with refused():
+        fetch(published(server))
+    assert len(server.requests) == 6
+
+
 def test_a_server_that_is_busy_is_asked_again(server: PublicServer) -> None:
     server.busy = 2
     assert fetch(published(server)).read_bytes() == CONTENT
