@@ -12,10 +12,9 @@ from stepsight.app.annotate.adjudicate import (
     with_letters,
 )
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.core.errors import UserError
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.results.decisions import decide
@@ -211,10 +210,3 @@ def test_a_trace_that_has_changed(sqlite_store: Store, made: tuple[Campaign, lis
     html = page(sqlite_store, made[0], judge)
     assert "The trace has changed since it was labelled" in html
     assert "<form" not in html
-
-
-def test_addresses(sqlite_store: Store, judge: User) -> None:
-    with pytest.raises(UserError, match="campaign is 'x', expected a whole number"):
-        AdjudicationAddress.exact({"campaign": "x"})
-    with pytest.raises(NotFoundError):
-        adjudication_html(sqlite_store, AdjudicationAddress(campaign=99999), judge)

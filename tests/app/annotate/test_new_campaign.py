@@ -12,7 +12,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.people.users import Role, User, local_user
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.cases import each
 from tests.storage.labelling.samples import person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
@@ -106,13 +106,6 @@ def test_datasets_that_are_not_there(sqlite_store, evaluators):
     add(sqlite_store, SAMPLES)
     with pytest.raises(NotFoundError):
         form_html(sqlite_store, evaluators, {"dataset": "other"})
-
-
-def test_an_address_is_only_text(sqlite_store, evaluators):
-    text = INJECTION
-    add(sqlite_store, SAMPLES)
-    page = read(form_html(sqlite_store, evaluators, {"dataset": "sums", "q": text}))
-    assert page.one("input", name="traces")["value"].startswith("dataset=sums&q=")
 
 
 def test_browse_leads_here_with_its_conditions(sqlite_store, evaluators):

@@ -134,12 +134,7 @@ def test_a_campaign_is_made_amended_and_closed(shared, client):
     ("fields", "status", "message"),
     [
         (FORM | {"name": ""}, 422, "the name of the campaign"),
-        (FORM | {"guideline": " "}, 422, "the guideline is empty."),
-        (FORM | {"traces": "dataset=sums&q=nowhere"}, 422, "No trace of 'sums' meets the conditions."),
-        (FORM | {"shows": "scores"}, 422, "names no evaluator"),
         (FORM | {"shows": "scores", "evaluator": "7"}, 404, "There is no evaluator 7."),
-        (FORM | {"dataset": "none"}, 404, "There is no dataset 'none'."),
-        (FORM | {"overlap": "0"}, 422, "The overlap is 0."),
         ([], 422, "The body is not a JSON object."),
     ],
 )

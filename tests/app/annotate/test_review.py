@@ -2,14 +2,14 @@
 
 from stepsight.app.annotate.review import agrees, review_html, skipped_html
 from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Step
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.traces.queries import get_trace
-from tests.app.elements import INJECTIONS, Element, read
+from tests.app.elements import Element, read
 from tests.cases import each
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator, judge
@@ -62,19 +62,6 @@ def test_hidden_where_the_trace_is_ahead_in_another_campaign(sqlite_store):
     page = page_of(sqlite_store, task.slot_id, ann)
     assert "stay hidden" in page.one(cls="hint").text
     assert [said(row) for row in page.one("ol").all("li")] == [{"You": "✕ neg"}, {"You": "✓ pos"}]
-
-
-def test_texts_are_only_texts(sqlite_store):
-    made = campaign(sqlite_store, [Trace.of("<b>?", INJECTIONS, id="it")])
-    ann = person(sqlite_store, "ann")
-    task = take(sqlite_store, made, ann)
-    do(sqlite_store, task.slot_id, ann, "flag", None, "<img src=x>")
-    for step, text in enumerate(INJECTIONS):
-        do(sqlite_store, task.slot_id, ann, "correction", step, text)
-    label_all(sqlite_store, task, ann, ["pos"] * len(INJECTIONS))
-    page = page_of(sqlite_store, task.slot_id, ann)
-    assert "The dataset has no labels" in page.one(cls="hint").text
-    assert page.one(cls="flagged").text == "Flagged as a bad problem: <img src=x>"
 
 
 def test_a_skipped_trace_says_so(sqlite_store):

@@ -14,7 +14,6 @@ from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.models import memory
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.trace import Trace
@@ -168,16 +167,6 @@ def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
             assert "too many traces waiting" in refused.json()["error"]
         scorer.go.set()
         assert len(lines_of(first.result())) == 20
-
-
-def test_where_memory_is_short_nothing_is_begun(sqlite_store, tiny, tiny_causal, monkeypatch):
-    with asking(sqlite_store, Evaluators([tiny, tiny_causal], shipped=False)) as client:
-        with monkeypatch.context() as patch:
-            patch.setattr(memory, "free_memory", lambda: 10_000_000)
-            refused = [batch(client, [("q", ["a"])]), following(client), following(client, evaluator="tiny-causal")]
-        assert [one.status_code for one in refused] == [503] * 3
-        assert all(int(one.headers["retry-after"]) > 0 for one in refused)
-        assert lines_of(following(client))
 
 
 def test_what_takes_too_long_is_told_line_by_line(sqlite_store, held):

@@ -3,17 +3,13 @@
 import csv
 import io
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from itertools import islice
 
 import pytest
 
 from stepsight.app.browse.page import CSV_PATH as BROWSE_CSV
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH as SCORE_CSV
-from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
@@ -68,19 +64,6 @@ def test_the_verdicts_are_at_the_thresholds_in_force(evaluators, tmp_path):
     assert not any(step["valid"] for step in answer["offline"]["steps"])
 
 
-def test_fifty_at_once_get_what_each_would_get_alone(client, evaluators):
-    bodies = [BODY | {"problem": f"What is {n} + 3?", "mode": list(Mode)[n % 3]} for n in range(50)]
-    with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda body: client.post("/api/v1/score", json=body), bodies))
-    assert {answer.status_code for answer in answers} == {200}
-    for n in (0, 1, 2, 49):
-        alone = evaluators.scorer("tiny").score_one(
-            Trace.of(bodies[n]["problem"], BODY["steps"]), bodies[n]["mode"]
-        )
-        said = judgment_record(alone, evaluators.about("tiny"))
-        assert_alike(answers[n].json(), said.model_dump(mode="json"), 2e-5)
-
-
 @each(
     "change, status, said",
     [
@@ -106,11 +89,6 @@ def test_bad_input_is_told_with_its_reason(client, change, status, said):
     assert response.json()["hint"]
 
 
-def test_a_trace_too_long_names_its_tokens_and_the_limit(client):
-    response = post(client, steps=["7" * 20_000])
-    assert "tiny reads at most 1,024" in response.json()["error"]
-
-
 @pytest.mark.parametrize(
     ("content", "headers", "said"),
     [
@@ -124,41 +102,6 @@ def test_what_is_no_json_is_told(client, content, headers, said):
     response = client.post("/api/v1/score", content=content, headers=headers)
     assert response.status_code == 422
     assert said in response.json()["error"]
-
-
-def test_a_full_queue_says_when_to_come_again(evaluators, tmp_path, monkeypatch):
-    """One trace is at work, four may wait, half of them of one client: of its nine, the line takes two."""
-    scorer = evaluators.scorer("tiny")
-    at_work, go = threading.Event(), threading.Event()
-
-    class Slow:
-        evaluator = scorer.evaluator
-
-        tokens = scorer.tokens
-
-        def score_encoded(self, traces, mode, check):
-            at_work.set()
-            go.wait(30)
-            return scorer.score_encoded(traces, mode, check)
-
-    monkeypatch.setitem(
-        evaluators._batchers, "tiny", Batcher(Slow(), Semaphores(threading.Lock(), threading.Lock()), most=4)
-    )
-    with (
-        open_store(str(tmp_path / "store.db")) as store,
-        asking(store, evaluators) as client,
-        ThreadPoolExecutor(10) as pool,
-    ):
-        first = pool.submit(post, client, problem="q first")
-        assert at_work.wait(30)
-        others = [pool.submit(post, client, problem=f"q {n}") for n in range(9)]
-        refused = [future.result() for future in islice(as_completed(others, timeout=30), 7)]
-        go.set()
-        answers = [first.result(), *(other.result() for other in others)]
-    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 7
-    for answer in refused:
-        assert int(answer.headers["retry-after"]) >= 1
-        assert "too many traces waiting" in answer.json()["error"]
 
 
 def test_an_evaluator_in_words_gives_verdicts_and_no_numbers(filled, tiny):

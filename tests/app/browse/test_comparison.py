@@ -2,7 +2,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.outcomes import OutcomePairs
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 
 RIGHT, MISSED, STEP, ALARM = Outcome.RIGHT, Outcome.MISSED, Outcome.WRONG_STEP, Outcome.FALSE_ALARM
 PAIRS = OutcomePairs(
@@ -54,8 +54,3 @@ def test_where_one_is_stands_out_and_closing_forgets_it():
 
 def test_without_a_second_evaluator_there_is_nothing():
     assert comparison_html(None, HERE, "A", "") == ""
-
-
-def test_names_are_escaped():
-    page = shown(Address(evaluator=INJECTION, other=INJECTION), INJECTION, INJECTION)
-    assert INJECTION in page.one("h2").text

@@ -15,7 +15,7 @@ from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.storage.samples import add, evaluator, judge
 
 
@@ -79,11 +79,6 @@ def test_a_bin_leads_to_its_traces_and_back():
     assert read(chips_html(address)).one("a", cls="chip")["aria-label"] == (
         "Remove A wrong step with validity 0.35–0.40"
     )
-
-
-def test_what_the_address_holds_is_escaped():
-    page = shown(address=Address().changed(dataset=INJECTION, text=INJECTION))
-    assert page.all("a")[0]["href"].startswith("/browse?")
 
 
 def test_it_stands_beside_the_list_where_there_are_scores_of_steps(sqlite_store, evaluators):

@@ -7,15 +7,13 @@ import pytest
 from stepsight.app.browse.page import browse_page
 from stepsight.app.markup.text import text_html
 from stepsight.app.score.entered import Entered
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import get_trace
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.app.injection import PAYLOADS
 from tests.cases import each
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add
@@ -130,15 +128,6 @@ def test_a_search_marks_what_it_finds(browse):
     assert opened.one("p", cls="among").text == "Among: Search: IT IS"
 
 
-def test_where_nothing_is_left_it_says_what_to_loosen(browse):
-    page = browse(dataset="sums", q="nowhere", gold="error")
-    assert page.all("table", cls="traces") == []
-    empty = page.one("div", cls="empty")
-    # Two traces have a gold error, none says "nowhere".
-    assert [item.text for item in empty.all("li")] == ["without Search: nowhere: 2 traces"]
-    assert page.one("input", name="q")["value"] == "nowhere"
-
-
 def test_pages_hold_25_traces_and_lead_to_each_other(browse):
     first, second, third = (browse(dataset="many", page=str(number)) for number in (1, 2, 3))
     assert [len(ids(page)) for page in (first, second, third)] == [25, 25, 10]
@@ -148,15 +137,6 @@ def test_pages_hold_25_traces_and_lead_to_each_other(browse):
     assert query_of(second.one("a", cls="next")["href"]) == {"dataset": ["many"], "page": ["3"]}
     # The first page is the default and needs no mention.
     assert query_of(second.one("a", cls="prev")["href"]) == {"dataset": ["many"]}
-
-
-def test_a_list_can_be_sorted(browse):
-    assert ids(browse(dataset="sums", sort="-steps")) == ["first", "error", "missing", "clean"]
-    page = browse(dataset="sums", sort="-position")
-    assert ids(page) == ["first", "missing", "clean", "error"]
-    opened = browse(**query_of(links(page)[1]["href"]))
-    near = [browse(**query_of(opened.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
-    assert [page.one("p", cls="q").text for page in near] == ["What is 4 + 4?", "What is 2 + 2?"]
 
 
 def test_a_filter_is_kept_from_page_to_page(browse):
@@ -225,13 +205,6 @@ def test_the_chosen_evaluators_stand_side_by_side(browse):
     assert kept == {"dataset": "sums", "trace": opened[0], "q": "sum"}
 
 
-def test_neighbours_are_those_of_the_filter(browse):
-    first = trace_id(browse(dataset="sums"), "error")
-    page = browse(trace=first, gold="error")
-    assert page.all("a", cls="prev") == []
-    assert browse(**query_of(page.one("a", cls="next")["href"])).one("p", cls="q").text == "What is 4 + 4?"
-
-
 def test_a_trace_says_where_in_its_list_it_stands_and_leads_back_there(browse):
     many = browse(dataset="many", gold="error", page="1")
     opened = browse(trace=trace_id(many, "n3"), dataset="many", gold="error")
@@ -242,42 +215,6 @@ def test_a_trace_says_where_in_its_list_it_stands_and_leads_back_there(browse):
     assert query_of(last.one("a", cls="up")["href"]) == {"dataset": ["many"], "page": ["3"]}
     outside = browse(trace=trace_id(browse(dataset="many"), "n1"), dataset="many", gold="error")
     assert outside.one("span", cls="place").text == ""
-
-
-def test_a_trace_is_there_before_its_scores_are(kept, tiny):
-    evaluators = Evaluators([tiny], shipped=False)
-
-    def browse(**query):
-        return read(browse_page(kept, evaluators, query).html)
-
-    number = trace_id(browse(dataset="sums"), "error")
-    with evaluators._places.short, evaluators._places.short:
-        page = browse(trace=number)
-        assert len(page.one("ol", cls="steps").all("li")) == len(ERROR.steps)
-        assert page.one("span", cls="measuring")["role"] == "status"
-        assert page.all("div", cls="bar") == []
-    evaluators.begin("tiny", get_trace(kept, int(number[0]))).result()
-    page = browse(trace=number)
-    assert page.all("span", cls="measuring") == []
-    assert len(page.all("div", cls="bar")) == 2 * len(ERROR.substeps)
-
-
-def test_gold_of_validity_alone_and_unlabelled_steps_are_told_apart(browse):
-    page = browse(trace=trace_id(browse(dataset="sums"), "first"))
-    # Step 2 has two sub-steps and is marked once.
-    assert [mark.text for mark in page.all("span", cls="g")] == ["✓ valid", "✕ neg", "unlabelled"]
-    assert [item.one("b").text for item in page.one("ol", cls="steps").all("li")] == ["1", "2", "3"]
-    assert [name.text for name in page.all("span", cls="sn")] == ["2.1", "2.2"]
-    without = browse(trace=trace_id(browse(dataset="sums"), "missing"))
-    assert without.all("span", cls="g") == []
-
-
-def test_the_evaluator_of_the_address_scores_and_an_unknown_one_is_told(browse):
-    opened = trace_id(browse(dataset="sums"), "error")
-    causal, unknown = (browse(trace=opened, evaluator=name) for name in ("tiny-causal", "nobody"))
-    assert causal.one("ul", cls="answers").all("strong")[0].text == "tiny-causal"
-    assert unknown.one("ul", cls="answers").all("strong")[0].text == "tiny"
-    assert "No evaluator 'nobody'" in notices(unknown)[0]
 
 
 def judged(trace, validity):
@@ -309,26 +246,12 @@ def test_stored_judgments_fill_the_list_and_the_trace(sqlite_store, evaluators):
     assert "scored for this page, not stored" in other.text
 
 
-def test_a_trace_that_no_evaluator_can_read_is_shown_without_scores(browse):
-    page = browse(trace=trace_id(browse(dataset="long"), "long"))
-    assert "tokens, tiny reads at most 1,024." in page.one("ul", cls="answers").text
-    assert [mark.text for mark in page.all("span", cls="g")] == ["✕ neg"]
-    assert page.all("div", cls="c") == []
-
-
 @each(
     "query, message",
     [
         ({"trace": "x"}, "trace is 'x', expected a whole number. Check the address."),
-        ({"trace": "-1"}, "trace is '-1', expected a whole number."),
-        ({"trace": "1.5"}, "trace is '1.5', expected a whole number."),
         ({"trace": str(BAD_ID)}, f"There is no trace {BAD_ID}."),
         ({"trace": "999999999999"}, "There is no trace 999999999999."),
-        ({"trace": "0"}, "There is no trace 0."),
-        ({"page": "two"}, "page is 'two', expected a whole number."),
-        ({"gold": "maybe"}, "gold is 'maybe', expected one of any, error, clean, redundant, missing."),
-        ({"q": "a\x00b"}, "the text to search for holds a NUL byte."),
-        ({"mistake": "missed"}, "tiny has judged no trace of this dataset"),
         ({"sort": "-change"}, "tiny has judged no trace of this dataset"),
         ({"against": "nobody"}, "No evaluator 'nobody'"),
     ],
@@ -378,11 +301,3 @@ def test_everything_of_a_trace_is_escaped(sqlite_store, evaluators):
     listed = read(browse_page(sqlite_store, evaluators, {}).html)
     assert listed.one("h1").text == '<b>"data"</b>'
     assert len(links(listed)) == 10
-
-
-def test_what_a_query_says_is_escaped(browse):
-    text = INJECTION
-    assert browse(q=text, dataset="sums").one("input", name="q")["value"] == text
-    for key in ("dataset", "trace", "gold", "group", "page", "evaluator", "against", "beside", "cell", "sort"):
-        assert browse(**{key: text}).all()
-    assert len(notices(browse(dataset=text))) == 1

@@ -6,14 +6,13 @@ from sqlalchemy import delete
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.page import browse_page
-from stepsight.storage.database.people_schema import ViewRow
 from stepsight.storage.database.schema import DatasetRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, local_user
 from stepsight.storage.people.views import list_views, save_view
 from tests.app.client import PAGE, asking
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -140,14 +139,3 @@ def test_a_server_that_is_read_only_keeps_nothing(sqlite_store, evaluators):
     assert nav.all("form") == []
     with asking(sqlite_store, evaluators, read_only=True) as client:
         assert post(client, name="x", query="").status_code == 404
-
-
-def test_names_are_escaped(lasting):
-    text = INJECTION
-    store, client = lasting
-    with store.write() as session:
-        session.execute(delete(ViewRow))
-    assert post(client, name=text, query="dataset=sums&q=x").status_code == 303
-    (nav,) = line(client)
-    assert nav.one("a").text == text.strip()
-    assert nav.one("button", cls="button", aria_label=f"Delete {text.strip()}").text == "Delete"

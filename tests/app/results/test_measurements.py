@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.results.measured import measured
@@ -60,22 +60,6 @@ def test_who_does_not_wait_is_told_that_it_is_under_way(sqlite_store):
     dataset = fill(sqlite_store)
     assert isinstance(results.measure(dataset, patience=0), Pending)
     assert measured(sqlite_store, NAME, results) is results.measure(dataset, patience=0).result
-
-
-def test_thresholds_chosen_on_the_dataset_are_marked(sqlite_store, results):
-    dataset = fill(sqlite_store)
-    one_mind, _ = evaluators_of(sqlite_store, dataset.id)
-    save_calibration(sqlite_store, one_mind.id, dataset, Threshold.VALIDITY, 0.6, {})
-    found = measured(sqlite_store, NAME, results)
-    assert row_of(found.evaluation, Mode.OFFLINE).chosen_here
-
-
-def test_traces_that_stop_at_their_error_have_no_offline_figures(sqlite_store, results):
-    fill(sqlite_store, [["pos", "pos", "neg"]] * 4)
-    found = measured(sqlite_store, NAME, results)
-    assert "stop at their first error" in found.evaluation.warning
-    assert found.modes == [Mode.ONLINE]
-    assert {row.mode for row in found.evaluation.rows} == {Mode.ONLINE}
 
 
 def test_differences_are_paired_and_of_the_same_mode_and_errors(sqlite_store, results):

@@ -7,10 +7,10 @@ from stepsight.app.web.baseline_check import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import iterate_traces, list_datasets
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add, judge
 from tests.training.evaluate.test_baseline_check import judged
@@ -184,25 +184,3 @@ def test_what_makes_no_sense_gets_a_notice_and_a_way_on(sqlite_store, evaluators
     page = read(results_page(sqlite_store, evaluators, results, query).html)
     assert any(message in notice for notice in notices(page))
     assert page.all("a") or page.all("form")
-
-
-def test_markup_in_names_is_text(sqlite_store, evaluators):
-    name = text = INJECTION
-    traces = add(
-        sqlite_store,
-        [Trace.of("q", ["a", "b"], [gold, "pos"], id=str(i), meta={"family": f"{text}{i}"})
-         for i, gold in enumerate(["pos", "neg"])],
-        dataset=name,
-    )  # fmt: skip
-    one = register_evaluator(sqlite_store, name=name, fingerprint="f", format="x", attention="causal")
-    save_judgments(sqlite_store, one.id, [judge(trace, "offline") for trace in traces])
-    results = Measurements(sqlite_store)
-    found = measured(sqlite_store, name, results)
-    results.excerpt(found, Mode.OFFLINE, Errors.INVALID, patience=60)
-    for query in ({"dataset": name}, {"against": name}, {"dataset": text, "group": text, "evaluator": text}):
-        results_page(sqlite_store, evaluators, results, query)
-    page = read(results_page(sqlite_store, evaluators, results, {"dataset": name}).html)
-    assert page.one("h1").text == name
-    assert name in [row.one("th").text for row in page.all("tr") if row.all("th", scope="row")]
-    # `read` has refused every element and attribute that is not ours.
-    read(results_page(sqlite_store, evaluators, results, {}).html)

@@ -5,7 +5,7 @@ from stepsight.app.score.result import ADDRESS, curl_lines, exports_html, python
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Thresholds
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 from tests.app.entries import typed
 
 FORM = typed("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
@@ -72,10 +72,3 @@ def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):
     page = exports(evaluators, typed("q", noise, ("tiny",)))
     assert page.all("a") == []
     assert "Too long for a link: save it, or score it with stepsight score." in page.text
-
-
-def test_every_text_is_escaped(evaluators):
-    text = INJECTION
-    form = typed(text, text, ("tiny",))
-    specs = {"tiny": evaluators.spec("tiny")}
-    assert exports(evaluators, form).all("code")[0].text == python_snippet(form.trace, specs, form.thresholds)

@@ -11,7 +11,7 @@ from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 
 
 def row(*probs):
@@ -216,19 +216,6 @@ def test_problems_stand_above_the_result_and_the_note_within():
     page = view(problems=("other: too long.",), note="Step 3 exposes step 2.")
     assert page.one("div", role="alert").text == "other: too long."
     assert page.one("p", cls="reveals").text == "About this solution: Step 3 exposes step 2."
-
-
-def test_every_text_is_escaped():
-    text = INJECTION
-    trace = Trace.of(text, [text, [text, text]])
-    before = Trace.of("q", ["a", text, text + "2"])
-    earlier = EarlierSolution(before, StepMatches.of(before.substeps, trace.substeps), text)
-    scores = (EvaluatorScores(text, TRIANGLE, TRIANGLE), EvaluatorScores("x", TRIANGLE, TRIANGLE))
-    options = {"earlier": earlier, "note": text, "problems": (text,), "token": text}
-    page = view(trace, scores=scores, **options)
-    assert page.one("section")["data-token"] == page.one("section")["data-before"] == text
-    assert [part.one("strong").text for part in page.all("span", cls="who")] == [text, "x"]
-    assert page.one("div", role="alert").text == text
 
 
 def test_a_result_says_its_verdicts_in_a_sentence():

@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.app.score.entered import SolutionText
 from stepsight.app.score.page import EMPTY, steps_html
-from tests.app.elements import INJECTION, read
+from tests.app.elements import read
 
 
 def split_html(text):
@@ -38,23 +38,6 @@ def test_long_thinking_is_folded():
         "Set aside, not judged: <think> Two and three.".replace("> ", ">\n")
     )
     assert len(folded.one("summary").text) < 100
-
-
-def test_what_is_set_aside_is_escaped():
-    text = INJECTION
-    page = read(split_html(f"<think>{text}</think>\n\n1. Add.\n2. Done."))
-    assert page.one("p", cls="aside").text == f"Set aside, not judged: <think>{text}</think>"
-
-
-def test_steps_are_escaped():
-    text = INJECTION.replace("$", "")
-    page = read(split_html(json.dumps([text, [text, text]])))
-    items = page.one("ol", cls="preview").all("li")
-    assert len(items) == 2
-    assert {element.tag for element in page.one("ol").all()} <= {"li", "br", "span", "button", "div"}
-    assert len(items[1].all("br")) == 1
-    assert json.loads(page.one("ol")["data-steps"]) == [[text], [text, text]]
-    assert [item.text for item in items] == [text, text + text]
 
 
 @pytest.mark.parametrize("solution", ["", " \n "])

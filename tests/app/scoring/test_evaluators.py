@@ -1,6 +1,5 @@
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -78,15 +77,6 @@ def test_a_bounded_number_of_judgments_is_kept_and_the_least_recently_used_go(fr
     assert fresh.judge("tiny", others[0]).result is not kept[0].result
 
 
-def test_threads_may_judge_at_once(fresh):
-    traces = [Trace.of("What is 2 + 3?", ["2 + 3 = 5."] * (1 + number % 3)) for number in range(40)]
-    with ThreadPoolExecutor(4) as pool:
-        judgments = list(pool.map(lambda trace: fresh.judge("tiny", trace), traces))
-    alone = [fresh.scorer("tiny").score_one(trace) for trace in traces[:3]]
-    for number, judgment in enumerate(judgments):
-        np.testing.assert_allclose(judgment.hindsight.packed, alone[number % 3].hindsight.packed, atol=1e-5)
-
-
 def test_who_comes_back_gets_the_judgment_that_was_begun(fresh):
     with fresh._places.short, fresh._places.short:
         begun = fresh.begin("tiny", TRACE)
@@ -150,11 +140,6 @@ def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch)
 def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):
     with pytest.raises(UserError, match=r"no evaluator 'big'\. Choose one of: tiny, tiny-causal\."):
         evaluators.judge("big", TRACE)
-
-
-def test_a_trace_longer_than_the_context_is_refused(evaluators):
-    with pytest.raises(UserError, match=r"trace 'long' has 20,\d+ tokens, tiny reads at most 1,024"):
-        evaluators.judge("tiny", Trace.of("q", ["7" * 20_000], id="long"))
 
 
 def test_folders_come_beside_the_shipped_ones(tiny):

@@ -51,6 +51,13 @@ def test_templates_call_only_their_own_words_safe():
             assert words.endswith(("'", '"')), f"{path.name}: {words}"
 
 
+def test_templates_quote_values_in_attributes():
+    for path in TEMPLATES:
+        text = re.sub(r"\{%.*?%\}|\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for tag in re.findall(r"<\w[^<]*?>", re.sub(r"\{\{.*?\}\}", "VALUE", text, flags=re.DOTALL)):
+            assert not re.search(r"=VALUE|\son\w+=", re.sub(r"\"[^\"]*\"", "", tag)), f"{path.name}: {tag}"
+
+
 def test_values_are_taken_for_html_in_few_places():
     found = Counter(
         name(path)

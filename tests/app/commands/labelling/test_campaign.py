@@ -111,13 +111,9 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
     ("argv", "message"),
     [
         (["--meta", "source"], "'source' found, expected a field, one of = ~ >= <="),
-        (["--text", "zebra"], "No trace of 'sums' meets the conditions. Choose fewer conditions."),
         (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
-        (["--show-scores"], "names no evaluator"),
-        (["--verdict", "valid"], "evaluator"),
         (["--cell", "neg"], "cell: 'neg' found, expected a gold label"),
         (["--overlap", "0"], "The overlap is 0. Expected 1 to 50."),
-        (["--gold-rate", "0.9"], "The rate of gold items is 0.9."),
         (["--guideline", "nowhere.md"], "nowhere.md: cannot be read"),
     ],
     ids=str,
