@@ -32,6 +32,7 @@ COMMANDS = {
     "calibrate": "choose a threshold of an evaluator on a validation dataset",
     "patch": "export accepted disputes as a label patch, and show one",
     "report": "write a report of stored judgments: a page and tables",
+    "dependence": "find out which steps of a dataset's solutions rest on which",
     "rerank": "choose among candidate solutions of a problem",
     "train": "train an evaluator from a configuration file",
     "grid": "train and measure a grid of evaluators",
@@ -51,7 +52,7 @@ _FOLDERS = {
     "server": ("app", "work", "user", "backup", "restore"),
     "data": ("import_", "import_scores", "datasets", "synth"),
     "labelling": ("campaign", "export", "agreement", "patch"),
-    "evaluation": ("score", "evaluate", "evaluators", "calibrate", "report", "rerank"),
+    "evaluation": ("score", "evaluate", "evaluators", "calibrate", "report", "rerank", "dependence"),
     "training": ("train", "grid", "filter", "filter_study", "sft", "math500"),
 }
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
+from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
-from stepsight.core.scores import StepScores
+from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.database.schema import EvaluatorRow, LeftOutScoresRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
@@ -131,6 +133,20 @@ def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: flo
         for step in left_out.known
     ]
     return sorted(found, key=lambda one: (-one.fall, one.trace_id, one.step))
+
+
+def left_out_rows(
+    scores: Iterable[tuple[StoredTrace, LeaveOneOut]], outputs: Outputs
+) -> Iterator[dict[str, object]]:
+    """A row per trace and sub-step left out, in the form that `published_scores` reads."""
+
+    def numbers(one: StepScores) -> Any:
+        return rounded(one.probs if outputs == Outputs.THREE_WAY else one.validity)
+
+    for trace, left_out in scores:
+        for step, probs in left_out.rows().items():
+            named = {"id": trace.id, "gap": left_out.gap.value, "left_out": step + 1}
+            yield named | {"whole": numbers(left_out.whole), "scores": numbers(StepScores(probs))}
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:

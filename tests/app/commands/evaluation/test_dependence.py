@@ -1,0 +1,48 @@
+"""What the steps of a dataset rest on, from the command line: scored once, listed, written, and read back."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import select
+
+from stepsight.core.trace import Trace
+from stepsight.storage.database.schema import LeftOutScoresRow
+from stepsight.storage.database.store import Store
+from tests.storage.samples import add
+
+Command = Callable[..., tuple[int, str, str]]
+TRACES = (Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], id="a"), Trace.of("1 + 2?", ["3"], id="b"))
+
+
+def test_a_dataset_is_scored_without_each_step_once(
+    command: Command, sqlite_store: Store, tiny_causal: Path, tmp_path: Path
+) -> None:
+    add(sqlite_store, TRACES)
+    file = tmp_path / "left-out.jsonl"
+    where = ("--dataset", "sums", "--db", sqlite_store.name)
+    code, told, err = command("dependence", "--evaluator", tiny_causal, "--output", file, *where)
+    assert (code, err) == (0, "")
+    assert told.startswith("3 steps were left out, one at a time.")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(row["id"], row["left_out"], len(row["whole"]), len(row["scores"])) for row in rows] == [
+        ("a", 1, 3, 2), ("a", 2, 3, 2), ("a", 3, 3, 2),
+    ]  # fmt: skip
+
+    def made() -> list[object]:
+        with sqlite_store.read() as session:
+            return list(session.scalars(select(LeftOutScoresRow.created).order_by(LeftOutScoresRow.trace_id)))
+
+    before = made()
+    assert len(before) == 2
+    assert command("dependence", "--evaluator", tiny_causal, *where) == (0, told, "")
+    assert made() == before
+    assert command("import-scores", "sums", file, "--evaluator", "theirs", "--db", sqlite_store.name)[0] == 0
+    assert command("dependence", "--evaluator", "theirs", *where) == (0, told, "")
+
+
+def test_an_evaluator_without_such_scores_is_named(command: Command, sqlite_store: Store) -> None:
+    add(sqlite_store, TRACES)
+    where = ("--dataset", "sums", "--db", sqlite_store.name)
+    code, _, err = command("dependence", "--evaluator", "nobody", *where)
+    assert (code, err) == (2, "stepsight dependence: There is no evaluator 'nobody'. The stored ones are: none.\n")
