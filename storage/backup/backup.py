@@ -129,7 +129,7 @@ def check_backup(path: Path) -> Manifest:
         finally:
             database.close()
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: damaged, or no backup ({error}).", _DAMAGED) from None
+        raise UserError(f"{path}: damaged, or not a backup ({error}).", _DAMAGED) from None
     if contents != manifest.tables:
         other = sorted(t for t in {*contents, *manifest.tables} if contents.get(t) != manifest.tables.get(t))
         raise UserError(f"{path}: the table {other[0]!r} is not what was backed up.", _DAMAGED)
@@ -142,7 +142,7 @@ def check_database(database: sqlite3.Connection) -> None:
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
     if broken := database.execute("PRAGMA foreign_key_check").fetchone():
-        raise sqlite3.DatabaseError(f"a row of {broken[0]} refers to one that is not there")
+        raise sqlite3.DatabaseError(f"a row of {broken[0]} refers to one that does not exist")
 
 
 def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
@@ -164,7 +164,7 @@ def _content(database: sqlite3.Connection, table: str) -> Content:
 
 
 def _read(database: sqlite3.Connection, path: Path) -> Manifest:
-    none = UserError(f"{path}: no backup of a store.", "Name a file that stepsight backup wrote.")
+    none = UserError(f"{path}: not a backup of a store.", "Name a file that stepsight backup wrote.")
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [TABLE]).fetchone():
         raise none
     row = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()

@@ -144,7 +144,9 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 def _check_header(names: list[str], name: str) -> None:
     if len(names) < 2:
-        raise UserError(f"{name}: the first line is no header of a table.", "Expected the names of the columns.")
+        raise UserError(
+            f"{name}: the first line is not the header of a table.", "Expected the names of the columns."
+        )
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:
         raise UserError(f"{name}: the column {twice[0]!r:.60} is there twice.", "Give each a name of its own.")

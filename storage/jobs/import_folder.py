@@ -56,7 +56,7 @@ def inspect_file(path: Path) -> Found:
         return Found(path, error=error)
     if finding.kind == COLUMNS:
         hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
-        return Found(path, error=UserError(f"{path.name}: a table whose columns have no names that we know.", hint))
+        return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
 
 

@@ -258,7 +258,7 @@ def take_job(
             if row.attempts < _ATTEMPTS:
                 break
             row.state, row.finished = State.FAILED.value, now()
-            row.reason = f"{row.attempts} workers in a row ended before they had got on with it."
+            row.reason = f"{row.attempts} workers in a row ended without making progress."
             session.flush()
         row.state, row.worker = State.RUNNING.value, worker
         row.attempts += 1

@@ -115,7 +115,7 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
         if start != row.received or not content:
             return _upload(row)
         if start + len(content) > row.size:
-            raise UserError(f"{row.name}: more bytes than the {row.size:,} it was said to have.", "Send it again.")
+            raise UserError(f"{row.name}: more bytes than the {row.size:,} that were announced.", "Send it again.")
         refusal = _refusal(content, row.name) if start == 0 else None
         if refusal is None:
             session.add(UploadPartRow(upload_id=row.id, start=start, content=content))

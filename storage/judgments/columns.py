@@ -198,7 +198,7 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
         numbers = numbers.group_by(*step).order_by(*step)
         found = np.array(session.connection().scalars(numbers).all(), np.int32)
         if len(found) != counts[places].sum():
-            raise DamagedError("substeps: there is none of a step.")
+            raise DamagedError("substeps: a step has none.")
         substeps[np.repeat(first[places], counts[places]) + within(counts[places])] = found
     return substeps
 
@@ -279,7 +279,7 @@ def read_rows(
     if (lengths != expected).any() or (spread_lengths[has_spread] != n[has_spread]).any():
         raise DamagedError("judgments.probabilities: not as many as their trace has steps.")
     if len(probs) and not are_probabilities(probs):
-        raise DamagedError("judgments.probabilities: a value is no probability.")
+        raise DamagedError("judgments.probabilities: a value is not a probability.")
     texts: dict[str, int] = {}
     rationale = [texts.setdefault(word, len(texts)) if word else SILENT for word in words]
     return JudgmentRows(

@@ -272,7 +272,7 @@ def pack(result: StepScores | Hindsight) -> bytes:
     """The probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
     if not are_probabilities(probs):
-        raise ValueError("a value is no probability")
+        raise ValueError("a value is not a probability")
     return probs.astype(_PACKED).tobytes()
 
 
@@ -291,7 +291,7 @@ def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepSc
     except ValueError as error:
         raise DamagedError(f"judgments.probabilities: {error}.") from None
     if not len(probs) or not are_probabilities(probs):
-        raise DamagedError("judgments.probabilities: a value is no probability.")
+        raise DamagedError("judgments.probabilities: a value is not a probability.")
     return result
 
 

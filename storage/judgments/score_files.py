@@ -217,7 +217,7 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
         if row.id is None:
             continue
         if row.id in named:
-            raise UserError(f"{where}: the id {row.id!r} stands earlier in the file.", "Give each its own.")
+            raise UserError(f"{where}: the id {row.id!r} is used earlier in the file.", "Give each its own.")
         named[row.id] = where, row
     return named
 

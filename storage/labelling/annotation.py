@@ -180,7 +180,7 @@ class NewEvent(Model):
         if not self.kind:
             raise UserError("the key kind is missing.", f"Expected {', '.join(KINDS)}.")
         if self.of is not None:
-            raise UserError("Only undo and redo are of another event.")
+            raise UserError("Only undo and redo refer to another event.")
         if (self.step is None) == (self.kind in ON_STEPS):
             raise UserError(f"The step of {self.kind} is {self.step!r}.", _STEP_HINTS[self.kind in ON_STEPS])
         if self.kind in _VALUES:

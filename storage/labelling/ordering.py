@@ -57,11 +57,11 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
 
 _SILENT = {
     Ordering.DISAGREEMENT: (
-        "The queue goes by disagreement, and no two evaluators judged any of the traces.",
+        "The order is by disagreement, but no trace was judged by two evaluators.",
         "Have them judged first, or choose another ordering.",
     ),
     Ordering.CHANGE: (
-        "The queue goes by change, and the evaluator judged none of the traces in hindsight mode.",
+        "The order is by change, but the evaluator has judged none of the traces in hindsight mode.",
         "Have them judged first, or choose another ordering.",
     ),
 }

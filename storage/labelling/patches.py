@@ -89,8 +89,8 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
         digest = gold.digests[place]
         if digest != change.digest:
             raise UserError(
-                f"{where}: the trace in {gold.dataset.name} is another one ({digest:.12}…) than the"
-                f" patch was made for ({change.digest:.12}…).",
+                f"{where}: the trace in {gold.dataset.name} differs ({digest:.12}…) from the one"
+                f" that the patch was made for ({change.digest:.12}…).",
                 "Import the file that the patch was made for, or export the patch again.",
             )
         if change.step >= gold.counts[place]:

@@ -141,9 +141,7 @@ def _check_needless(plan: CampaignPlan) -> None:
             "The campaign shows scores, but names no evaluator.", "Choose the one whose scores are shown."
         )
     if plan.ordering == Ordering.CHANGE:
-        raise UserError(
-            "The queue goes by change, but no evaluator is named.", "Choose the one whose changes count."
-        )
+        raise UserError("The order is by change, but no evaluator is named.", "Choose the one whose changes count.")
 
 
 def _check_word(kind: type[StrEnum], word: str, what: str) -> None:

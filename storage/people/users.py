@@ -174,7 +174,7 @@ def _changeable(session: Session, name: str) -> UserRow:
 
 
 def _reserved() -> UserError:
-    return UserError(f"{LOCAL!r} is who acts where nobody has to log in.", "Choose another name.")
+    return UserError(f"{LOCAL!r} is the user of a server where nobody logs in.", "Choose another name.")
 
 
 def _check_other_admin(session: Session, row: UserRow) -> None:

@@ -98,7 +98,7 @@ class TraceWriter:
             self.unchanged += not ours
         elif ours:
             raise UserError(
-                f"{where}: the id {trace.id!r} stands earlier in the file with other content.",
+                f"{where}: the id {trace.id!r} is used earlier in the file with other content.",
                 "Give every trace an id of its own.",
             )
         else:

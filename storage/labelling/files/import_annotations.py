@@ -190,7 +190,7 @@ class AnnotationImporter:
             raise UserError(f"the dataset {row.dataset!r} has no trace {row.id!r}.", "Import the traces first.")
         if trace.digest != row.digest:
             raise UserError(
-                f"the trace {row.id!r} of {row.dataset!r} is another one than the labels are of.",
+                f"the trace {row.id!r} of {row.dataset!r} differs from the one that was labelled.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
         return trace
@@ -241,7 +241,7 @@ class AnnotationImporter:
         person = self.persons.id(annotation.annotator)
         if any(slot.user_id == person for slot in slots):
             raise UserError(
-                f"{annotation.annotator!r} has labelled this trace otherwise, or is labelling it, in the campaign"
+                f"{annotation.annotator!r} has other labels of this trace, or is labelling it, in the campaign"
                 f" {self.name!r}.",
                 "Import it as another campaign with --campaign.",
             )
@@ -265,7 +265,7 @@ class AnnotationImporter:
         if earlier is not None:
             if replace(earlier, event_id=0) != new:
                 raise UserError(
-                    f"step {row.step + 1} was decided otherwise in the campaign {self.name!r}.",
+                    f"step {row.step + 1} has another decision in the campaign {self.name!r}.",
                     "Import it as another campaign with --campaign.",
                 )
             self.repeated += 1

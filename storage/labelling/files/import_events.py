@@ -141,7 +141,7 @@ class EventImporter:
         try:
             self._session.execute(insert(GuidelineRow).values(**values, created_by=created_by))
         except IntegrityError:
-            raise UserError("the guideline stands twice in the file.", _AGAIN) from None
+            raise UserError("the guideline is in the file twice.", _AGAIN) from None
 
     def _item(self, line: ItemLine) -> None:
         traces = (
@@ -155,7 +155,7 @@ class EventImporter:
             raise UserError(message, "Import the traces first.")
         if trace.digest != line.digest:
             raise UserError(
-                f"the trace {line.trace!r} of {line.dataset!r} is another one than was labelled.",
+                f"the trace {line.trace!r} of {line.dataset!r} differs from the one that was labelled.",
                 "Its text or gold differs. Import the file that was labelled.",
             )
         values = {"campaign_id": self._id, "trace_id": trace.id, "place": line.item, "chosen": line.chosen}
@@ -173,7 +173,7 @@ class EventImporter:
 
     def _event(self, line: EventLine) -> dict[str, Any]:
         if line.item not in self._steps:
-            raise UserError(f"the item is {line.item}, which stands nowhere before.")
+            raise UserError(f"the item is {line.item}, which no line before it has.")
         if line.slot is not None and (line.item, line.slot) not in self._slots:
             raise UserError(f"the slot is {line.slot}, which item {line.item} does not have.")
         item_id, steps, digest = self._steps[line.item]
@@ -195,7 +195,7 @@ class EventImporter:
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*mine))
         if event_id is None:
-            raise UserError(f"it is of the event {key!r:.80}, which stands nowhere before.")
+            raise UserError(f"it refers to the event {key!r:.80}, which no line before it has.")
         return event_id
 
     def _flush(self) -> None:

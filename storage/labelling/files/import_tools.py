@@ -115,7 +115,7 @@ def _imported(dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -
 
 def _answer(who: object, labels: list[str | None], submitted: str, seconds: object) -> dict[str, Any]:
     if not who:
-        raise UserError("nobody is named who labelled it.", "Name them with --annotator.")
+        raise UserError("the annotator is not named.", "Name them with --annotator.")
     is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
     return {
         "annotator": who,

@@ -26,7 +26,7 @@ def _moment(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
-        raise invalid(f"{value!r:.40} is no date and time.") from None
+        raise invalid(f"{value!r:.40} is not a date and time.") from None
     if moment.tzinfo is None:
         raise invalid(f"{value!r:.40} has no time zone.", "Add one, such as +00:00.")
     return moment.astimezone(UTC)

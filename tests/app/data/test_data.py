@@ -173,7 +173,7 @@ def test_files_that_are_no_data_are_refused_at_their_first_bytes(client, sqlite_
 def test_a_file_that_says_nothing_we_know_is_told(client):
     upload = send(client, b"only words\n", "words.txt")
     page = read(client.get(f"/data/uploads/{upload}").text)
-    assert "words.txt: the first line is no header of a table." in page.text
+    assert "words.txt: the first line is not the header of a table." in page.text
     assert client.post(f"/data/uploads/{upload}/remove", json={}).status_code == 204
     assert client.get(f"/data/uploads/{upload}").status_code == 404
 

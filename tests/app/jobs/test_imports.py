@@ -98,7 +98,7 @@ def test_an_import_over_which_workers_die_fails_in_the_end(sqlite_store):
         stepsight.app.jobs.worker.jobs.beat(sqlite_store, job.id, f"worker {number}", done=100, left_out=0)
         silence(sqlite_store)
     assert take_job(sqlite_store, "last") is None
-    assert "3 workers in a row ended before they had got on with it." in get_job(sqlite_store, job.id).reason
+    assert "3 workers in a row ended without making progress." in get_job(sqlite_store, job.id).reason
 
 
 @pytest.mark.slow

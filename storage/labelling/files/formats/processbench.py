@@ -20,7 +20,7 @@ def format_row(labelled: LabelledTrace) -> Row:
     """A labelled trace as a row. Raises `InexpressibleError` if a step up to its first error is unlabelled."""
     trace, error = labelled.trace, labelled.first_error
     if None in labelled.labels[:error]:
-        raise InexpressibleError("traces whose first error cannot be told")
+        raise InexpressibleError("traces whose first error is unknown")
     return {
         "id": trace.id,
         "generator": trace.meta.get("generator"),

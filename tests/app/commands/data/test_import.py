@@ -55,7 +55,7 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
     code, out, err = command("import", "auto", folder, "--db", db)
     assert (code, out) == (2, "good: 1 trace added; 1 in the dataset.\n")
     assert "mixed.jsonl line 2: not JSON" in err
-    assert "table.csv: a table whose columns have no names that we know. Name its columns" in err
+    assert "table.csv: a table with unknown column names. Name its columns" in err
     assert "scores.json: scores that fit no dataset of the store." in err
     assert err.endswith("stepsight import: 3 of 4 files were not imported. The others are stored.\n")
     code, out, err = command("import", "auto", folder / "deep", "--skip-bad", "--db", db)

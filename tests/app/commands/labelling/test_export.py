@@ -19,7 +19,7 @@ def test_labels_go_out_and_in(path, command, tmp_path):
     file = tmp_path / "labels.jsonl"
     code, out, err = command("export", "labels", "first", file, "--format", "processbench", "--db", path)
     assert (code, err) == (0, "")
-    assert out == f"{file}: 2 traces.\n  not in it: 1 traces whose first error cannot be told\n"
+    assert out == f"{file}: 2 traces.\n  not in it: 1 traces whose first error is unknown\n"
     code, _, err = command("export", "labels", "first", file, "--format", "jsonl", "--db", path)
     assert (code, err) == (
         2,
