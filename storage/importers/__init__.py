@@ -5,9 +5,7 @@ from itertools import chain, islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.fields import canonical
-from stepsight.storage.importers.kind import FileKind, OnBad, Row
-from stepsight.storage.importers.kinds import (
+from stepsight.storage.importers import (
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -20,6 +18,8 @@ from stepsight.storage.importers.kinds import (
     stepwise,
     strict_prmbench,
 )
+from stepsight.storage.importers.fields import canonical
+from stepsight.storage.importers.kind import FileKind, OnBad, Row
 
 _MODULES = (
     mr_math_invalid,

@@ -21,7 +21,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.importers.fields import describe, whole
 from stepsight.storage.importers.fields import field as field_of
 from stepsight.storage.importers.kind import Row
-from stepsight.storage.importers.kinds.strict_prmbench import STEP, translated
+from stepsight.storage.importers.strict_prmbench import STEP, translated
 
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9

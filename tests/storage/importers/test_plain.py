@@ -1,6 +1,6 @@
 from stepsight.core.label import Label
 from stepsight.storage.importers import read_traces
-from stepsight.storage.importers.kinds.plain import KIND
+from stepsight.storage.importers.plain import KIND
 
 
 def test_a_row_of_the_plain_format() -> None:

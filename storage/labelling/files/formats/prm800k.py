@@ -1,4 +1,4 @@
-"""PRM800K's format, as `storage.importers.kinds.prm800k` reads it.
+"""PRM800K's format, as `storage.importers.prm800k` reads it.
 
     {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
      "is_quality_control_question": false, "is_initial_screening_question": false,

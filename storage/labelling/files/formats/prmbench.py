@@ -1,4 +1,4 @@
-"""PRMBench's format, as `storage.importers.kinds.prmbench` reads it: the error steps, 1-based, all of one class.
+"""PRMBench's format, as `storage.importers.prmbench` reads it: the error steps, 1-based, all of one class.
 
     {"original_question": null, "modified_question": "…", "original_process": null,
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],

@@ -1,4 +1,4 @@
-"""ProcessBench's format, as `storage.importers.kinds.processbench` reads it: the first wrong step, 0-based, or -1.
+"""ProcessBench's format, as `storage.importers.processbench` reads it: the first wrong step, 0-based, or -1.
 
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}

@@ -1,4 +1,4 @@
-"""The format of stepwise supervision, as `storage.importers.kinds.stepwise` reads it.
+"""The format of stepwise supervision, as `storage.importers.stepwise` reads it.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}

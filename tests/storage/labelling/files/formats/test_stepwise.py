@@ -1,4 +1,4 @@
-from stepsight.storage.importers.kinds import stepwise as importer
+from stepsight.storage.importers import stepwise as importer
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError
 from stepsight.storage.labelling.files.formats.stepwise import format_row
 from tests.messages import refused

@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.fields import describe, field, identifier, located, rest, text, texts, until_error
 from stepsight.storage.importers.kind import FileKind, PublicFile, Row
-from stepsight.storage.importers.kinds.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
+from stepsight.storage.importers.mr_math_invalid import CORRECTNESS, FIRST_ERROR, first_error
 
 _STEPS = "model_output_steps"
 _TYPES = ("original", "reversed", "POT")
