@@ -329,7 +329,7 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """The name of each table that exists, with a function from a link to its file to its HTML."""
+    """The names of the tables that exist, each with a function that renders it with a link to its file."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]
 

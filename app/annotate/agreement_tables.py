@@ -248,7 +248,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The first labels of steps against the final ones."""
+    """Steps by their first label and their final one."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the one that stands"

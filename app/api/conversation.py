@@ -37,8 +37,8 @@ def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
 
 
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
-    """The same for a text: of a chat template, of `Question:` and `Answer:`, or one that begins with its `prompt`.
-    Raises `UserError` if it is none of these."""
+    """The problem and the solution in a text made by a chat template, with `Question:` and `Answer:`, or with its
+    `prompt` at the beginning. Raises `UserError` if it is none of these."""
     for turns in _TURNS:
         found = turns.findall(text)
         if found:

@@ -68,8 +68,8 @@ class NotJudgedError(UserError):
 
 
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
-    """The gallery of a dataset and an evaluator; "" stands for the shipped traces if they are judged, else the
-    first dataset, and for its first evaluator.
+    """The gallery of a dataset and an evaluator. Without a name, the dataset is the shipped one if it is judged,
+    else the first, and the evaluator the first that has judged the dataset.
 
     Raises `NotFoundError` if there is no such dataset or evaluator, and `NotJudgedError` if nothing was judged in
     hindsight mode.

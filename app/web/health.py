@@ -17,7 +17,8 @@ _AT_ONCE = 2
 
 
 def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
-    """`GET /healthz`: 200, or 503 if one of them does not respond. None stands for a server without a worker."""
+    """`GET /healthz`: 200, or 503 if the store or the worker does not respond. `has_worker` is None for a server
+    without a worker."""
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)
 
