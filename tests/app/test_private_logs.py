@@ -64,6 +64,7 @@ def send_everywhere(client, headers):
                 client.request(method, concrete(path), params=fields, headers=headers, **body)
 
 
+@pytest.mark.slow
 def test_no_text_no_token_and_no_password_is_logged(sqlite_store, entered, tmp_path):
     tokens, invitation, slot = entered
     path = tmp_path / "log"

@@ -8,6 +8,7 @@ from stepsight.app.access.rights import Right, has_right, may, require, rights_o
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.users import Role, local_user
+from tests.messages import refused
 from tests.storage.labelling.samples import campaign, person
 from tests.storage.samples import add, evaluator
 
@@ -52,10 +53,10 @@ def test_annotators_do_not_look_while_a_blind_campaign_is_open(store):
 def test_a_required_right_is_held_or_the_request_is_refused(store):
     ada = person(store, "ada")
     assert require(request(ada, [Right.LABEL]), Right.LABEL) == ada
-    with pytest.raises(ForbiddenError, match="This is for admins, and you are an annotator"):
+    with refused(ForbiddenError):
         require(request(ada, [Right.LABEL]), Right.MANAGE)
     # Who only looks has no name to act by.
     assert has_right(request(None, LOOKING), Right.READ)
     assert require(request(None, LOOKING), Right.READ) is None
-    with pytest.raises(ForbiddenError, match=r"You are not logged in\. Log in\."):
+    with refused(ForbiddenError):
         require(request(None, LOOKING), Right.WRITE)

@@ -135,7 +135,7 @@ def test_without_a_campaign_there_is_a_choice(local):
         ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
     ],
 )
-def test_what_cannot_be_shown(local, query, status, told):
+def test_an_impossible_query_of_agreement_is_refused(local, query, status, told):
     found = local.get(f"{PATH}?{query}")
     assert found.status_code == status
     assert told in found.json()["error"]
@@ -149,7 +149,7 @@ def test_the_other_campaign_is_chosen_and_compared(local):
     assert f'href="{PATH}?campaign=1&amp;against=2&amp;table=majorities" download' in page
 
 
-def test_who_looks_at_the_labels_of_a_trace_has_seen_them(client, sqlite_store, of):
+def test_looking_at_the_labels_of_a_trace_is_noted(client, sqlite_store, of):
     """Adjudicators may label too, and the local user is one."""
     add_user(sqlite_store, "eve", Role.ADJUDICATOR, "a long password")
     eve = person(sqlite_store, "eve")

@@ -27,7 +27,7 @@ DRAWS = resamples(2, 50)
         (Value.none("why"), "No alpha: why."),
     ],
 )
-def test_what_an_alpha_allows(alpha, said):
+def test_a_verdict_follows_from_alpha_and_its_interval(alpha, said):
     assert verdict(alpha) == said
 
 

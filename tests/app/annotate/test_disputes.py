@@ -13,7 +13,6 @@ from stepsight.app.annotate.disputes import (
     gold_value,
     list_html,
 )
-from stepsight.core.errors import UserError
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.disputes import (
     DisputeFilter,
@@ -25,6 +24,7 @@ from stepsight.storage.labelling.disputes import (
 )
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import StoredTrace
+from tests.messages import refused
 from tests.storage.labelling.samples import person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 
@@ -100,7 +100,7 @@ def test_the_form_offers_the_possible_gold_values(
 
 
 def test_a_form_for_a_step_that_is_not_there(sqlite_store: Store, traces: list[StoredTrace]) -> None:
-    with pytest.raises(UserError, match="There is no step 3: the trace has 2"):
+    with refused():
         form_html(sqlite_store, DisputeAddress(trace=1, step=3), traces[0])
 
 
@@ -108,11 +108,11 @@ def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
     of_trace = DisputesAddress(state="open", trace=3)
     assert DisputesAddress.exact({"state": "open", "trace": "3", "page": "0"}) == of_trace
     assert of_trace.changed(dataset="sums").filter(7) == DisputeFilter("sums", DisputeState.OPEN, 3, 7)
-    with pytest.raises(UserError, match="state is 'shut'"):
+    with refused():
         DisputesAddress.exact({"state": "shut"})
-    with pytest.raises(UserError, match="the dataset holds a NUL byte"):
+    with refused():
         DisputesAddress.exact({"dataset": "a\x00"})
-    with pytest.raises(UserError, match="step is 'x'"):
+    with refused():
         DisputeAddress.exact({"step": "x"})
     assert DisputeAddress(dataset="sums", id="clean").find(sqlite_store) == traces[1]
     assert DisputeAddress(trace=traces[1].trace_id).find(sqlite_store) == traces[1]

@@ -12,6 +12,7 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.client import PAGE, asking
+from tests.cases import each
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.people.samples import user
 
@@ -29,7 +30,7 @@ def client(sqlite_store, evaluators):
         yield client
 
 
-@pytest.mark.parametrize("format", FORMAT_NAMES)
+@each("format", FORMAT_NAMES)
 def test_every_format_of_the_command_comes_from_the_page_byte_for_byte(
     client, made, sqlite_store, tmp_path, format
 ):
@@ -37,8 +38,8 @@ def test_every_format_of_the_command_comes_from_the_page_byte_for_byte(
     ending = format if format in ("csv", "parquet") else "jsonl"
     name = f'attachment; filename="All-of-sums-labels-{format}.{ending}"'
     assert (answer.status_code, answer.headers["content-disposition"]) == (200, name)
-    export_labels(sqlite_store, made.name, tmp_path / "file", format)
-    assert answer.content == (tmp_path / "file").read_bytes()
+    export_labels(sqlite_store, made.name, tmp_path / format, format)
+    assert answer.content == (tmp_path / format).read_bytes()
 
 
 def test_each_ones_labels_come_where_they_are_asked_for_and_nothing_is_left_behind(

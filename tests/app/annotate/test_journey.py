@@ -96,6 +96,7 @@ def clients(sqlite_store: Store, evaluators: Evaluators) -> Iterator[list[Client
         yield [Client(client, open_login(sqlite_store, user)) for user in users]
 
 
+@pytest.mark.slow
 def test_a_benchmark_is_relabelled_and_trained_on(
     sqlite_store: Store,
     dataset: list[Trace],

@@ -4,7 +4,6 @@ import pytest
 
 from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
 from stepsight.app.browse.page import browse_page
-from stepsight.core.errors import UserError
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
@@ -14,6 +13,7 @@ from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, Camp
 from stepsight.storage.people.users import Role, User, local_user
 from tests.app.elements import read
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.labelling.samples import person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
@@ -75,31 +75,27 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
 
 
 @each(
-    "fields, message",
+    "fields",
     [
-        ({"after_submission": "all"}, "after_submission is 'all', expected one of nothing, gold, everything."),
-        ({"sample": "some"}, "sample is 'some', expected a whole number."),
-        ({"overlap": "two"}, "overlap is 'two', expected a whole number."),
-        ({"gold_rate": "many"}, "gold_rate is 'many', expected a number."),
-        ({"view": "sideways"}, "view is 'sideways', expected one of whole, stepwise."),
-        ({"shows": "all"}, "shows is 'all', expected one of nothing, scores."),
-        ({"ordering": "best"}, "ordering is 'best', expected one of file, random, disagreement, change."),
-        ({"traces": "gold=golden"}, "gold is 'golden', expected one of any, error, clean, redundant, missing."),
-        (
-            {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
-            "No evaluator 'nobody' has judged this dataset",
-        ),
+        {"after_submission": "all"},
+        {"sample": "some"},
+        {"overlap": "two"},
+        {"gold_rate": "many"},
+        {"view": "sideways"},
+        {"shows": "all"},
+        {"ordering": "best"},
+        {"traces": "gold=golden"},
+        {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
     ],
 )
-def test_nonsensical_fields_are_named(sqlite_store, evaluators, fields, message):
+def test_nonsensical_fields_are_named(sqlite_store, evaluators, fields):
     add(sqlite_store, SAMPLES)
-    with pytest.raises(UserError) as raised:
+    with refused():
         plan_of(sqlite_store, evaluators, FIELDS | fields)
-    assert str(raised.value).startswith(message)
 
 
 def test_datasets_that_are_not_there(sqlite_store, evaluators):
-    with pytest.raises(UserError, match="The store is empty"):
+    with refused():
         form_html(sqlite_store, evaluators, {})
     with pytest.raises(NotFoundError):
         plan_of(sqlite_store, evaluators, FIELDS)

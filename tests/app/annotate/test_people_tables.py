@@ -25,11 +25,11 @@ def test_pairs_by_hand():
     assert table.notes == (f"a and c, b and c: {ONE_LABEL}",)
 
 
-def test_who_never_met_is_no_pair():
+def test_people_without_a_common_trace_are_no_pair():
     assert pair_table(rated("np --", "-- pp"), DRAWS).rows == ()
 
 
-def test_who_lowers_alpha():
+def test_alpha_without_each_person_shows_the_outlier():
     # c says the contrary of a and b, who agree.
     said = rated("np np", "np np", "pn pn")
     table = annotator_table(said, DRAWS)
@@ -47,7 +47,7 @@ def test_who_lowers_alpha():
     assert other["change"].number < 0
 
 
-def test_what_people_did_is_counted():
+def test_traces_labels_and_unsure_steps_of_people_are_counted():
     table = annotator_table(rated("n? --", "np pp"), DRAWS)
     assert tuple(cells(table, "a").values())[1:4] == (1, 1, 1)
     assert tuple(cells(table, "b").values())[1:4] == (2, 4, 0)

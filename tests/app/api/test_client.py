@@ -9,7 +9,6 @@ import pytest
 from stepsight import Client, Scorer
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.trace import Trace
@@ -17,6 +16,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, end_user, find_user
 from tests.checkpoints import write_actprm
+from tests.messages import refused
 from tests.serving import served
 from tests.storage.people.samples import user
 
@@ -87,26 +87,26 @@ def test_errors_are_the_scorers(address, every):
     client, scorer = Client(address), every.scorer("tiny")
     long = Trace.of("q", ["7" * 20_000], id="long")
     for one in (client, scorer):
-        with pytest.raises(UserError, match=r"trace 'long' has 20,0\d\d tokens, tiny reads at most 1,024"):
+        with refused():
             list(one.score([TRACES[0], long, TRACES[1]]))
         skipped: list[Trace] = []
         rest = list(one.score([TRACES[0], long, TRACES[1]], on_skip=lambda trace, _, to=skipped: to.append(trace)))
         assert ([judgment.trace for judgment in rest], skipped) == ([TRACES[0], TRACES[1]], [long])
-        with pytest.raises(UserError, match="there are no candidates"):
+        with refused():
             one.score_next("q", ["a"], [])
-        with pytest.raises(UserError, match="candidate 2 is empty"):
+        with refused():
             one.score_next("q", ["a"], ["b", " "])
-        with pytest.raises(UserError, match="tiny reads at most 1,024"):
+        with refused():
             one.score_next("q", ["a"], ["b", "7" * 20_000])
-    with pytest.raises(UserError, match=r"has no evaluator 'big'\. Choose one of: tiny, "):
+    with refused():
         _ = Client(address, evaluator="big").evaluator
-    with pytest.raises(UserError, match="There is no evaluator 'big'"):
+    with refused():
         Client(address, evaluator="big").score_one(TRACES[0])
-    with pytest.raises(UserError, match="larger than 1,000,000 bytes"):
+    with refused():
         client.score_one(Trace.of("q", ["7" * 1_000_100]))
 
 
-def test_who_takes_only_the_first_leaves_nothing_behind(address, every):
+def test_an_abandoned_iterator_leaves_nothing_in_the_queue(address, every):
     client = Client(address, evaluator="tiny")
     assert len(list(islice(client.score(TRACES, "hindsight"), 2))) == 2
     every._batchers["tiny"].drain()
@@ -119,15 +119,13 @@ def test_a_key_is_asked_for_where_people_log_in(every, tmp_path):
         key = open_login(store, find_user(store, "ada"))
         with served(store, every) as address:
             for other in (None, "another"):
-                with pytest.raises(
-                    UserError, match=r"You are not logged in\. Give the key that stepsight user key"
-                ):
+                with refused():
                     Client(address, key=other).score_one(TRACES[0])
             client = Client(address, key=key)
             assert client.score_one(TRACES[0]).trace is TRACES[0]
             user(store, "boss", Role.ADMIN)
             end_user(store, "ada")
-            with pytest.raises(UserError, match="not logged in"):
+            with refused():
                 client.score_one(TRACES[0])
 
 

@@ -44,7 +44,7 @@ def test_a_job_is_cancelled_and_resumed(evaluators, tmp_path):
         assert [job["job"] for job in client.get("/api/v1/jobs").json()] == [number]
 
 
-def test_what_is_not_there_cannot_be_started(evaluators, tmp_path):
+def test_a_job_for_an_unknown_dataset_or_evaluator_is_refused(evaluators, tmp_path):
     with open_store(str(tmp_path / "store.db")) as store, asking(store, evaluators) as client:
         add(store)
         for change, said in (({"dataset": "x"}, "no dataset 'x'"), ({"evaluator": "x"}, "no evaluator 'x'")):

@@ -30,7 +30,7 @@ def test_too_many_tokens_are_refused_with_their_number(sqlite_store, tiny):
         assert post(client, ["5."] * 300).status_code == 200
 
 
-def test_what_takes_too_long_is_given_up_and_says_so(sqlite_store, held):
+def test_a_request_over_its_time_gets_a_503_and_its_work_ends(sqlite_store, held):
     evaluators, scorer = held
     with asking(sqlite_store, evaluators, seconds=0.3) as client:
         late = post(client)
@@ -53,7 +53,7 @@ def test_nothing_is_begun_where_memory_is_short(sqlite_store, tiny, monkeypatch)
         assert post(client).status_code == 200
 
 
-def test_who_goes_away_is_not_computed_for(sqlite_store, held):
+def test_work_ends_when_its_client_disconnects(sqlite_store, held):
     evaluators, scorer = held
     with served(build_app(sqlite_store, evaluators)) as address:
         with posted(address, "/api/v1/score", {"problem": "q", "steps": STEPS}):

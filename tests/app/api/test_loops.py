@@ -84,7 +84,7 @@ def test_candidates_go_to_an_evaluator_behind_a_server(filled, tiny, evaluators,
         assert "the server broke off" in died["error"]
 
 
-def test_what_is_not_said_of_a_candidate_is_null(filled, tiny, mixed):
+def test_missing_scores_of_a_candidate_are_null(filled, tiny, mixed):
     with asking(filled, mixed) as client:
         for name in ("math-shepherd", "two"):
             line = lines_of(following(client, evaluator=name))[0]
@@ -97,7 +97,7 @@ def test_what_is_not_said_of_a_candidate_is_null(filled, tiny, mixed):
         assert lines[0]["validity"] is None
 
 
-def test_what_cannot_be_judged_is_a_line_beside_the_others(client):
+def test_a_solution_that_cannot_be_judged_is_a_line_beside_the_others(client):
     lines = lines_of(batch(client, [("q", ["a"]), ("q", ["7" * 20_000]), ("q", ["b"])]))
     assert set(lines[1]) == {"index", "error", "hint", "status"}
     assert lines[1]["status"] == 422
@@ -152,7 +152,7 @@ def held(tiny):
     return evaluators, scorer
 
 
-def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
+def test_a_full_queue_answers_429_with_a_time_to_retry(sqlite_store, held):
     evaluators, scorer = held
     with asking(sqlite_store, evaluators) as client, ThreadPoolExecutor(1) as pool:
         first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
@@ -169,7 +169,7 @@ def test_who_finds_no_room_is_told_when_to_come_again(sqlite_store, held):
         assert len(lines_of(first.result())) == 20
 
 
-def test_what_takes_too_long_is_told_line_by_line(sqlite_store, held):
+def test_solutions_over_the_time_are_lines_of_503(sqlite_store, held):
     evaluators, scorer = held
     with asking(sqlite_store, evaluators, seconds=0.3) as client:
         lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(5)]))

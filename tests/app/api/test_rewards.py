@@ -9,6 +9,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.trace import Trace
 from tests.app.client import asking
+from tests.messages import refused
 
 PROBLEM, STEPS = "What is 2 + 3?", ["2 + 3 = 6.", "So 6."]
 TRACE = Trace.of(PROBLEM, STEPS)
@@ -44,9 +45,9 @@ def test_the_templates_of_chats_are_read(text):
 
 def test_a_text_without_turns_needs_its_prompt():
     assert trace_of_text("What is it? 5.", "What is it?").substeps == ("5.",)
-    with pytest.raises(UserError, match=r"no problem and solution can be recognised in the text\. Send messages"):
+    with refused():
         trace_of_text("What is it? 5.")
-    with pytest.raises(UserError, match="can be recognised"):
+    with refused():
         trace_of_text("What is it? 5.", "Who is it?")
 
 
@@ -68,19 +69,19 @@ def test_of_a_long_chat_the_last_solution_counts():
 
 
 @pytest.mark.parametrize(
-    ("messages", "said"),
+    "messages",
     [
-        ([], "no solution after a problem"),
-        ([{"role": "assistant", "content": "a"}], "no solution after a problem"),
-        ([{"role": "user", "content": "a"}], "no solution after a problem"),
-        ([{"role": "user", "content": "a"}, {"role": "assistant"}], "something other than text"),
-        ([{"role": "user", "content": "a"}, {"role": "assistant", "content": [3]}], "something other than text"),
-        ([{"role": "user", "content": " "}, {"role": "assistant", "content": "b"}], "the problem is empty"),
+        [],
+        [{"role": "assistant", "content": "a"}],
+        [{"role": "user", "content": "a"}],
+        [{"role": "user", "content": "a"}, {"role": "assistant"}],
+        [{"role": "user", "content": "a"}, {"role": "assistant", "content": [3]}],
+        [{"role": "user", "content": " "}, {"role": "assistant", "content": "b"}],
     ],
     ids=repr,
 )
-def test_a_chat_without_a_solution_is_told(messages, said):
-    with pytest.raises(UserError, match=said):
+def test_a_chat_without_a_solution_is_told(messages):
+    with refused():
         trace_of_messages(messages)
 
 

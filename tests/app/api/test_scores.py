@@ -98,7 +98,7 @@ def test_bad_input_is_told_with_its_reason(client, change, status, said):
         (b'{"problem": "\\ud800", "steps": ["a"]}', {"content-type": "application/json"}, ""),
     ],
 )
-def test_what_is_no_json_is_told(client, content, headers, said):
+def test_a_body_that_is_not_json_is_refused(client, content, headers, said):
     response = client.post("/api/v1/score", content=content, headers=headers)
     assert response.status_code == 422
     assert said in response.json()["error"]

@@ -148,7 +148,7 @@ def test_unlabelled_is_null_and_valid_alone_is_told(client, filled):
         ("/nothing", 404, "There is no such route"),
     ],
 )
-def test_what_is_not_there_is_told_as_json_also_to_a_browser(client, path, status, said):
+def test_missing_things_are_json_errors_also_for_a_browser(client, path, status, said):
     response = client.get(f"/api/v1{path}", headers=PAGE)
     assert response.status_code == status
     assert response.json()["error"].startswith(said)

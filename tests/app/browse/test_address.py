@@ -79,7 +79,7 @@ def test_conditions_are_named_lifted_and_cleared():
     assert address.cleared == "/browse?mode=online&amp;sort=steps"
 
 
-def test_what_evaluators_say_can_be_left_out():
+def test_conditions_on_verdicts_can_be_left_out():
     assert read(**FULL).without_verdicts().active == ("gold", "text", "group", "error_at", "relabelled")
     assert read(**FULL).without_verdicts().sort == "position"
     assert read(sort="-steps", gold="error").without_verdicts() == read(sort="-steps", gold="error")

@@ -23,7 +23,7 @@ def user(sqlite_store: Store) -> User:
     return local_user(sqlite_store)
 
 
-def test_what_is_disputed_and_the_way_to_dispute(
+def test_each_step_links_to_its_dispute_and_to_a_new_one(
     sqlite_store: Store, traces: list[StoredTrace], user: User
 ) -> None:
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
@@ -41,7 +41,7 @@ def test_what_is_disputed_and_the_way_to_dispute(
     assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user)[1]
 
 
-def test_who_does_not_label_only_sees_what_is_there(
+def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
     sqlite_store: Store, traces: list[StoredTrace], user: User
 ) -> None:
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)

@@ -101,7 +101,7 @@ def test_it_stands_beside_the_list_where_there_are_scores_of_steps(sqlite_store,
     assert captions(evaluator="words") == captions(evaluator="tiny") == []
 
 
-def test_what_is_said_in_words_is_a_table_that_leads_to_its_traces(sqlite_store):
+def test_verdicts_in_words_are_a_table_that_leads_to_their_traces(sqlite_store):
     traces = [
         Trace("slip", "Add.", (Step(("2 + 2 = 5",), valid=False),)),
         Trace("missed", "Add.", (Step(("2 + 2 = 4",), valid=True), Step(("So 3 + 3 = 7.",), valid=True))),

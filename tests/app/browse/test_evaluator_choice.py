@@ -8,12 +8,12 @@ from stepsight.app.browse.evaluator_choice import (
     list_choices,
     shown_choices,
 )
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
+from tests.messages import refused
 from tests.storage.samples import add, judge
 
 
@@ -70,7 +70,7 @@ def test_those_side_by_side(sqlite_store, evaluators, dataset):
 def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
     offers = list_choices(sqlite_store, evaluators, dataset.id)
     assert find_choice(offers, "old") == offers[2]
-    with pytest.raises(UserError, match=r"No evaluator 'nobody' .*Choose one of: tiny, tiny-causal, old"):
+    with refused():
         shown_choices(offers, Address(beside=("nobody",)).shown)
 
 

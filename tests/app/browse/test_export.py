@@ -104,7 +104,7 @@ def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command
         ({"dataset": "sums", "verdict": "valid", "evaluator": "tiny"}, 422, "tiny has judged no trace"),
     ],
 )
-def test_what_cannot_be_selected_is_told_and_no_file_is_given(client, stored, query, status, message):
+def test_an_impossible_selection_is_refused_without_a_file(client, stored, query, status, message):
     answer = client.get(PATH, params=query)
     assert answer.status_code == status
     assert message in answer.json()["error"]
@@ -119,7 +119,7 @@ def test_the_list_offers_what_it_shows(client, stored):
     assert "Download" not in client.get("/browse", params={"dataset": "sums", "q": "nowhere"}, headers=PAGE).text
 
 
-def test_what_was_downloaded_is_noted_as_seen_before_it_is_given(sqlite_store, evaluators):
+def test_downloaded_traces_are_noted_as_seen(sqlite_store, evaluators):
     labelling = user(sqlite_store, "grace", Role.ADJUDICATOR)
     campaign(sqlite_store)
     traces = add(sqlite_store, TRACES)

@@ -57,7 +57,7 @@ def test_many_values_are_folded():
     assert [item.text for item in folded.all("li")] == ["c812", "c911", "c1010", "c119"]
 
 
-def test_what_an_evaluator_says_is_there_where_it_has_judged():
+def test_facets_of_verdicts_are_there_where_the_evaluator_has_judged():
     page = sidebar(Address(mode="online"))
     assert [one.text for one in page.all("h2")] == ["Filters", "Judgments of mini, online"]
     assert list(section(page, "First error")) == [

@@ -27,7 +27,7 @@ def marks(text, wanted):
         ("text", " ", []),
     ],
 )
-def test_what_is_wanted_is_marked_whatever_its_case(text, wanted, expected):
+def test_hits_are_marked_whatever_their_case(text, wanted, expected):
     assert marks(text, wanted) == expected
 
 

@@ -21,7 +21,7 @@ def table(said):
     return [[cell.text.strip() for cell in row.children] for row in rows]
 
 
-def test_what_is_agreed_on_stands_at_each_step(sqlite_store, made, evaluators):
+def test_agreed_labels_stand_at_each_step(sqlite_store, made, evaluators):
     page = read(browse_page(sqlite_store, evaluators, {"trace": "2"}, local_user(sqlite_store)).html)
     notes = [em.text for em in page.one("ol", cls="steps").all("em", cls="people")]
     # Of the last step two were unsure, so that there is nothing to say.

@@ -104,7 +104,7 @@ def test_the_csv_file_has_a_row_per_substep_evaluator_and_mode(client, trace):
         ({"trace": "1", "beside": "nobody"}, 404, "No evaluator 'nobody'"),
     ],
 )
-def test_what_is_not_there_is_told(client, trace, query, status, message):
+def test_a_file_of_a_missing_trace_is_refused(client, trace, query, status, message):
     for path in (JSON_PATH, CSV_PATH):
         answer = client.get(path, params=query)
         assert answer.status_code == status

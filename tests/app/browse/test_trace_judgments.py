@@ -25,7 +25,7 @@ def answers(store, evaluators, trace):
     return {answer.name: answer for answer in judge_trace(store, evaluators, offers, trace)}
 
 
-def test_who_runs_here_and_has_not_judged_does_so_now(sqlite_store, evaluators, trace):
+def test_a_loaded_evaluator_without_a_judgment_judges_now(sqlite_store, evaluators, trace):
     found = answers(sqlite_store, evaluators, trace)
     assert list(found) == ["tiny", "tiny-causal"]
     tiny = found["tiny"]

@@ -73,7 +73,7 @@ def test_a_row_tells_problem_gold_and_verdict():
         ({"n_steps": 1}, "n", "1 step"),
     ],
 )
-def test_what_is_not_known_is_not_told(changes, kind, expected):
+def test_unknown_gold_and_scores_leave_their_cells_empty(changes, kind, expected):
     assert cell(table(replace(ROW, **changes)), kind).text == expected
 
 

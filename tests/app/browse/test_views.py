@@ -1,4 +1,3 @@
-import shutil
 from contextlib import ExitStack
 
 import pytest
@@ -7,12 +6,12 @@ from sqlalchemy import delete
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.page import browse_page
 from stepsight.storage.database.schema import DatasetRow
-from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, local_user
 from stepsight.storage.people.views import list_views, save_view
 from tests.app.client import PAGE, asking
 from tests.app.elements import read
+from tests.cases import each
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -23,16 +22,6 @@ def client(sqlite_store, evaluators):
     add(sqlite_store)
     with asking(sqlite_store, evaluators) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def lasting(sqlite_template, tmp_path_factory, evaluators):
-    """A store and its client for many names: building the application takes longer than they do."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("views") / "store.db")
-    with open_store(str(path)) as store:
-        add(store)
-        with asking(store, evaluators) as client:
-            yield store, client
 
 
 def post(client, path="", **form):
@@ -64,8 +53,14 @@ def test_a_view_is_saved_used_renamed_and_deleted(client, sqlite_store):
     assert line(client)[0].all("a") == []
 
 
-@pytest.mark.parametrize(
-    ("form", "status", "message"),
+@pytest.fixture
+def taken(client, sqlite_store):
+    save_view(sqlite_store, local_user(sqlite_store), "taken", "sums", "dataset=sums")
+
+
+@pytest.mark.usefixtures("taken")
+@each(
+    "form, status, message",
     [
         ({"name": "", "query": "dataset=sums"}, 422, "The name of the view is empty"),
         ({"name": "x" * 201, "query": "dataset=sums"}, 422, "Use at most 200"),
@@ -76,15 +71,14 @@ def test_a_view_is_saved_used_renamed_and_deleted(client, sqlite_store):
         ({"name": "a", "query": "dataset=sums&meta=x"}, 422, "expected a field"),
     ],
 )
-def test_what_cannot_be_kept_is_told(client, sqlite_store, form, status, message):
-    save_view(sqlite_store, local_user(sqlite_store), "taken", "sums", "dataset=sums")
+def test_an_impossible_view_is_refused(client, sqlite_store, form, status, message):
     answer = post(client, **form)
     assert answer.status_code == status
     assert message in answer.text
     assert len(list_views(sqlite_store, local_user(sqlite_store))) == 1
 
 
-def test_what_leads_elsewhere_does_not(client, sqlite_store):
+def test_a_form_never_redirects_to_another_site(client, sqlite_store):
     save_view(sqlite_store, local_user(sqlite_store), "a", "sums", "dataset=sums")
     (view,) = list_views(sqlite_store, local_user(sqlite_store))
     answer = post(client, f"/{view.id}/delete", query="//evil.example/?dataset=sums\r\nx: y")

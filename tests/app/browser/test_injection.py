@@ -196,7 +196,7 @@ def test_the_list_its_filters_and_search(view):
     holds(view, [DATASETS[0], query["q"], query["group"]])
 
 
-def test_what_is_pasted_on_score(view):
+def test_a_pasted_solution_on_score(view):
     token = None
     for part in PARTS:
         texts = [text for text in part if text.strip()]

@@ -189,7 +189,7 @@ def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
     ],
 )
 @each("asked", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
-def test_what_is_no_device_and_no_type_is_told(run, asked, argv, message):
+def test_an_unknown_device_or_type_is_refused(run, asked, argv, message):
     outcome = run(*asked, *argv)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
@@ -214,7 +214,7 @@ def test_traces_over_the_context_are_named_and_left_out_on_request(score, tmp_pa
     assert last == "1 trace left out."
 
 
-def test_what_is_no_file_is_written_to_and_not_replaced(score, file, tmp_path):
+def test_a_pipe_is_written_to_and_not_replaced(score, file, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

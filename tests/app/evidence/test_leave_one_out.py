@@ -16,6 +16,7 @@ from stepsight.core.left_out import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from tests.messages import refused
 
 DELETED = Gap.DELETED
 
@@ -39,17 +40,17 @@ def test_it_is_worked_out_once(evidence):
 
 
 def test_one_that_cannot_score_here_says_so(evidence):
-    with pytest.raises(UserError, match="tiny is not loaded here"):
+    with refused():
         LeftOuts().of(evidence(runs=False), DELETED)
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
     monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
-    with pytest.raises(UserError, match="Leaving out each of 3 steps reads"):
+    with refused():
         LeftOuts().of(evidence(), DELETED)
 
 
-def test_what_was_asked_for_longest_ago_goes_first(evidence, monkeypatch):
+def test_the_least_recently_used_answer_is_forgotten_first(evidence, monkeypatch):
     # A trace of three sub-steps keeps a matrix of 9 entries of 12 bytes.
     monkeypatch.setattr(leave_one_out, "_KEPT", 2 * (BESIDE + 108))
     kept = LeftOuts()
@@ -84,5 +85,5 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
         held.set()
         assert all(isinstance(future.exception(), UserError) for future in waiting)
     # The places are free again.
-    with pytest.raises(UserError, match="stopped"):
+    with refused():
         kept.of(three, DELETED)

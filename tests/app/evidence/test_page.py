@@ -13,7 +13,6 @@ from stepsight.app.evidence.page import evidence_page
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.web.page_query import read_query
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.left_out import LeaveOneOut
@@ -27,6 +26,7 @@ from tests.app.client import asking
 from tests.app.elements import INJECTIONS, read
 from tests.app.entries import typed
 from tests.app.held_up import hold_up
+from tests.messages import refused
 from tests.storage.samples import add, judge
 
 LONG = Trace.of("q", ["7" * 20_000], ["neg"], id="long")
@@ -166,7 +166,7 @@ def test_steps_show_gold_and_what_they_are_offline(show, ids):
     assert "Step 3 exposes 3." in page.one("p", cls="reveals").text
 
 
-def test_what_leads_on(show, ids):
+def test_a_trace_links_to_browse_score_and_its_file(show, ids):
     page = show(f"trace={ids['four']}&evaluator=tiny")
     links = {link.text: link["href"] for link in page.one("p", cls="out").all("a")}
     assert links["Open in Browse"] == f"/browse?trace={ids['four']}&evaluator=tiny"
@@ -302,7 +302,7 @@ def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, mon
         assert len(page.one("section", cls="moves").all("button", cls="pick")) == len(page.all("div", cls="told"))
 
 
-def test_what_leads_from_a_page_waits_for_a_judgment_and_not_for_ever(sqlite_store, held, monkeypatch):
+def test_a_file_waits_for_a_judgment_and_then_answers_429(sqlite_store, held, monkeypatch):
     evaluators, scorer = held
     (stored,) = add(sqlite_store, [FOUR], "four")
     with asking(sqlite_store, evaluators) as client:
@@ -327,7 +327,7 @@ def view(kept, evaluators, ids, **options):
     return read(evidence_html(evidence, EvidenceAddress(trace=ids["four"]), **options))
 
 
-def test_what_leaving_out_does_may_be_in_the_page(kept, evaluators, ids):
+def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, ids):
     found = section(view(kept, evaluators, ids, ask="/x", left_out=LEFT))
     record = json.loads(found["data-left-out"])
     assert "data-ask" not in found.attributes
@@ -379,7 +379,7 @@ def test_leaving_out_is_answered_for_every_sub_step(client, ids):
         ("dataset=falls", 422, "The address names no trace."),
     ],
 )
-def test_what_cannot_be_answered_says_why(client, query, status, error):
+def test_an_impossible_request_says_why(client, query, status, error):
     for path in ("left-out", "file"):
         answer = client.get(f"/evidence/{path}?{query}")
         assert (answer.status_code, answer.json()["error"][: len(error)]) == (status, error)
@@ -404,7 +404,7 @@ def test_the_file_comes_as_a_download(client, ids):
 
 
 def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
-    with pytest.raises(UserError, match="There is no evaluator 'gone'"):
+    with refused():
         open_evidence(kept, evaluators, EvidenceAddress(s=typed("q", "a").token() or "", evaluator="gone"), 60)
 
 

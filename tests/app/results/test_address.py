@@ -1,8 +1,8 @@
 import pytest
 
 from stepsight.app.results.page import ResultsAddress
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from tests.messages import refused
 
 
 def test_it_is_read_and_written():
@@ -14,7 +14,7 @@ def test_it_is_read_and_written():
     }  # fmt: skip
 
 
-def test_what_it_does_not_say_is_the_default():
+def test_missing_parts_have_their_defaults():
     address = ResultsAddress.exact({})
     assert address.query() == {}
     assert address.chosen_figure == "step_auc"
@@ -23,20 +23,13 @@ def test_what_it_does_not_say_is_the_default():
     assert ResultsAddress(mode="online").chosen_mode([Mode.OFFLINE, Mode.ONLINE]) == "online"
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ({"mode": "hindsight"}, "mode is 'hindsight', expected one of offline, online"),
-        ({"errors": "both"}, "errors is 'both', expected one of invalid, redundant"),
-        ({"figure": "f" * 99}, "figure is 'fff"),
-    ],
-)
-def test_nonsense_is_refused(query, message):
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize("query", [{"mode": "hindsight"}, {"errors": "both"}, {"figure": "f" * 99}], ids=str)
+def test_nonsense_is_refused(query):
+    with refused():
         ResultsAddress.exact(query)
 
 
-def test_what_makes_sense_beside_nonsense_is_kept():
+def test_valid_parts_beside_nonsense_are_kept():
     address, problems = ResultsAddress.read({"dataset": "sums", "mode": "x", "figure": ["y", "sol_f1"]})
     assert address == ResultsAddress(dataset="sums", figure="sol_f1")
     assert len(problems) == 1

@@ -77,5 +77,5 @@ def test_plotly_is_the_package_s_own(client):
         ("/results/report", {}, "the name of the dataset is empty"),
     ],
 )
-def test_what_is_not_there_is_told(client, path, query, message):
+def test_a_missing_table_or_report_is_refused(client, path, query, message):
     assert message in client.get(path, params=query).json()["error"]

@@ -133,7 +133,7 @@ def test_one_dataset_at_a_time_is_set_going(sqlite_store):
     assert asked == [NAME, "second"]
 
 
-def test_what_cannot_be_shown_is_told(sqlite_store, results):
+def test_a_missing_figure_is_explained(sqlite_store, results):
     add(sqlite_store, [], dataset="none")
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
     fill(sqlite_store, [["pos", "pos", "neg"]] * 4, name="cut")

@@ -171,7 +171,7 @@ def test_traces_that_stop_at_their_error_are_warned_of(sqlite_store, show):
         ({"dataset": NAME, "group": "x"}, "three_way has no group 'x'"),
     ],
 )
-def test_what_makes_no_sense_gets_a_notice_and_a_way_on(sqlite_store, evaluators, query, message):
+def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(sqlite_store, evaluators, query, message):
     fill(sqlite_store)
     add(sqlite_store, [Trace.of("q", ["s"], id="1")], dataset="plain")
     add(sqlite_store, [], dataset="none")

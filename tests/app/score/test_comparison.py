@@ -39,7 +39,7 @@ def test_steps_are_matched_by_text_and_place(before, now, expected):
     assert step_changes(before, now) == expected
 
 
-def test_what_is_in_both_is_counted():
+def test_steps_are_counted_by_their_change():
     matches = StepMatches.of(["a", "b", "c"], ["c", "a", "x", "y"])
     assert matches.kept == 2
     assert {step_change: matches.count(step_change) for step_change in StepChange} == {

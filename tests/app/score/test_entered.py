@@ -13,6 +13,7 @@ from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 from tests.app.entries import typed
 from tests.cases import each
+from tests.messages import refused
 
 NAMES = ("mini-bidir", "ReasonEval-7B")
 FORM = typed("What is $1 + 1$?", "It is a sum.\nSo 3 — “∑” 三 🙂.", NAMES, 0.25, 0.75)
@@ -116,7 +117,7 @@ def test_a_token_that_holds_something_else_is_refused(text):
 
 
 @pytest.mark.parametrize("token", ["", "A", "!!!", "é", "AAAA", "=" * 9, FORM.token().replace("e", "/", 1) + "\n"])
-def test_what_is_no_token_is_refused(token):
+def test_a_malformed_token_is_refused(token):
     with pytest.raises(UserError, match="This link was cut or changed"):
         Entered.from_token(token)
 
@@ -152,23 +153,22 @@ def test_a_form_is_the_trace_that_its_text_is_split_into():
 
 
 @pytest.mark.parametrize(
-    ("form", "message"),
+    "form",
     [
-        (typed("", "a"), "The problem is empty. Enter the problem, then score again."),
-        (typed(" \n", "a"), "The problem is empty."),
-        (typed("q", ""), "There are no steps. Paste a solution, then score again."),
-        (typed("q", "[]"), "There are no steps."),
-        (Entered("q", (("a",), ("",))), "step 2 is empty."),
-        (typed("q", "a\x00b"), "step 1 holds a NUL byte."),
-        (typed("q", "7" * 100_000), "The text is longer than 100,000 characters."),
-        (typed("q", "\n".join("ab" * 201)), "has 402 steps; this page scores at most 200."),
+        typed("", "a"),
+        typed(" \n", "a"),
+        typed("q", ""),
+        typed("q", "[]"),
+        Entered("q", (("a",), ("",))),
+        typed("q", "a\x00b"),
+        typed("q", "7" * 100_000),
+        typed("q", "\n".join("ab" * 201)),
     ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
+    ids=range(8),
 )
-def test_what_is_no_trace_is_refused(form, message):
-    with pytest.raises(UserError) as caught:
+def test_an_entry_that_is_no_trace_is_refused(form):
+    with refused():
         _ = form.trace
-    assert message in str(caught.value)
 
 
 def test_a_trace_becomes_a_form_that_gives_it_back():
@@ -210,7 +210,7 @@ def test_plain_steps_become_a_numbered_list():
     assert SolutionText.written((("One.",), ("Two.",))).text == "1. One.\n2. Two."
 
 
-def test_what_is_no_numbered_list_becomes_paragraphs():
+def test_a_single_step_becomes_a_paragraph():
     assert SolutionText.written((("Only one.",),)).text == "Only one."
 
 
@@ -240,7 +240,7 @@ def test_a_state_is_read():
     "state",
     ["{", [], 7, None, {"steps": 7}, {"steps": [7]}, {"validity": 1.5}, {"evaluators": "x"}, {"problem": 1}],
 )
-def test_what_is_no_state_is_refused(state):
+def test_a_malformed_state_is_refused(state):
     with pytest.raises(UserError, match="Reload the page"):
         PageState.read(state)
 

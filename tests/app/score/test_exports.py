@@ -44,7 +44,7 @@ def test_the_script_finds_what_it_keeps_up_to_date(evaluators):
     assert [span.text for span in curl.all("span")] == [ADDRESS]
 
 
-def test_who_only_reads_cannot_save_and_learns_no_folder(evaluators, tiny):
+def test_a_read_only_page_has_no_form_and_tells_no_folder(evaluators, tiny):
     page = exports(evaluators, read_only=True)
     assert page.all("form") == []
     assert str(tiny) not in page.text
@@ -66,7 +66,7 @@ def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
     assert f"'tiny': ({str(tiny)!r}, 'float32')" in exports(asked, replace(FORM, evaluators=("tiny",))).text
 
 
-def test_what_is_too_long_for_a_link_says_how_to_go_on(evaluators):
+def test_a_solution_too_long_for_a_link_says_how_to_go_on(evaluators):
     draw = random.Random(0)
     noise = "".join(chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(8000))
     page = exports(evaluators, typed("q", noise, ("tiny",)))

@@ -79,7 +79,7 @@ def test_thresholds_of_the_address_decide(client):
     ],
 )
 @each("path", [JSON_PATH, CSV_PATH])
-def test_what_makes_no_sense_is_refused_with_the_reason(client, path, query, message):
+def test_a_file_for_a_bad_link_is_refused_with_the_reason(client, path, query, message):
     answer = client.get(path, params=query)
     assert answer.status_code == (404 if "gone" in message else 422)
     assert message in answer.json()["error"]

@@ -81,7 +81,7 @@ def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
-def test_what_cannot_be_scored_gets_a_notice(evaluators, form, message):
+def test_a_solution_that_cannot_be_scored_gets_a_notice(evaluators, form, message):
     html = result_html(evaluators, form)
     assert len(notices(html)) == 1
     assert message in notices(html)[0]

@@ -24,7 +24,7 @@ def test_the_script_finds_the_steps():
     assert json.loads(found["data-steps"]) == [["One."], ["Two.", "Three."]]
 
 
-def test_what_is_set_aside_is_shown_and_no_step():
+def test_text_set_aside_is_shown_and_no_step():
     page = read(split_html("Sure!\n\n1. Add.\n2. Done."))
     assert page.one("p", cls="aside").text == "Set aside, not judged: Sure!"
     assert json.loads(page.one("ol", cls="preview")["data-steps"]) == [["Add."], ["Done."]]

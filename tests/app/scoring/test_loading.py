@@ -19,6 +19,7 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
+from tests.messages import refused
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5."])
 MODELS = ("lab/one", "lab/two")
@@ -118,11 +119,11 @@ def test_weights_that_were_changed_are_refused(fetched, tiny, tmp_path):
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
     weights.resolve().write_bytes(content)
-    with pytest.raises(UserError, match="one has changed since it was fetched"):
+    with refused():
         evaluators.submit("one", TRACE).result(60)
 
 
-def test_what_is_gone_is_no_longer_offered_and_what_has_come_is(fetched, tiny, monkeypatch):
+def test_removed_evaluators_are_not_offered_and_new_ones_are(fetched, tiny, monkeypatch):
     monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
     evaluators = offering(tiny)
     record = storage_folder("lab/two") / "stepsight.json"
@@ -139,7 +140,7 @@ def test_another_type_of_weights_is_another_evaluator_and_has_to_be_loaded_once(
     assert offering(tiny, place=Placement(dtype="bfloat16")).names == ["tiny (bfloat16)", "one (bfloat16)"]
 
 
-def test_what_another_version_read_in_another_way_is_described_anew(fetched, tiny):
+def test_a_description_of_another_version_is_made_anew(fetched, tiny):
     one = find_fetched("lab/one")
     before = replace(fetched[0], fingerprint="read in another way")
     save_fetched(one.described("float32", before))
@@ -180,7 +181,7 @@ def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched
     # Room for one of them is made by the one that was used longest ago.
     free = iter([0, 10])
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "free_memory", lambda: next(free))
+        patch.setattr(memory, "free_memory", lambda: next(free, 10))
         evaluators.give_room(10)
         gone("one")
     with monkeypatch.context() as patch:
@@ -195,7 +196,7 @@ def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched
     assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
 
 
-def test_what_a_worker_found_to_be_read_in_another_way_is_known_here(fetched, tiny, monkeypatch):
+def test_a_description_made_by_a_worker_is_known_here(fetched, tiny, monkeypatch):
     monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
     evaluators = offering(tiny)
     assert evaluators.about("one").fingerprint == fetched[0].fingerprint

@@ -195,7 +195,7 @@ def test_everybody_gets_through_where_they_may_and_nowhere_else(clients, route):
         ("TRACE", "/", 405),
     ],
 )
-def test_what_is_not_listed_is_not_there_for_an_admin_either(stores, clients, method, path, status):
+def test_an_unlisted_route_does_not_exist_for_an_admin_either(stores, clients, method, path, status):
     client, login = clients["admin"]
     response = client.request(method, path.replace("\n", "%0A"), headers=login(), follow_redirects=False)
     assert response.status_code == status

@@ -138,7 +138,7 @@ def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, gu
         assert checks.find(unmeasured, guessing, Mode.OFFLINE) is None
 
 
-def test_who_may_not_see_scores_sees_none_of_it(sqlite_store, evaluators, guessing):
+def test_blind_annotators_see_no_baseline_check(sqlite_store, evaluators, guessing):
     ann = user(sqlite_store, "ann", Role.ANNOTATOR)
     with asking(sqlite_store, evaluators) as client:
         headers = {"cookie": f"stepsight={open_login(sqlite_store, ann)}"}

@@ -13,7 +13,7 @@ def shown(text: str):
     return checked_html(Trace.of("A problem.", [text]), 0)
 
 
-def test_what_holds_is_left_as_it_is():
+def test_equations_that_hold_are_not_marked():
     assert shown("So $2 + 3 = 5$ & more.") == text_html("So $2 + 3 = 5$ & more.")
 
 
@@ -41,7 +41,7 @@ def test_each_failing_equation_has_a_line():
     assert "2 + 2 = 4" not in html.split("<small")[1]
 
 
-def test_what_is_wrong_within_a_longer_equation_is_told_once():
+def test_an_error_within_a_longer_equation_is_marked_once():
     html = checked_html(Trace.of("What is $x$ if $8x = 112$?", ["Divide by $8$: $x = 112 / 8 = 16$."]), 0)
     assert html.count("<mark") == html.count('<small class="fails"') == 1
     assert "112 / 8 = 16: is 14" in html

@@ -146,7 +146,7 @@ def test_the_gallery_of_evidence_notes_the_traces_it_shows(look):
     assert found == dict.fromkeys([1, 2, 3, 4], BOTH)
 
 
-def test_who_is_not_logged_in_is_not_noted(sqlite_store):
+def test_looks_without_a_login_are_not_noted(sqlite_store):
     made = campaign(sqlite_store)
     note_shown(sqlite_store, None, [1])
     assert _noted(sqlite_store) == []

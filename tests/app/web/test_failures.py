@@ -30,7 +30,7 @@ def test_each_kind_of_error_has_its_status(error, status):
     assert error_response(scope("*/*"), error).status_code == error_json(error).status_code == status
 
 
-def test_who_is_too_early_learns_when_to_come_again():
+def test_a_busy_answer_says_when_to_retry():
     assert error_json(BusyError("tiny", 3)).headers["retry-after"] == "3"
     assert "Try again in 3 s" in error_json(BusyError("tiny", 3)).body.decode()
 
@@ -46,7 +46,7 @@ def test_a_browser_that_opens_a_page_or_sends_a_form_gets_one(accept, method, is
         assert json.loads(response.body) == {"error": "There is no such page.", "hint": "Choose another."}
 
 
-def test_what_was_asked_for_is_shown_as_written():
+def test_a_requested_path_is_shown_as_text():
     page = failure_response(
         scope("text/html"), 404, "There is no dataset '<script>alert(1)</script>'."
     ).body.decode()

@@ -145,12 +145,12 @@ def test_and_nowhere_else(client, next):
 
 
 @pytest.mark.usefixtures("blind")
-def test_who_may_not_look_now_comes_to_label(client):
+def test_a_blind_annotator_is_led_to_labelling(client):
     for next in ("", "/", "/browse"):
         assert log_in(client, next=next).headers["location"] == "/annotate"
 
 
-def test_who_is_logged_in_is_not_asked_again(client):
+def test_a_logged_in_person_is_not_asked_again(client):
     log_in(client)
     response = client.get("/login?next=/jobs", headers=PAGE)
     assert (response.status_code, response.headers["location"]) == (303, "/jobs")

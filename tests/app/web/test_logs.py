@@ -80,7 +80,7 @@ def test_exceptions_of_a_group_are_told_one_by_one(lines):
     assert SECRET not in json.dumps(line)
 
 
-def test_what_the_system_says_is_told(lines):
+def test_the_reason_of_a_system_error_is_logged(lines):
     def act():
         try:
             os.stat(f"/nowhere/{SECRET}")
@@ -93,7 +93,7 @@ def test_what_the_system_says_is_told(lines):
     assert "  FileNotFoundError: No such file or directory" in lines(act, TEXT)
 
 
-def test_what_nobody_catches_comes_into_the_log_too(lines):
+def test_uncaught_errors_and_warnings_are_logged(lines):
     def in_a_thread():
         thread = threading.Thread(target=int, args=(SECRET,))
         thread.start()

@@ -63,7 +63,7 @@ def test_every_page_is_there(client, name, path):
         "/gradio_api/profiling/traces",
     ],
 )
-def test_what_no_page_asks_for_is_not_there(client, path):
+def test_gradio_routes_that_no_page_uses_are_404(client, path):
     response = client.get(path, headers=PAGE)
     assert response.status_code == 404
     assert "There is no such page." in response.text

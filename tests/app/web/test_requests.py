@@ -122,7 +122,7 @@ def test_an_answer_that_is_begun_is_cut_and_one_that_says_500_itself_is_kept(cli
     assert sum(record.exc_info is not None for record in log.records) == 1
 
 
-def test_who_waits_when_the_server_stops_is_told_to_come_again():
+def test_a_request_cut_off_by_a_stop_gets_a_503():
     async def forever(scope, receive, send):
         await asyncio.sleep(600)
 

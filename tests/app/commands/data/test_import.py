@@ -24,6 +24,7 @@ def names(db):
         return {one.name: one.traces for one in list_datasets(store)}
 
 
+@pytest.mark.slow
 def test_a_folder_comes_in_with_its_scores(command, db, data, tmp_path):
     """The real MR-MATH: two datasets, and five evaluators on each."""
     folder = shutil.copytree(data / "mr-math", tmp_path / "mr-math")

@@ -181,7 +181,7 @@ def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> Non
     assert (code, len(chat.asked)) == (0, 3)
 
 
-def test_what_came_before_a_failure_is_kept(command: Command, db: str) -> None:
+def test_judgments_before_a_failure_are_kept(command: Command, db: str) -> None:
     fails = True
 
     def answer(body: Body) -> object:

@@ -81,7 +81,7 @@ def test_fetch_goes_on_after_a_break_and_names_the_folder(command, hub):
     assert hub.sent(weights.name) == []
 
 
-def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_before(command, hub, monkeypatch):
+def test_a_model_too_large_for_this_machine_is_fetched_with_a_warning(command, hub, monkeypatch):
     monkeypatch.setattr(memory, "total_memory", lambda: 1_000_000)
     code, out, told = command("evaluators", "fetch", REPO)
     assert (code, out.strip()) == (0, str(find_fetched(REPO).folder))
@@ -98,7 +98,7 @@ def test_what_this_machine_cannot_hold_is_fetched_for_another_one_and_said_befor
         (["verify", REPO], "lab/tiny-prm is not here. Fetch it first: stepsight evaluators fetch lab/tiny-prm"),
     ],
 )
-def test_what_cannot_be_done_is_said(command, hub, db, arguments, told):
+def test_an_unknown_model_or_revision_is_refused(command, hub, db, arguments, told):
     code, _, err = command("evaluators", *arguments, *(["--db", db] if arguments[0] == "verify" else []))
     assert (code, told in err) == (2, True), err
 

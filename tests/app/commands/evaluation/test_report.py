@@ -53,6 +53,7 @@ def test_mistakes_are_told_and_nothing_is_written(db, tmp_path, capsys, options,
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_figures_for_a_paper(tmp_path, capsys, monkeypatch, browser_path):
     printed = str(asset("reference", "filter-ablation.json"))
     assert main(["report", "filtering", printed, "--output", str(tmp_path / "out"), "--figures"]) == 0

@@ -101,6 +101,6 @@ def test_mistakes_are_told_and_nothing_is_written(tmp_path, capsys, options, mes
         ),
     ],
 )
-def test_what_is_missing_is_named(capsys, options, message):
+def test_a_missing_option_or_file_is_named(capsys, options, message):
     assert main(options) == 2
     assert capsys.readouterr().err.startswith(message)
