@@ -26,10 +26,14 @@ _LONG_ID = 60
 _DATABASE = re.compile(r"(^|-)(sqlite|postgresql)(?=-|$)")
 # Of a run, machine or port, with what stands for it.
 _PLACES = (
+    (re.compile(r"postgresql://\w+:\*\*\*@/\w+\?host=[^\s:]*"), "{store}"),
+    (re.compile(r"[^\s'\"=(\[]*/stepsight-pg-[\w-]+"), "{tmp}"),
     (re.compile(r"[^\s'\"=(\[]*/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+"), "{tmp}"),
     (re.compile(re.escape(tempfile.gettempdir()) + r"/[\w-]+"), "{tmp}"),
     (re.compile(re.escape(str(_TESTS.parent)) + r"\b"), "{root}"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
+    # Both databases share their messages.
+    (re.compile(r"\{tmp\}/(store|empty)\.db"), "{store}"),
     # The name of an assembled folder holds a hash of the evaluator's path.
     (re.compile(r"(/assembled/[\w.-]+-)[0-9a-f]{12}\b"), r"\1{hash}"),
 )

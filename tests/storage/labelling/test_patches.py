@@ -105,7 +105,7 @@ def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
     ("made", "message"),
     [
         (change(Trace.of("q", ["a"], id="none"), 0, None, "pos"), "trace 'none', step 1: sums has no such trace"),
-        (replace(change(ERROR, 1, "neg", "pos"), digest="0" * 64), "step 2: the trace in sums is another one"),
+        (replace(change(ERROR, 1, "neg", "pos"), digest="0" * 64), "step 2: the trace in sums differs"),
         (change(ERROR, 5, "neg", "pos"), "trace 'error', step 6: the trace has 2 steps"),
         (change(ERROR, 0, "neg", "pos"), "trace 'error', step 1: the gold says pos, the patch changes neg"),
         (change(FIRST_ERROR, 2, "valid", "neg"), "step 3: the gold says nothing, the patch changes valid"),
