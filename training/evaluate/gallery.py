@@ -147,7 +147,6 @@ def _share(items: Sequence[_Judged], count: Callable[[_Judged], Count]) -> dict[
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measure an evaluator on the gallery.")
     parser.add_argument("evaluator", help="a shipped name or a folder")
     args = parser.parse_args()

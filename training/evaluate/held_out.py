@@ -121,7 +121,6 @@ def _interval(row: NDArray[np.float64]) -> list[float | None]:
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Measure an evaluator on held-out synthetic traces.")
     parser.add_argument("evaluator", help="a shipped name or a folder")
     parser.add_argument("--size", type=int, default=SIZE, help="traces of each set (default: %(default)s)")

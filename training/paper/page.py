@@ -76,7 +76,6 @@ def our_facts(evidence: FigureSources) -> Facts:
 
 
 def make_paper_report(ours: Mapping[str, float], day: date | None = None) -> Report:
-    """The report from these facts of ours."""
     printed, tables = paper_facts(), {table.label: table for table in reference_tables()}
     sections = [Section("Where figures come from", [_sources(ours, tables)])]
     sections += [Section(_title(section), [_table(section, printed, ours, tables)]) for section in paper_sections()]

@@ -65,7 +65,6 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 
 
 def dataset_part(evaluation: Evaluation) -> Part:
-    """The part of a report on an evaluation."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
     sections = [
@@ -146,7 +145,6 @@ def _only(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | Non
 
 
 def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
-    """The classes of one evaluator, in one mode."""
     alone = replace(evaluation, rows=[one for one in evaluation.rows if one.evaluator == row.evaluator])
     plots = [*_class_figures(row), share_plot([row], look, row.mode)]
     return Section(f"The classes of {row.evaluator}", [confusions(alone), plots, decisions(alone)])

@@ -70,7 +70,6 @@ def plots_html(plots: Sequence[Plot]) -> Markup:
 
 
 def page_html(title: str, lead: str, parts: Sequence[Part]) -> str:
-    """The page of a report."""
     return _TEMPLATES.get_template("report.html").render(
         title=title,
         lead=lead,

@@ -37,7 +37,6 @@ class Report:
 
     @classmethod
     def of(cls, title: str, lead: str, parts: Sequence[Part]) -> "Report":
-        """The report with these parts."""
         return cls(page_html(title, lead, parts), tuple(tables_of(parts)), plots_of(parts))
 
 

@@ -56,7 +56,6 @@ class RunProgress:
             self._bar = tqdm(total=total, initial=start, unit=f" {counted}", delay=delay, dynamic_ncols=True)
 
     def move(self, done: int) -> None:
-        """Move the bar, if there is one."""
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
 

@@ -110,7 +110,6 @@ class RayScorer:
 
     @property
     def _window(self) -> int:
-        """The window of the scorer on a worker."""
         if not isinstance(self.evaluator, ModelEvaluator):
             return window_of(type(None))
         return window_of(PaddedForward if self._theirs.gpus else suitable_pass(self.evaluator))

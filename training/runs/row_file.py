@@ -37,7 +37,6 @@ class RowFile:
             self._file.close()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, from the first on."""
         with open(self.path, "rb") as file:
             for line in file:
                 row = parse_line(line)
@@ -47,7 +46,6 @@ class RowFile:
 
     @property
     def is_empty(self) -> bool:
-        """True if the file is empty."""
         return self.path.stat().st_size == 0
 
     def keep(self, count: int) -> None:

@@ -77,7 +77,6 @@ class StoryChain:
 
     @property
     def unit(self) -> str:
-        """The unit of the answer."""
         return self.links[self.answered].calculation.unit
 
 

@@ -101,7 +101,6 @@ def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
-    """The weights that are trained, by name."""
     return {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
 
 

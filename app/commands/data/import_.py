@@ -177,7 +177,6 @@ def _import_found(args: argparse.Namespace) -> None:
 
 
 def _fetch_benchmark(args: argparse.Namespace) -> None:
-    """Fetch a benchmark with the scores published for it."""
     file = find_kind(args.kind).public_file(args.path, None)
     benchmark = next((one for one in benchmarks() if one.file.url == file.url), None)
     if benchmark is None:

@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the traces one by one."""
     if args.size < 1:
         raise UserError(f"--size is {args.size}, expected 1 or more.")
     with open_output(args.output) as out:

@@ -44,5 +44,4 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
 
 
 def is_critic(spec: str) -> bool:
-    """True for the address of a critic."""
     return spec.startswith(f"{CRITIC}:")

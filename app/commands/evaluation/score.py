@@ -59,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the file or the dataset."""
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either --dataset or --input.", "See stepsight score --help.")
     if args.dataset is not None and (

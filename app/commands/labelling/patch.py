@@ -32,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Export a patch, or show one."""
     (_export if args.action == "export" else _show)(args)
 
 

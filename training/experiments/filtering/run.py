@@ -221,7 +221,6 @@ def _score(
     scores: ChunkedScores,
     watch: Watch,
 ) -> None:
-    """Score and add the missing chunks."""
     if scores.is_whole:
         return
     numbers = range(scores.chunks, scores.planned)

@@ -208,17 +208,14 @@ def _train(study: Study, run: StudyRun, path: Path, folder: Path) -> None:
 
 
 def result_path(folder: Path, run: StudyRun) -> Path:
-    """The file of a run's result."""
     return folder / run.name / _MEASURED / FILE
 
 
 def subsets_folder(folder: Path, evaluator: str) -> Path:
-    """The folder of the subsets that an evaluator chose."""
     return folder / slug(evaluator) / _SUBSETS
 
 
 def share_of(study: Study) -> MachineShare:
-    """The share of the machine that a run of the study needs."""
     return MachineShare(study.processes, study.threads)
 
 
@@ -227,7 +224,6 @@ def _model_path(folder: Path, run: StudyRun) -> Path:
 
 
 def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
-    """The recipe of a run."""
     subset = subsets_folder(folder, run.evaluator) / f"{run.subset}.jsonl"
     recipe = replace(study.recipe_for(root), data=str(subset.resolve()), seed=run.seed)
     return replace(recipe, init=str((folder / START).resolve())) if study.start else recipe

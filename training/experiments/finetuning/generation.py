@@ -67,8 +67,6 @@ def engine_name(name: str) -> str:
 
 
 class TransformersEngine:
-    """A model of Transformers."""
-
     name = "transformers"
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -79,7 +77,6 @@ class TransformersEngine:
 
     @torch.inference_mode()
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """See `Engine`."""
         device, width = main_device(self._model), max(map(len, prompts))
         pad, end = int(self._tokenizer.pad_token_id), int(self._tokenizer.eos_token_id)
         ids = torch.full((len(prompts), width), pad, device=device)
@@ -121,7 +118,6 @@ class VllmEngine:
         self.context = int(self._model.llm_engine.model_config.max_model_len)
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """See `Engine`."""
         params = self._greedy(max_tokens=longest)
         inputs = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
         outputs = [output.outputs[0] for output in self._model.generate(inputs, params, use_tqdm=False)]

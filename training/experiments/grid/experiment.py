@@ -197,7 +197,6 @@ def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: St
 
 
 def result_path(folder: Path, run: RunSettings) -> Path:
-    """The file of a run's result."""
     return folder / RUNS / f"{run.name}.json"
 
 

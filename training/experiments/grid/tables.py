@@ -32,7 +32,6 @@ differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 
 
 def name_of(results: GridResults, key: Key, what: str) -> str:
-    """The name of a table's files."""
     return "-".join(slug(part).lower() for part in (results.name, *key, what))
 
 
