@@ -67,7 +67,8 @@ def left_out_sentence(
     if most < _NOTABLE:
         known = sorted(removal.left_out for removal in removals)
         which = "any one later step" if len(known) == len(names) - 1 - step else _steps(names, known)
-        return f"Leaving out {which} changes its validity by at most {most:.2f}."
+        bound = "less than 0.01" if most < 0.005 else f"at most {most:.2f}"
+        return f"Leaving out {which} changes its validity by {bound}."
     changed = max(removals, key=lambda removal: abs(removal.validity - offline))
     return (
         f"Without step {names[changed.left_out]} its validity would be {changed.validity:.2f}, not {offline:.2f}."

@@ -332,9 +332,9 @@ def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, id
     record = json.loads(found["data-left-out"])
     assert "data-ask" not in found.attributes
     assert record["says"] == [
-        "Leaving out any one later step changes its validity by at most 0.00.",
+        "Leaving out any one later step changes its validity by less than 0.01.",
         "Without step 3 its validity would be 0.80: step 3 is the evidence.",
-        "Leaving out any one later step changes its validity by at most 0.00.",
+        "Leaving out any one later step changes its validity by less than 0.01.",
         "",
     ]
     assert record["rests"] == [
