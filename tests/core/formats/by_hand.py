@@ -56,12 +56,12 @@ def check_modes(evaluator, rows, traces=TRACES, *, one_pass=True):
     """
     fast, padded = Scorer(evaluator), CountedForward(evaluator.model)
     alone = PaddedForward(evaluator.model, token_budget=1)
+    by_prefix = [[rows(trace, j) for j in range(len(trace.substeps))] for trace in traces]
     for scorer in (fast, Scorer(evaluator, padded), Scorer(evaluator, alone)):
         judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
         if one_pass and scorer.forward is padded and evaluator.attention == "causal":
             assert padded.read == 3 * len(traces)
-        for place, trace in enumerate(traces):
-            expected = [rows(trace, j) for j in range(len(trace.substeps))]
+        for place, (trace, expected) in enumerate(zip(traces, by_prefix, strict=True)):
             triangle = judged["hindsight"][place].hindsight
             for row, by_hand in zip(triangle.rows, expected, strict=True):
                 np.testing.assert_allclose(row, by_hand, atol=EXACT)

@@ -64,7 +64,7 @@ def scorer(request, evaluator):
 
 
 def test_whole_steps_are_online_the_last_row_offline_and_every_row_its_prefix(scorer):
-    traces = make_traces(12)
+    traces = make_traces(7)
     hindsight = scorer.score(traces, "hindsight")
     online = scorer.score(traces, "online")
     offline = scorer.score(traces, "offline")
@@ -103,7 +103,7 @@ def test_causal_columns_are_constant_and_bidirectional_ones_are_not(scorer):
 
 
 def test_batch_composition_does_not_matter(scorer):
-    traces = make_traces(20, seed=1)
+    traces = make_traces(9, seed=1)
     together = [judgment.result.packed for judgment in scorer.score(traces, "hindsight")]
     for trace, packed in zip(traces, together, strict=True):
         np.testing.assert_allclose(scorer.score_one(trace).result.packed, packed, atol=EXACT)

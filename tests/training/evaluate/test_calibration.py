@@ -56,7 +56,7 @@ def test_redundant_is_what_reaches_the_threshold() -> None:
 
 
 @each("errors", list(Errors))
-@each("seed", range(20))
+@each("seed", range(6))
 def test_no_threshold_is_better(errors: Errors, seed: int) -> None:
     """Every score is tried by the rule of the protocol; there are ties, and neighbours in single precision."""
     rng = np.random.default_rng(seed)

@@ -26,6 +26,7 @@ from stepsight.training.synth.families import FAMILIES
 from stepsight.training.synth.mistakes import ErrorKind
 from tests.training.synth.samples import calculates
 
+pytestmark = pytest.mark.slow
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _COMMAND = re.compile(r"\\[a-z]+")
 # The kinds that have a wording of their own.
@@ -84,7 +85,6 @@ def found() -> dict[str, float]:
     return told_apart(6000, 4000)
 
 
-@pytest.mark.slow
 def test_words_alone_hardly_tell_wrong_calculations(found):
     assert found["all"] < 0.60
 

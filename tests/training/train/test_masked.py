@@ -111,7 +111,7 @@ def test_a_step_in_parts_is_the_step_at_once(tmp_path):
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
 
 
-@pytest.fixture(scope="module", params=["bidirectional", "causal"])
+@pytest.fixture(scope="module", params=["bidirectional", pytest.param("causal", marks=pytest.mark.slow)])
 def pretrained(request, tmp_path_factory):
     config = replace(MASKED, attention=request.param, data=synthetic(400, seed=3))
     return run.train(config, tmp_path_factory.mktemp("masked") / "pretrained")
@@ -123,6 +123,7 @@ def test_the_loss_falls_from_that_of_guessing(pretrained):
     assert np.mean(losses[-20:]) < np.mean(losses[:5]) - 0.5
 
 
+@pytest.mark.slow
 def test_a_run_learns_to_name_what_is_hidden(tmp_path):
     traces = [
         Trace.of("Count.", ["one two three four five six seven eight"], id="1"),
@@ -177,6 +178,7 @@ def test_traces_without_labels_are_learnt_from(tmp_path):
     assert load_evaluator(output).provenance["examples"] == 40
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_does(tmp_path):
     config = write_config(tmp_path / "config.yaml", replace(MASKED, data=synthetic(24), epochs=1))
     alone = run.train(replace(MASKED, data=synthetic(24), epochs=1), tmp_path / "alone")

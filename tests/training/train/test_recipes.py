@@ -43,13 +43,18 @@ def extended(root, name, **changes):
     return path
 
 
-@pytest.mark.parametrize("held_out", ["", "-held-out"])
+_SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    ("name", "init", "attention", "batch"),
+    ("name", "held_out", "init", "attention", "batch"),
     [
-        ("llada-prm-8b", "llada", "bidirectional", 8),
-        ("llada-prm-8b-bs64", "llada", "bidirectional", 64),
-        ("wizardmath-control", "wizard", "causal", 8),
+        ("llada-prm-8b", "", "llada", "bidirectional", 8),
+        pytest.param("llada-prm-8b", "-held-out", "llada", "bidirectional", 8, marks=_SLOW),
+        pytest.param("llada-prm-8b-bs64", "", "llada", "bidirectional", 64, marks=_SLOW),
+        pytest.param("llada-prm-8b-bs64", "-held-out", "llada", "bidirectional", 64, marks=_SLOW),
+        pytest.param("wizardmath-control", "", "wizard", "causal", 8, marks=_SLOW),
+        ("wizardmath-control", "-held-out", "wizard", "causal", 8),
     ],
 )
 def test_a_recipe_trains_an_evaluator(root, name, held_out, init, attention, batch):

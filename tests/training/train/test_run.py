@@ -160,7 +160,7 @@ def stop_at(monkeypatch, step, config, output, root=Path()):
             run.train(config, output, root)
 
 
-@pytest.mark.parametrize("step", [7, 33])
+@pytest.mark.parametrize("step", [pytest.param(7, marks=pytest.mark.slow), 33])
 def test_a_stopped_run_goes_on_from_the_start_or_from_an_end_of_an_epoch(whole, tmp_path, monkeypatch, step):
     stop_at(monkeypatch, step, CONFIG, tmp_path / "whole")
     # No checkpoint before step 10; the one at step 30 ends the first epoch.
@@ -169,6 +169,7 @@ def test_a_stopped_run_goes_on_from_the_start_or_from_an_end_of_an_epoch(whole, 
     assert_same_run(tmp_path / "whole", whole)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_less_memory(whole, tmp_path, monkeypatch):
     stop_at(monkeypatch, 35, CONFIG, tmp_path / "whole")
     run.train(replace(CONFIG, accumulation=4, activation_checkpointing=True), tmp_path / "whole")

@@ -359,6 +359,7 @@ def sharded(tmp_path_factory):
     return folder / "whole"
 
 
+@pytest.mark.slow
 def test_two_processes_with_shards_give_what_one_gives(sharded, tmp_path):
     one = run.train(SHORT, tmp_path / "one")
     assert len(losses(one)) == 10

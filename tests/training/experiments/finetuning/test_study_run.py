@@ -1,6 +1,5 @@
 """A run of a study."""
 
-import fcntl
 import shutil
 
 from stepsight.training.experiments.finetuning.experiment import main, result_path
@@ -20,18 +19,3 @@ def test_a_run_is_done_by_its_name(done, tmp_path, capsys):
     capsys.readouterr()
     assert main([str(path), str(copy), "none"]) == 2
     assert capsys.readouterr().err == "small has no run 'none'. See the folder's study.json.\n"
-
-
-def test_a_run_that_another_process_is_at_is_left_to_it(done, tmp_path, capsys):
-    path, folder = done
-    copy = shutil.copytree(folder, tmp_path / "out")
-    first = next(read_study(path).runs())
-    result_path(copy, first).unlink()
-    # A lock holds for every other opening of the file, in this process too.
-    with open(copy / first.name / "running.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert main([str(path), str(copy), first.name]) == 2
-        assert capsys.readouterr().err == (
-            f"{copy / first.name}: another process is working on this run. Wait until it has ended.\n"
-        )
-    assert not result_path(copy, first).exists()
