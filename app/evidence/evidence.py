@@ -166,6 +166,8 @@ class Evidence:
         return constant_sentence(self.evaluator) if self.is_causal else ""
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
+        if self.is_causal:
+            return ""
         threshold = self.thresholds.validity
         without = removals(self.hindsight, left_out, step, threshold)
         online, offline = (side.validity[step] for side in (self.hindsight.online, self.hindsight.offline))

@@ -11,6 +11,11 @@ from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
 from tests.app.entries import typed
 from tests.app.injection import HTML
 
+# A solution of the gallery, whose second step loses 0.20 of its validity without the first.
+RESTING = """Both sides have the factor x.
+Dividing by x gives x = 5 as the only solution.
+But x = 0 gives 0 * 0 = 0 and 5 * 0 = 0, so 0 is also a solution, a contradiction.
+The solutions are 0 and 5."""
 LAST = 4
 """The place of the last step of `SOLUTION`."""
 
@@ -39,7 +44,7 @@ def test_a_solution_is_revealed_played_and_walked(page):
     reveals_step_by_step(page)
     plays_to_the_end(page)
     is_walked_by_keyboard(page)
-    says_why_there_is_nothing_to_see(page)
+    shows_what_rests_on_what(page)
 
 
 def reveals_step_by_step(page: Page) -> None:
@@ -97,8 +102,11 @@ def is_walked_by_keyboard(page: Page) -> None:
     page.keyboard.press("ArrowUp")
     expect(cell(page, 3, 2)).to_be_focused()
     page.keyboard.press("ArrowUp")
-    # Above the diagonal there is nothing.
+    # Above the diagonal a row is the step that is left out, and what is revealed stays.
     page.keyboard.press("ArrowUp")
+    expect(cell(page, 1, 2)).to_be_focused()
+    expect(cell(page, 1, 2)).to_have_attribute("title", re.compile(r"^step 3 without step 2: [+−]?\d\.\d\d$"))
+    page.keyboard.press("ArrowDown")
     expect(cell(page, 2, 2)).to_be_focused()
     expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
     page.get_by_role("button", name="Step 2", exact=True).click()
@@ -113,10 +121,27 @@ def is_walked_by_keyboard(page: Page) -> None:
     assert "value=neg" in page.url
 
 
-def says_why_there_is_nothing_to_see(page: Page) -> None:
-    page.get_by_label("Evaluator").select_option("mini-causal")
+def shows_what_rests_on_what(page: Page) -> None:
+    page.goto(f"/evidence?s={typed('Find all solutions of x^2 = 5x.', RESTING, ('mini-causal',)).token()}")
     expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
-    expect(page.locator(".matrix")).to_have_count(0)
+    # It begins with a step that others rest on: each has an arc, its loss beside its text, and a cell of that number.
+    marks = page.locator("li.related .rest-mark")
+    expect(marks.first).to_have_text(re.compile(r"^rests on \d \(−0\.\d\d\)$"))
+    carrying = int(page.locator("li.chosen .pick").text_content() or "") - 1
+    assert page.locator("svg.arcs path.carries").count() == marks.count()
+    losses = {cell(page, carrying, i).text_content() for i in range(carrying + 1, 4)}
+    assert {re.sub(r".*\((.*)\)", r"\1", mark) for mark in marks.all_text_contents()} <= losses
+    told = page.locator(".told:visible")
+    expect(told.locator(".rests")).to_have_text(re.compile(rf"^Without step {carrying + 1}, steps? "))
+    # The step that rests on it says so too.
+    page.locator("li.related .pick").first.click()
+    expect(page.locator("svg.arcs path.rests-on").first).to_be_attached()
+    expect(told.locator(".rests")).to_contain_text(f"rests on step {carrying + 1}")
+    before = page.locator(".matrix td.rest").all_text_contents()
+    page.get_by_label("replaced by").check()
+    expect(page).to_have_url(re.compile("gap=placeholder"))
+    expect(page.locator(".matrix td.rest").first).to_have_text(re.compile(r"\d"))
+    assert page.locator(".matrix td.rest").all_text_contents() != before
 
 
 def test_the_gallery_leads_from_trace_to_trace(page):

@@ -52,7 +52,8 @@ class Evidence extends RevealedJudgment {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
     const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!way) return;
-    if (event.target.closest("td")) this.go(this.after + way[0], this.step + way[1]);
+    const row = this.rests.leftOut ?? this.after;
+    if (event.target.closest("td")) this.go(row + way[0], this.step + way[1]);
     else if (way[1]) this.reveal(this.after + way[1]);
     else return;
     event.preventDefault();
