@@ -124,7 +124,7 @@ def is_walked_by_keyboard(page: Page) -> None:
 def shows_what_rests_on_what(page: Page) -> None:
     page.goto(f"/evidence?s={typed('Find all solutions of x^2 = 5x.', RESTING, ('mini-causal',)).token()}")
     expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
-    # It begins with a step that others rest on: each has an arc, its loss beside its text, and a cell of that number.
+    # It begins with a step that others rest on. Each has an arc, and its loss both beside its text and in a cell.
     marks = page.locator("li.related .rest-mark")
     expect(marks.first).to_have_text(re.compile(r"^rests on \d \(−0\.\d\d\)$"))
     carrying = int(page.locator("li.chosen .pick").text_content() or "") - 1
