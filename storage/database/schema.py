@@ -282,7 +282,7 @@ class LeftOutScoresRow(Base):
 
     All are little-endian: `whole` the probabilities with nothing left out, float32, shape (n, 3); `steps` the
     sub-steps left out one at a time, int32, ascending, shape (m,); `probabilities` those of the others, float32,
-    shape (m, n - 1, 3). `gap` says what stands where a sub-step is left out (see `core.left_out.Gap`).
+    shape (m, n - 1, 3). `gap` is the replacement of a sub-step that is left out (see `core.left_out.Gap`).
     """
 
     __tablename__ = "left_out_scores"

@@ -1,4 +1,4 @@
-"""Scores of traces with a step left out, in the store: what each step of a solution rests on."""
+"""Scores of traces with a step left out, in the store, which show what each step of a solution rests on."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -101,8 +101,8 @@ def iterate_left_out(
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """The traces of a dataset of which the evaluator has yet to make such scores of every sub-step, in file order.
-    They may be saved meanwhile."""
+    """Yield the traces of a dataset for which the evaluator lacks such scores of a sub-step, in file order. Scores
+    may be saved meanwhile."""
     return iterate(store, dataset_id, traces().where(~_made(evaluator_id, gap, complete=True)))
 
 
@@ -114,7 +114,7 @@ def count_missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """The gaps of which there are scores of a trace, by evaluator id."""
+    """By evaluator id, the gaps for which there are scores of a trace."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
@@ -125,7 +125,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 
 
 def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: float) -> list[StepFall]:
-    """What each known sub-step carries, those first without which a later one loses most."""
+    """The largest loss of a later sub-step for each sub-step whose scores are known, the largest first."""
     found = [
         StepFall(trace.trace_id, step, float(falls[step]))
         for trace, left_out in scores
@@ -150,7 +150,7 @@ def left_out_rows(
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """The condition on `TraceRow` that there are scores of it as it is now; `complete` if of every sub-step."""
+    """The condition on `TraceRow` that there are scores of it as it is now; with `complete`, of every sub-step."""
     conditions = [
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,
@@ -159,7 +159,7 @@ def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnEleme
     ]
     if complete:
         places = func.length(LeftOutScoresRow.steps)
-        # Of a single sub-step nothing is left.
+        # A trace with a single sub-step has nothing to score without it.
         conditions.append((places == _PLACES.itemsize * TraceRow.n_substeps) | (TraceRow.n_substeps == 1))
     return exists().where(*conditions)
 

@@ -40,9 +40,9 @@ class PublishedScores:
     """`id` is the row's, None if it has none. `outputs` says which of the others is present: `rows`, of shape (n,
     3), `solution`, or, for a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
 
-    `left_out` holds, by sub-step counted from 0, the rows of the others without it, shape (n - 1, 3), and `gap`
-    what stands in its place. A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded`
-    scores with their places, and the cost `spent`.
+    `left_out` holds, by sub-step counted from 0, the rows of the others without it, shape (n - 1, 3), and `gap` is
+    its replacement. A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with
+    their places, and the cost `spent`.
     """
 
     id: str | None

@@ -31,8 +31,8 @@ from stepsight.storage.traces.queries import (
 
 FORMAT = "imported"
 UNKNOWN = "unknown"
-"""The attention of an evaluator of which there are scores alone."""
-# Scores that differ by less may be the same: in half precision they depend a little on the rest of a batch.
+"""The attention of an evaluator that is only known by its scores."""
+# Scores that differ by less count as the same: in half precision they depend a little on the rest of a batch.
 _STILL = 0.01
 _NAMED = 5
 
@@ -244,8 +244,8 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
 ) -> None:
-    """Keep the scores with steps left out beside those that are there. An evaluator of which all scores before a
-    step that is left out stay the same is known to be causal from then on."""
+    """Store the scores with steps left out besides the existing ones. If leaving out a step never changes the
+    scores of those before it, the evaluator is recorded as causal."""
     rows = [row for _, row in matches.values()]
     for trace in (one for one in traces if one.id in matches):
         where, row = matches[trace.id]
