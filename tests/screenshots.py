@@ -46,8 +46,8 @@ def _begin_to_label(page: Page) -> None:
 
 SHOTS = (
     Shot("score", "/", "#result .steps .katex", 1130, first=_score_example),
-    Shot("evidence", "/evidence?trace=2", "main .katex", 1000),
-    Shot("evidence-dark", "/evidence?trace=2", "main .katex", 1000, scheme="dark"),
+    Shot("evidence", "/evidence?trace=2", "text=rests on 2", 1110),
+    Shot("evidence-dark", "/evidence?trace=2", "text=rests on 2", 1110, scheme="dark"),
     Shot("browse", "/browse?dataset=gallery&gold=error", "#browse .katex", 720),
     Shot("trace", "/browse?trace=2", "ol.steps .katex", 860),
     Shot("results", "/results?dataset=gallery", "main .js-plotly-plot .main-svg", 1130),
