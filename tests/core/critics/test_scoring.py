@@ -13,7 +13,6 @@ from stepsight.core.critics.evaluator import Critic, open_critic
 from stepsight.core.critics.presets import OWN, read_preset
 from stepsight.core.critics.scoring import CriticClient
 from stepsight.core.critics.settings import read_settings
-from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.inference_servers.server import Server
 from stepsight.core.judgment import Judgment, Mode, Usage
@@ -320,7 +319,7 @@ def test_a_key_is_sent_and_appears_in_no_message(monkeypatch: pytest.MonkeyPatch
         return Refusal(401, b'{"error":{"message":"Incorrect API key provided: sk-secret"}}')
 
     with chat_server(answer) as chat, asking(chat) as critic:
-        with pytest.raises(UserError) as error:
+        with refused() as error:
             judged(critic, [TRACE])
         assert chat.headers[0]["authorization"] == "Bearer sk-secret"
     assert "sk-secret" not in f"{error.value} {critic.name} {critic.fingerprint}"

@@ -5,9 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import (
     GOLD_VALUES,
     VALID,
@@ -83,28 +80,26 @@ def entry(**changes: Any) -> str:
 
 
 @each(
-    "text, message",
+    "text",
     [
-        ("{", "not JSON"),
-        ("[]", "this is not a label patch"),
-        ('{"format": "other"}', "this is not a label patch"),
-        (changed(version=2), "version 2 found, expected 1"),
-        (changed(dataset=None), "dataset is None, expected text"),
-        (changed(entries={}), "entries is {}, expected a list"),
-        (changed(entries=[1]), "entries[0] is 1, expected keys with values"),
-        (entry(more=1), "unknown key entries[0].more"),
-        (entry(step=0), "entries[0].step is 0, expected more than 0"),
-        (entry(step=True), "entries[0].step is True, expected a whole number"),
-        (entry(to="unsure"), "entries[0].to is 'unsure', expected one of neg, neu, pos, valid"),
-        (entry(reason="Another."), "its entries were changed after it was written"),
-        (entry(trace="b", step=2), "trace 'b', step 2 is changed twice"),
+        "{",
+        "[]",
+        '{"format": "other"}',
+        changed(version=2),
+        changed(dataset=None),
+        changed(entries={}),
+        changed(entries=[1]),
+        entry(more=1),
+        entry(step=0),
+        entry(step=True),
+        entry(to="unsure"),
+        entry(reason="Another."),
+        entry(trace="b", step=2),
     ],
 )
-def test_refusals(text: str, message: str) -> None:
-    with pytest.raises(UserError) as error:
+def test_refusals(text: str) -> None:
+    with refused():
         parse_patch(text, "folder/fixes.json")
-    assert error.value.message.startswith("folder/fixes.json: ")
-    assert message in str(error.value)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

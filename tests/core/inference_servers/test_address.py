@@ -46,9 +46,8 @@ def test_an_address(text, expected):
     ],
 )
 def test_an_invalid_address_is_refused(text):
-    with refused() as caught:
+    with refused():
         parse_address(text)
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["vllm:http://me:secret@h/v1#m", "critic:http://secret@h/v1#m"])
@@ -56,7 +55,6 @@ def test_a_password_is_refused_and_not_repeated(text):
     with refused() as caught:
         parse_address(text)
     assert "secret" not in str(caught.value)
-    assert "STEPSIGHT_API_KEY" in caught.value.hint
 
 
 def test_names_and_folders_are_no_addresses():
@@ -71,6 +69,5 @@ def test_the_root_of_a_server():
 def test_options_that_there_are():
     address = parse_address("vllm:http://h/v1#m,tokenizer=x")
     address.check_options({"tokenizer"})
-    with refused() as caught:
+    with refused():
         address.check_options({"samples", "prompt"})
-    assert caught.value.hint == "There are: prompt, samples."

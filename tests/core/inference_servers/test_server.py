@@ -163,32 +163,25 @@ def test_a_lasting_failure_is_reported_in_the_servers_words():
 
 
 @pytest.mark.parametrize(
-    ("status", "content", "message", "hint"),
+    ("status", "content"),
     [
-        (
-            400,
-            {"error": {"message": "bad token"}},
-            "answers 400 to echo: bad token",
-            "Look at what the server wrote.",
-        ),
-        (400, {"detail": "nothing"}, "answers 400 to echo: nothing", "Look at what the server wrote."),
-        (404, {"detail": "Not Found"}, "answers 404 to echo: Not Found", "Check the address"),
-        (401, {"message": "who"}, "answers 401 to echo: who", "into the environment as STEPSIGHT_API_KEY"),
-        (404, b"<html>", "answers 404 to echo: <html>", "Check the address"),
-        (400, b"\xff\xfe", "answers 400 to echo: \ufffd\ufffd", "Look at what"),
-        (400, b"", "answers 400 to echo: nothing.", "Look at what"),
+        (400, {"error": {"message": "bad token"}}),
+        (400, {"detail": "nothing"}),
+        (404, {"detail": "Not Found"}),
+        (401, {"message": "who"}),
+        (404, b"<html>"),
+        (400, b"\xff\xfe"),
+        (400, b""),
     ],
 )
-def test_a_mistake_is_not_repeated(status, content, message, hint):
+def test_a_mistake_is_not_repeated(status, content):
     with (
         serving(lambda *_: (status, {}, content)) as (url, asked),
         Server(url) as server,
-        pytest.raises(ServerError) as caught,
+        refused(ServerError) as caught,
     ):
         server.now(server.post("echo", 1))
     assert len(asked) == 1
-    assert message in caught.value.message
-    assert hint in caught.value.hint
     assert caught.value.status == status
 
 
@@ -229,10 +222,9 @@ def test_a_server_that_breaks_off():
 
     with serving(breaks) as (url, _), Server(url, at_once=1) as server:
         assert server.now(server.post("echo", 1)) == {"echo": 1}
-    with serving(lambda *_: None) as (url, asked), Server(url) as server, refused(ServerError) as caught:
+    with serving(lambda *_: None) as (url, asked), Server(url) as server, refused(ServerError):
         server.now(server.post("echo", 1))
     assert len(asked) == 6
-    assert "start again to go on" in caught.value.hint
 
 
 def test_a_server_that_says_nothing():
@@ -344,10 +336,9 @@ def test_a_key_goes_to_the_server_and_nowhere_else(monkeypatch, caplog):
     def refuses(number, body, handler):
         return 403, {}, {"error": {"message": f"no {handler.headers['authorization']}"}}
 
-    with serving(refuses) as (url, asked), Server(url) as server, pytest.raises(ServerError) as caught:
+    with serving(refuses) as (url, asked), Server(url) as server, refused(ServerError) as caught:
         server.now(server.post("echo", 1))
     assert asked[0][2]["authorization"] == f"Bearer {KEY}"
-    assert "another key" in caught.value.hint
     assert KEY not in f"{caught.value}{caplog.text}{server!r}"
 
 
@@ -357,11 +348,10 @@ def test_a_redirection_is_not_followed(monkeypatch):
         serving(echo) as (elsewhere, asked),
         serving(lambda *_: (307, {"location": f"{elsewhere}/echo"}, {})) as (url, _),
         Server(url) as server,
-        refused(ServerError) as caught,
+        refused(ServerError),
     ):
         server.now(server.post("echo", 1))
     assert asked == []
-    assert "redirections are not followed" in caught.value.hint
 
 
 @pytest.mark.parametrize("key", ["a\nb", "schlüssel"])

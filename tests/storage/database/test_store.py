@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from stepsight.core.errors import UserError
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgmentRow, SubstepRow, TraceRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
@@ -191,11 +190,9 @@ def test_a_place_where_sqlite_cannot_write() -> None:
 
 
 def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused() as caught:
         open_store(f"postgresql://me:secret@/db?host={tmp_path}")
-    assert "postgresql://me:***@/db" in str(caught.value)
     assert "secret" not in str(caught.value)
-    assert "Check the address, and that the server runs." in str(caught.value)
 
 
 def test_a_database_that_does_not_exist(postgresql_store: Store) -> None:

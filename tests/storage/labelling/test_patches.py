@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, parse_patch
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
@@ -102,22 +101,20 @@ def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    "made",
     [
-        (change(Trace.of("q", ["a"], id="none"), 0, None, "pos"), "trace 'none', step 1: sums has no such trace"),
-        (replace(change(ERROR, 1, "neg", "pos"), digest="0" * 64), "step 2: the trace in sums differs"),
-        (change(ERROR, 5, "neg", "pos"), "trace 'error', step 6: the trace has 2 steps"),
-        (change(ERROR, 0, "neg", "pos"), "trace 'error', step 1: the gold says pos, the patch changes neg"),
-        (change(FIRST_ERROR, 2, "valid", "neg"), "step 3: the gold says nothing, the patch changes valid"),
+        change(Trace.of("q", ["a"], id="none"), 0, None, "pos"),
+        replace(change(ERROR, 1, "neg", "pos"), digest="0" * 64),
+        change(ERROR, 5, "neg", "pos"),
+        change(ERROR, 0, "neg", "pos"),
+        change(FIRST_ERROR, 2, "valid", "neg"),
     ],
 )
 def test_a_patch_that_does_not_fit(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, made: LabelChange, message: str
+    store: Store, stored: list[StoredTrace], dataset: Dataset, made: LabelChange
 ) -> None:
-    with pytest.raises(UserError) as error:
+    with refused():
         check_patch(store, dataset, patch(change(CLEAN, 0, "pos", "neu"), made))
-    assert error.value.message.startswith("fixes.json, trace ")
-    assert message in error.value.message
 
 
 def test_changed_traces_are_left_out_and_contradictions_refused(

@@ -1,8 +1,8 @@
 import sys
+from contextlib import nullcontext
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.runs.ray_engine import check_room, import_ray, work_on_ray
 from tests.messages import refused
 from tests.ray_workers import needs_ray, python
@@ -17,23 +17,19 @@ def test_without_ray_its_extra_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("resources", "workers", "gpus", "message"),
+    ("resources", "workers", "gpus", "enough"),
     [
-        ({"CPU": 4.0}, 2, 0, None),
-        ({"CPU": 2.0}, 2, 0, None),
-        ({"CPU": 1.0}, 2, 0, "there are 1 CPUs, and --workers 2 needs 2. Give fewer."),
-        ({"CPU": 8.0, "GPU": 2.0}, 2, 1, None),
-        ({"CPU": 8.0, "GPU": 2.0}, 3, 1, "there are 2 GPUs, and --workers 3 needs 3. Give fewer."),
-        ({"CPU": 8.0}, 1, 1, "there are 0 GPUs, and --workers 1 needs 1. Give fewer."),
+        ({"CPU": 4.0}, 2, 0, True),
+        ({"CPU": 2.0}, 2, 0, True),
+        ({"CPU": 1.0}, 2, 0, False),
+        ({"CPU": 8.0, "GPU": 2.0}, 2, 1, True),
+        ({"CPU": 8.0, "GPU": 2.0}, 3, 1, False),
+        ({"CPU": 8.0}, 1, 1, False),
     ],
 )
-def test_workers_that_would_wait_for_ever_are_refused(resources, workers, gpus, message):
-    if message is None:
+def test_workers_that_would_wait_for_ever_are_refused(resources, workers, gpus, enough):
+    with nullcontext() if enough else refused():
         check_room(resources, workers, gpus)
-        return
-    with pytest.raises(UserError) as told:
-        check_room(resources, workers, gpus)
-    assert str(told.value) == message
 
 
 @needs_ray

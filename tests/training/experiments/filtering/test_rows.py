@@ -3,7 +3,6 @@ import sys
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import read_rows
 from tests.messages import refused
 
@@ -48,21 +47,20 @@ def test_parquet_has_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (gzip.compress(LINES, mtime=0)[:30], "pool: cannot be unzipped (Compressed file ended"),
-        (b"\x1f\x8bnothing", "pool: cannot be unzipped ("),
-        (b"PAR1 and nothing more", "pool: not Parquet ("),
-        (b'[{"a": 1},', "pool row 2: the file ends within the array."),
+        gzip.compress(LINES, mtime=0)[:30],
+        b"\x1f\x8bnothing",
+        b"PAR1 and nothing more",
+        b'[{"a": 1},',
     ],
     ids=["cut", "no gzip", "no Parquet", "no end"],
 )
-def test_a_damaged_file_is_refused(tmp_path, content, message):
+def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "pool"
     path.write_bytes(content)
-    with pytest.raises(UserError) as told:
+    with refused():
         list(read_rows(path, "pool"))
-    assert str(told.value).startswith(message)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):

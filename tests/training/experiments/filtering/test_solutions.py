@@ -3,7 +3,6 @@ from datetime import date
 
 import pytest
 
-from stepsight.core.errors import UserError
 from stepsight.training.experiments.filtering.pool import find_fields, parse_solution
 from tests.cases import each
 from tests.messages import refused
@@ -67,24 +66,23 @@ def test_unknown_fields_are_none():
 
 
 @each(
-    "change, message",
+    "change",
     [
-        ({"output": ""}, "the field 'output' is empty."),
-        ({"output": " \n\t"}, "the field 'output' is empty."),
-        ({"output": None}, "the field 'output' is NoneType, expected text."),
-        ({"output": "[]"}, "there are no steps."),
-        ({"output": ["a", 5]}, "step 2 of the field 'output' is 5, expected a text or a list of texts."),
-        ({"output": []}, "there are no steps."),
-        ({"instruction": "  "}, "the field 'instruction' is empty."),
-        ({"instruction": 5}, "the field 'instruction' is int, expected text."),
-        ({"output": "a\x00b"}, "the field 'output' holds a NUL byte."),
-        ({"response": "another"}, "the row has a field 'response' too"),
+        {"output": ""},
+        {"output": " \n\t"},
+        {"output": None},
+        {"output": "[]"},
+        {"output": ["a", 5]},
+        {"output": []},
+        {"instruction": "  "},
+        {"instruction": 5},
+        {"output": "a\x00b"},
+        {"response": "another"},
     ],
 )
-def test_a_row_that_is_not_a_solution_is_refused(change, message):
-    with pytest.raises(UserError) as told:
+def test_a_row_that_is_not_a_solution_is_refused(change):
+    with refused():
         parse_solution(MMIQC | change, FIELDS, "pool line 3")
-    assert str(told.value).startswith(f"pool line 3: {message}")
 
 
 def test_a_row_without_an_answer_is_refused():
