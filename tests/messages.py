@@ -30,9 +30,6 @@ _PLACES = (
     (re.compile(r"[^\s'\"=(\[]*/stepsight-pg-[\w-]+"), "{tmp}"),
     (re.compile(r"[^\s'\"=(\[]*/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+"), "{tmp}"),
     (re.compile(rf"(/tmp|/dev/shm|{re.escape(tempfile.gettempdir())})/[\w-]+"), "{tmp}"),
-    (re.compile(r"(%2F[\w-]+)+"), "{tmp}"),
-    (re.compile(r"(?<=@/)test_\d+"), "{database}"),
-    (re.compile(r"postgresql://postgres:\*{3}@/\{database\}\?host=\{tmp\}|\{tmp\}/(store|empty)\.db"), "{store}"),
     (re.compile(re.escape(str(_TESTS.parent)) + r"\b"), "{root}"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
     # Both databases share their messages.
