@@ -46,12 +46,12 @@ def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store: Store) -> Non
 def test_every_trace_is_as_likely_as_any_other(store: Store) -> None:
     add(store, FORTY, "sums")
     counts = dict.fromkeys((trace.id for trace in FORTY), 0)
-    for seed in range(60):
+    for seed in range(30):
         for name in chosen(store, campaign(store, None, name=f"by {seed}", sample=10, seed=seed)):
             counts[name] += 1
-    # Each is expected 15 times of 60, with a standard deviation of 3.4.
-    assert min(counts.values()) >= 3
-    assert max(counts.values()) <= 29
+    # Each is expected 7.5 times of 30, with a standard deviation of 2.4.
+    assert min(counts.values()) >= 1
+    assert max(counts.values()) <= 17
 
 
 @pytest.mark.parametrize("sample", [0, 41])

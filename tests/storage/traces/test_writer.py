@@ -90,13 +90,14 @@ def test_a_dataset_keeps_its_kind(store: Store) -> None:
         TraceWriter(session, "sums", "other", "f")
 
 
-def test_statistics_are_refreshed_on_the_way(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_are_refreshed_on_the_way(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     refreshed = []
     monkeypatch.setattr(TraceWriter, "_refresh", lambda self: refreshed.append(self.added))
-    with store.write() as session:
+    rows = [("row", trace) for trace in many(5000)]
+    with sqlite_store.write() as session:
         writer = TraceWriter(session, "d", "plain", "f")
         for start in range(0, 5000, 500):
-            writer.add([("row", trace) for trace in many(5000)[start : start + 500]])
+            writer.add(rows[start : start + 500])
         writer.finish("f", "0" * 64)
     assert refreshed == [1000, 4000, 5000]
-    assert find_dataset(store, "d").traces == 5000
+    assert find_dataset(sqlite_store, "d").traces == 5000
