@@ -186,6 +186,8 @@ class Evidence extends RevealedJudgment {
 
   /** Update the page's address, and that of the file. */
   address() {
+    // Steps that are left out may be answered when another page is open.
+    if (!this.section.isConnected) return;
     const change = (url) => {
       const query = new URLSearchParams(url.search);
       query.set("step", this.names[this.step]);
