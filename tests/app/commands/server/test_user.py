@@ -78,7 +78,7 @@ def test_a_role_a_password_and_a_deactivation(typed, sqlite_store):
         (["add", "ada", "--role", "admin"], "", "There is no terminal to ask for the password on."),
         (["add", "ada", "--role", "admin", "--password-stdin"], "", "has 0 characters, expected at least 10"),
         (["add", " ", "--role", "admin", "--password-stdin"], PASSWORD, "the name of the user"),
-        (["add", "local", "--role", "admin", "--password-stdin"], PASSWORD, "'local' is who acts"),
+        (["add", "local", "--role", "admin", "--password-stdin"], PASSWORD, "'local' is the user of a server"),
         (["role", "nobody", "admin"], "", "There is no user 'nobody'"),
         (["password", "nobody"], "", "There is no user 'nobody'"),
         (["deactivate", "nobody"], "", "There is no user 'nobody'"),
