@@ -10,7 +10,6 @@ from tokenizers import Tokenizer
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_reasoneval
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, softmax
@@ -125,14 +124,6 @@ def test_the_rotation_and_the_window_are_those_of_the_config(tmp_path):
         return softmax((hidden_states(backbone, ids)[marks[: j + 1]] @ head["score_head.weight"].T).numpy())
 
     check_modes(evaluator, rows)
-
-
-def test_in_bfloat16_the_scores_are_close(checkpoint):
-    exact, rough = load_evaluator(checkpoint[0]), load_evaluator(checkpoint[0], dtype=torch.bfloat16)
-    assert {weight.dtype for weight in rough.model.parameters()} == {torch.bfloat16}
-    first, second = (Scorer(one).score_one(TRACES[0]).offline.probs for one in (exact, rough))
-    assert 0 < np.abs(first - second).max() < 0.1
-    assert exact.fingerprint != rough.fingerprint
 
 
 def edit(folder, **changes):

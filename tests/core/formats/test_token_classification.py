@@ -13,7 +13,7 @@ from stepsight.core.scores import Outputs
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import write_evaluator, write_shards, write_token_classifier
+from tests.checkpoints import write_evaluator, write_token_classifier
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
 from tests.messages import refused
 from tests.vocabularies import TEXTS, byte_level, sentencepiece
@@ -210,18 +210,6 @@ def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path)
     # Transformers makes it causal in batches without padding, and not in others.
     with refused():
         load_evaluator(tmp_path / "eurobert")
-
-
-def test_weights_may_be_sharded_and_in_bfloat16(tmp_path):
-    model = write_token_classifier(tmp_path / "modernbert", "modernbert")
-    exact = load_evaluator(tmp_path / "modernbert")
-    (tmp_path / "modernbert" / "model.safetensors").unlink()
-    write_shards(tmp_path / "modernbert", model.state_dict())
-    assert load_evaluator(tmp_path / "modernbert").fingerprint == exact.fingerprint
-    rough = load_evaluator(tmp_path / "modernbert", dtype=torch.bfloat16)
-    assert {weight.dtype for weight in rough.model.parameters()} == {torch.bfloat16}
-    first, second = (Scorer(one).score_one(TRACES[1], "offline").offline.probs for one in (exact, rough))
-    assert 0 < np.abs(first - second).max() < 0.1
 
 
 @pytest.mark.parametrize("kind", ["llama", "modernbert"])

@@ -11,7 +11,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import LLAMA3, QWEN2, pickled, write_language_model, write_reasoneval
+from tests.checkpoints import LLAMA3, QWEN2, write_language_model, write_reasoneval
 from tests.core.formats.by_hand import TRACES, check_modes, of_two, softmax
 from tests.messages import refused
 from tests.vocabularies import byte_level
@@ -118,18 +118,6 @@ def test_any_language_model_can_be_described_and_its_tokens_named_by_id(tmp_path
     first, second = (Scorer(one).score_one(TRACES[0], "offline").offline for one in (texts, other))
     np.testing.assert_allclose(first.validity, 1 - second.validity, atol=1e-6)
     assert other.fingerprint != texts.fingerprint
-
-
-def test_pickled_shards_and_bfloat16(tmp_path):
-    write(tmp_path, "VersaPRM")
-    exact = load_evaluator(tmp_path / "VersaPRM")
-    pickled(tmp_path / "VersaPRM", shards=2)
-    again = load_evaluator(tmp_path / "VersaPRM")
-    rough = load_evaluator(tmp_path / "VersaPRM", dtype="bfloat16")
-    assert exact.fingerprint == again.fingerprint != rough.fingerprint
-    scores = [Scorer(one).score_one(TRACES[0], "offline").offline.probs for one in (exact, again, rough)]
-    np.testing.assert_array_equal(scores[0], scores[1])
-    assert 0 < np.abs(scores[0] - scores[2]).max() < 0.15
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from tokenizers import Tokenizer
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
-from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import pickled, write_pqm, write_qwen_prm, write_shards, write_skywork
 from tests.core.formats.by_hand import TRACES, check_modes, of_two
@@ -96,13 +95,6 @@ def test_steps_on_one_line_are_an_option(tmp_path):
         return of_two(value_of(model, head, ids, places[: j + 1]))
 
     check_modes(load_evaluator(tmp_path / "skywork"), rows, [*TRACES, trace])
-
-
-def test_in_bfloat16_it_is_another_evaluator_that_says_nearly_the_same(skywork):
-    exact, rough = (load_evaluator(skywork[0], dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
-    first, second = (Scorer(one).score_one(TRACES[0], "offline").offline.probs for one in (exact, rough))
-    assert 0 < np.abs(first - second).max() < 0.15
-    assert exact.fingerprint != rough.fingerprint
 
 
 def test_pqm_is_put_together_from_its_weights_and_its_base(tmp_path):

@@ -124,9 +124,6 @@ def test_it_is_one_moment_of_a_store_that_is_written_to(store, tmp_path):
         assert session.scalar(select(func.count(TraceRow.id))) > 50
 
 
-# --- what is refused ---
-
-
 def test_a_store_that_is_not_empty_is_kept_aside(filled, tmp_path):
     make_backup(filled, tmp_path / "one.backup")
     samples.add(filled, samples.many(3), "later")

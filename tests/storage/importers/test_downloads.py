@@ -187,9 +187,6 @@ def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert cache_folder() == tmp_path / "Library" / "Caches" / "stepsight"
 
 
-# --- what the kinds name ---
-
-
 def test_public_files_are_pinned_or_lack_a_hash() -> None:
     files = [file for kind in KINDS.values() for file in kind.files]
     assert len(files) == 14

@@ -196,9 +196,6 @@ def test_a_store_from_before_rationales_gets_them_by_importing_again(
     assert [one.rationale for one in read_judgments(store, traces[0])] == ["Step 2 adds twice."]
 
 
-# --- what stepsight score wrote ---
-
-
 @pytest.mark.parametrize(("outputs", "judgment"), KINDS)
 def test_records_give_the_judgments_that_were_scored(
     store: Store, file: Path, outputs: Outputs, judgment: Judgment
@@ -234,8 +231,6 @@ def test_a_record_that_is_none_or_of_another_trace_is_refused(
         import_scores(store, "sums", write_lines(file, records))
     assert count(store) == 0
 
-
-# --- what was published ---
 
 PUBLISHED = [
     ("invalid", "math-shepherd_mistral-7b", (70.1, 77.3, 60.0, 77.2)),

@@ -57,8 +57,6 @@ def test_the_text_that_normalisation_leaves():
     assert normalise("?") == "?"
 
 
-# --- overlaps ---
-
 LONG = "A farmer has seventeen sheep and buys twice as many goats; how many animals is that?"
 
 

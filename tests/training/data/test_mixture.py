@@ -52,9 +52,6 @@ def test_sources_follow_one_another(mix, source):
     assert mixture.record["traces"] == 5
 
 
-# --- weights ---
-
-
 def test_a_whole_weight_repeats_every_trace(mix, source):
     mixture = mix(source("a", [trace(1), trace(2)], weight=3.0), source("b", [trace(3)]))
     assert ids(mixture) == ["1"] * 3 + ["2"] * 3 + ["3"]
@@ -101,9 +98,6 @@ def test_the_tokenizer_meets_every_source(mix, source):
 def test_how_many_to_expect_is_known_of_synthetic_traces_alone(mix, source):
     assert mix(Source("synthetic", size=10, weight=1.5), Source("synthetic", size=3, seed=1)).expected == 18
     assert mix(Source("synthetic", size=10), source("a", [trace(1)])).expected is None
-
-
-# --- what is left out ---
 
 
 def test_records_that_conditions_do_not_want_are_left_out_and_counted(mix, source):
@@ -217,8 +211,6 @@ def test_missing_files_are_reported_before_anything_is_read(mix, source):
         mix(source("a", [trace(1)]), benchmarks=[TraceOrigin("problems", path="none")])
 
 
-# --- labels ---
-
 PRMBENCH = {
     "original_question": "Q",
     "modified_question": "Q",
@@ -251,9 +243,6 @@ def test_the_balance_counts_the_labels_that_are_learnt_from(mix, tmp_path):
         list(mix(Source("prmbench", path="p", valid="unlabelled", rho=0.5)))
 
 
-# --- continued ---
-
-
 def test_solutions_are_continued_where_their_rest_is_known(mix, source):
     rest = ["Step 0", "Step 1", "Step 2"]
     traces = [trace(0, pre_generated_steps=rest), trace(1), trace(2, finish_reason="solution")]
@@ -278,9 +267,6 @@ def test_solutions_are_continued_only_on_request(mix, source, truncation):
     mixture = mix(source("a", given), truncation=truncation)
     assert [len(found.steps) for found in mixture] == [2]
     assert "continued" not in mixture.record["sources"][0]
-
-
-# --- the record ---
 
 
 def test_the_record_is_json_and_empty_before_anything_is_read(mix, source, tmp_path, monkeypatch):
@@ -324,9 +310,6 @@ def test_real_data(data):
     )
 
 
-# --- planted errors, single steps and drills ---
-
-
 def test_errors_are_planted_in_the_part_before_a_traces_own(mix, source):
     valid = Trace.of("Problem", ["She pays 3 * 4 = 12.", "Then 12 + 1 = 13.", "So 14."], ["pos", "pos", "neg"], "1")
     planted = list(mix(source("a", [valid], corrupt=1.0, weight=40.0)))
@@ -359,9 +342,6 @@ def test_drills_are_a_source(mix):
     assert mixture.expected == 4
     record = mixture.record["sources"][0]
     assert (record["kind"], record["size"], record["seed"], record["copies"]) == ("drills", 4, 2, 4)
-
-
-# --- samples ---
 
 
 def test_a_sample_is_the_same_for_every_seed_and_part_of_a_larger_one(mix, source):

@@ -41,9 +41,6 @@ def lines(tmp_path):
     return lines
 
 
-# --- the generator ---
-
-
 def test_synthetic_traces_are_the_generators(tmp_path):
     reading = opened(TraceOrigin("synthetic", size=5, seed=3), tmp_path)
     traces = list(generate(3, 5))
@@ -78,9 +75,6 @@ def test_drills_have_the_share_of_wrong_equations_that_is_asked_for(tmp_path):
     usual = opened(TraceOrigin("drills", size=30), tmp_path)
     assert {label for trace in usual for label in trace.labels} == {Label.NEG, Label.POS}
     assert "wrong" not in usual.record
-
-
-# --- files ---
 
 
 def test_a_table_is_read_by_the_names_of_its_columns(lines, tmp_path):
@@ -209,9 +203,6 @@ def test_real_files_hold_bad_rows(data):
     assert reading.record["files"][0]["bad"][:2] == ["line 2", "line 4"]
 
 
-# --- problems ---
-
-
 def test_problems_need_no_solutions(lines, tmp_path):
     lines("a.jsonl", {"problem": "P", "answer": "1"}, {"question": "Q"}, {"problem": "R", "question": "no"})
     reading = open_problems(TraceOrigin("problems", path="a.jsonl"), tmp_path, KEY)
@@ -220,9 +211,6 @@ def test_problems_need_no_solutions(lines, tmp_path):
     lines("b.jsonl", {"problem": "P"}, {"text": "Q"})
     with refused():
         list(open_problems(TraceOrigin("problems", path="b.jsonl"), tmp_path, KEY))
-
-
-# --- the store ---
 
 
 @pytest.fixture
@@ -259,9 +247,6 @@ def test_other_gold_gives_another_hash(stored, tmp_path):
 def test_a_dataset_that_is_not_there_is_found_out_at_once(stored, tmp_path):
     with refused():
         opened(TraceOrigin("store", dataset="none"), tmp_path)
-
-
-# --- labels by people ---
 
 
 @pytest.fixture

@@ -28,9 +28,6 @@ def traces() -> list[Trace]:
     return list(generate(7, SIZE, FAMILIES))
 
 
-# --- Determinism ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_corpus_does_not_change():
     """What was trained and measured stays comparable. A new or changed story needs new hashes here, and the shipped
@@ -101,9 +98,6 @@ def test_traces_survive_the_plain_format(traces):
         assert parse_trace(format_trace(trace), "here") == trace
 
 
-# --- Labels and evidence -------------------------------------------------------------------------------------
-
-
 def test_labels_before_at_and_after_the_error(traces):
     for trace in traces:
         at, evidence = trace.meta["error_step"], trace.meta["evidence"]
@@ -128,9 +122,6 @@ def test_the_evidence_stands_after_the_focus(traces):
         assert trace.meta["later_check"]
         assert evidence["passes"] is not wrong
         assert trace.labels[evidence["step"]] == Label.POS
-
-
-# --- Give-aways ----------------------------------------------------------------------------------------------
 
 
 def auc(items: Sequence[tuple[float, bool]]) -> float:
@@ -235,9 +226,6 @@ def test_no_feature_of_a_calculation_tells_its_label(traces, name):
     assert abs(of_step(traces, STEP_FEATURES[name], calculates) - 0.5) < 0.15
 
 
-# --- Rates and variety ---------------------------------------------------------------------------------------
-
-
 def test_rates(traces):
     wrong = [t for t in traces if t.meta["error"]]
     right = [t for t in traces if not t.meta["error"]]
@@ -270,8 +258,6 @@ def test_wording_varies(traces):
     asked = Counter((t.meta["family"], _NUMBER.sub("#", t.problem)) for t in traces)
     assert len(asked) > 1000
 
-
-# --- Clean texts ---------------------------------------------------------------------------------------------
 
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.
 _PLACE = re.compile(r"(?<![\w}^\]])\{|@\{|[\[\]]|None|Fraction|(?<![\w}])\{[+(]")

@@ -44,9 +44,6 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-# --- round trips ---
-
-
 @pytest.mark.parametrize("view", ["whole", "stepwise"])
 def test_a_log_is_the_same_after_a_round_trip(store: Store, other: Store, tmp_path: Path, view: str) -> None:
     labelled(store, view=view)
@@ -131,9 +128,6 @@ def test_answers_can_go_to_another_campaign_beside_the_first(sqlite_store: Store
     assert {made.name for made in list_campaigns(sqlite_store)} == {"first", "copy"}
 
 
-# --- rows of PRM800K ---
-
-
 def genuine(problem: str, *ratings: int | None, **label: Any) -> dict[str, Any]:
     """A row as OpenAI published them, of the solution of `samples.THREE`."""
     texts = ["A sum.", "It is nice.", "So 4."]
@@ -197,9 +191,6 @@ def test_a_row_of_prm800k_must_fit_one_trace(sqlite_store: Store, tmp_path: Path
     twin = Trace.of("What is 2 + 2?", ["A sum.", "No."], id="twin")
     add(sqlite_store, [twin], DATASET)
     check(row, **both)
-
-
-# --- what is refused ---
 
 
 def change(rows: list[dict[str, Any]], number: int, **changes: Any) -> list[dict[str, Any]]:
