@@ -150,6 +150,7 @@ def test_a_small_token_does_not_unpack_into_a_large_text():
 def test_a_form_is_the_trace_that_its_text_is_split_into():
     trace = typed("  q \n", "Let x be 1.\n\nSo 2.\n").trace
     assert (trace.problem, trace.substeps) == ("q", ("Let x be 1.", "So 2."))
+    assert len(typed("q", "\n".join("a" * 200)).trace.steps) == 200
 
 
 @pytest.mark.parametrize(
