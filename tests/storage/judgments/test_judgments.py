@@ -251,7 +251,7 @@ def test_a_score_of_the_whole_is_kept_and_replaced(store: Store, traces: list[St
 def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace], value: float) -> None:
     wrong = scores(3).probs.copy()
     wrong[1, 2] = value
-    with pytest.raises(ValueError, match="no probability"):
+    with pytest.raises(ValueError, match="not a probability"):
         save_judgments(store, evaluator(store).id, [Judgment(traces[0], Mode.OFFLINE, StepScores(wrong))])
     assert rows(store) == []
 
