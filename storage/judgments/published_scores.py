@@ -158,7 +158,7 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
     """Two rows of one trace with different sub-steps left out, as one. Raises `UserError` if they contradict each
     other, or have nothing left out."""
     if not (first.left_out and second.left_out):
-        raise UserError(f"the id {second.id!r} stands earlier in the file.", "Give each its own.")
+        raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
     if first.left_out.keys() & second.left_out.keys() or first.gap != second.gap:
         raise UserError(f"the same step of {second.id!r} is left out earlier in the file, or in another way.")
     if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
