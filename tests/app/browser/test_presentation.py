@@ -6,7 +6,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from stepsight.core.paths import asset
-from tests.app.browser.acts import overflow
+from tests.app.browser.acts import listening, overflow
 from tests.app.entries import typed
 from tests.browser import until
 
@@ -125,6 +125,7 @@ def tells_how_a_step_moved_earlier_verdicts(page: Page) -> None:
 
 def test_keys_jump_and_leave(page):
     page.goto("/evidence?trace=1")
+    listening(page)
     # What is pressed while the presentation is fetched is done in it.
     for key in ("s", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
