@@ -25,7 +25,9 @@ _NEW = "STEPSIGHT_TESTS_NEW_MESSAGES"
 _LONG_ID = 60
 _DATABASE = re.compile(r"(^|-)(sqlite|postgresql)(?=-|$)")
 # Of a run, machine or port, with what stands for it.
+_DATA = Path(os.environ.get("STEPSIGHT_DATA") or _TESTS.parent / ".." / "shared" / "data").resolve()
 _PLACES = (
+    (re.compile(re.escape(str(_DATA)) + r"\b"), "{data}"),
     (re.compile(r"postgresql://\w+:\*\*\*@/\w+\?host=[^\s:]*"), "{store}"),
     (re.compile(r"[^\s'\"=(\[]*/stepsight-pg-[\w-]+"), "{tmp}"),
     (re.compile(r"[^\s'\"=(\[]*/pytest-of-[^/]+/pytest-\d+(/popen-gw\d+)?/[\w-]+"), "{tmp}"),

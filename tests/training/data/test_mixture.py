@@ -204,7 +204,8 @@ def test_a_source_of_which_nothing_is_left_is_refused(mix, source):
         list(mixture)
 
 
-def test_missing_files_are_reported_before_anything_is_read(mix, source):
+def test_missing_files_are_reported_before_anything_is_read(mix, source, monkeypatch):
+    monkeypatch.delenv("STEPSIGHT_DATA", raising=False)
     with refused():
         mix(source("a", [trace(1)]), Source("jsonl", path="none"))
     with refused():

@@ -62,7 +62,8 @@ export class Rests {
     this.section.querySelector(".of-rest").hidden = false;
     this.list.parentElement.classList.toggle("with-arcs", this.hasPairs());
     this.focus();
-    this.page.changed();
+    // The address stays: nobody has chosen anything.
+    this.page.show();
   }
 
   hasPairs() {

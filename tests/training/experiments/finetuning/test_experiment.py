@@ -55,7 +55,8 @@ def test_missing_runs_are_done_by_separate_processes(done, tmp_path, capsys):
     assert "2 steps of 4 in 1 epoch" in (copy / "logs" / f"{run.name}.txt").read_text()
 
 
-def test_another_study_or_a_missing_file_is_refused(done, tmp_path):
+def test_another_study_or_a_missing_file_is_refused(done, tmp_path, monkeypatch):
+    monkeypatch.delenv("STEPSIGHT_DATA", raising=False)
     path, folder = done
     other = write(path.with_name("other.yaml"), STUDY | {"tokens": 5})
     with refused():
