@@ -114,6 +114,6 @@ def test_everything_ends_though_much_goes_on(sqlite_store, tiny, number):
     if stopped.state == State.RUNNING:
         silence(sqlite_store)
     stop = Worker(sqlite_store)
-    threading.Timer(2, stop.orders.stop).start()
+    threading.Timer(2, stop.signals.stop).start()
     stop.run()
     assert get_job(sqlite_store, job.id).done > stopped.done

@@ -87,6 +87,7 @@ def commands(folder: Path) -> list[list[object]]:
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl
         evaluate --dataset made --evaluator equations --mode offline
         calibrate --dataset made --evaluator mini-causal
+        dependence --dataset made --evaluator mini-causal
         report --dataset made --output report --figures --force
         report grid {asset("reference", "full-grid-results.json")}
         report filtering {asset("reference", "filter-ablation.json")}
