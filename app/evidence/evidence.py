@@ -58,8 +58,8 @@ class Evidence:
     thresholds: Thresholds
     scorer: Callable[[], Scorer] | None
     choices: Sequence[str]
-    has_left_out: bool = False
-    """True if the store has its scores of the trace with a step left out."""
+    stored_gaps: tuple[Gap, ...] = ()
+    """The gaps for which the store has its scores of the trace with a step left out."""
     find_left_out: Callable[[Gap], LeaveOneOut | None] = lambda gap: None
     """Reads those scores, None if there are none for a gap."""
 
@@ -218,7 +218,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     ask = _asked(evaluators, offer.loaded) if offer.loaded else None
     gaps = evaluators_with_left_out(store, trace.trace_id).get(offer.id or 0, ())
     find = partial(find_left_out, store, about.fingerprint, trace)
-    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, bool(gaps), find)
+    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find)
 
 
 def _is_causal(row: StoredEvaluator | None) -> bool:

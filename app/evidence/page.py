@@ -109,7 +109,7 @@ def _opened(
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
-    ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.has_left_out else ""
+    ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
     if address.present:
         return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
@@ -180,7 +180,7 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
-        asks = evidence.has_left_out or (evidence.scorer is not None and not evidence.calls)
+        asks = address.left_out in evidence.stored_gaps or (evidence.scorer is not None and not evidence.calls)
         left_out = left_outs.of(evidence, address.left_out) if asks else None
         page = evidence_file(evidence, evidence_html(evidence, address, left_out=left_out), datetime.now(UTC))
         name = f'attachment; filename="{file_name(evidence.trace)}"'

@@ -63,6 +63,7 @@ def evidence_html(
         gaps=[(gap.value, words) for gap, words in _GAPS.items()],
         gap=address.gap,
         offer=_offer(evidence) if ask else "",
+        is_stored=address.left_out in evidence.stored_gaps,
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
@@ -85,7 +86,7 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 def _offer(evidence: Evidence) -> str:
     """The label of the button that leaves out each step, "" if the page does so unasked because it takes little."""
-    if evidence.has_left_out or (not evidence.calls and len(evidence) < _MANY):
+    if not evidence.calls and len(evidence) < _MANY:
         return ""
     what = f"about {evidence.calls} calls to a server" if evidence.calls else f"{len(evidence)} passes of the model"
     return f"Leave out each step: {what}"

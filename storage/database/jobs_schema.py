@@ -16,9 +16,8 @@ class JobRow(Base):
     importing, or fetching an evaluator. For the latter two, `request` holds the details (see `storage.jobs.imports`
     and `storage.jobs.fetches`), and `subject` describes them to people.
 
-    With a `gap` a job scores the traces without each of their steps instead of judging them (see
-    `core.left_out.Gap`). `attempts` counts the workers that have taken it since it last made progress. A job is
-    deleted with its dataset, which an import has once it is done.
+    `attempts` counts the workers that have taken it since it last made progress. A job is deleted with its dataset,
+    which an import has once it is done.
     """
 
     __tablename__ = "jobs"
@@ -44,7 +43,6 @@ class JobRow(Base):
     started: Mapped[datetime | None] = mapped_column(UtcDateTime)
     heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    gap: Mapped[str] = mapped_column(String(20), server_default="")
 
     __table_args__ = (
         CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
@@ -68,7 +66,6 @@ Index(
     JobRow.dataset_id,
     JobRow.fingerprint,
     JobRow.mode,
-    JobRow.gap,
     unique=True,
     sqlite_where=JobRow.state.in_(["queued", "running"]),
     postgresql_where=JobRow.state.in_(["queued", "running"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.storage.database.schema import EvaluatorRow, LeftOutScoresRow, TraceRow, now
+from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
@@ -22,6 +24,8 @@ from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
 # Scores that differ by less are the same.
 _SAME = 1e-4
+# Traces that are read at a time.
+_PART = 200
 _KEY = ("evaluator_id", "trace_id", "gap")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
@@ -60,16 +64,23 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Keep the scores beside those of other sub-steps. Raises `UserError` if there are others of the same."""
+    """Keep the scores beside those of other sub-steps. Raises `UserError` if the evaluator has other scores of the
+    trace, with the same sub-step left out or with none."""
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
+    judged = session.scalar(
+        select(JudgmentRow.probabilities).where(
+            JudgmentRow.trace_id == trace.trace_id,
+            JudgmentRow.evaluator_id == evaluator_id,
+            JudgmentRow.mode == Mode.OFFLINE.value,
+            JudgmentRow.trace_digest == trace.digest,
+        )
+    )
+    pairs = [] if judged is None else [(np.frombuffer(judged, _FLOATS).reshape(-1, 3), scores.whole.probs)]
+    known, added = {} if stored is None else stored.rows(), scores.rows()
+    pairs += [(known[i], added[i]) for i in known.keys() & added.keys()]
+    if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
+        raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another --evaluator.")
     if stored is not None:
-        known, added = stored.rows(), scores.rows()
-        pairs = [
-            (stored.whole.probs, scores.whole.probs),
-            *((known[i], added[i]) for i in known.keys() & added.keys()),
-        ]
-        if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
-            raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another --evaluator.")
         scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
     save_left_out(session, evaluator_id, trace, scores)
 
@@ -92,12 +103,16 @@ def iterate_left_out(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
     """The scores of a dataset by an evaluator, in file order, with the traces as they are now."""
-    wanted = traces().where(_made(evaluator_id, gap))
-    for trace in iterate(store, dataset_id, wanted):
+    rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
+    of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
+    while part := list(islice(rest, _PART)):
+        wanted = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
         with store.read() as session:
-            found = read_left_out(session, evaluator_id, trace, gap)
-        if found is not None:
-            yield trace, found
+            rows = {
+                row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(*of_evaluator, wanted))
+            }
+            scores = [_fresh(rows.get(trace.trace_id), trace) for trace in part]
+        yield from ((trace, found) for trace, found in zip(part, scores, strict=True) if found is not None)
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:

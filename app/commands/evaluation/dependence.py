@@ -64,17 +64,18 @@ def run(args: argparse.Namespace) -> None:
         evaluator = (
             _complete(store, dataset, args, gap) if can_load(args.evaluator) else _find(store, args.evaluator)
         )
-        found = list(iterate_left_out(store, dataset.id, evaluator.id, gap))
-        if not found:
+        falls = step_falls(iterate_left_out(store, dataset.id, evaluator.id, gap), evaluator.thresholds.validity)
+        if not falls:
             raise UserError(
                 f"{evaluator.name} has no scores of {dataset.name} with a step left out ({gap}).",
                 "Import them, or name an evaluator that can run here.",
             )
         if args.output is not None:
+            found = iterate_left_out(store, dataset.id, evaluator.id, gap)
             with open_output(args.output) as out:
                 out.writelines(json.dumps(row) + "\n" for row in left_out_rows(found, evaluator.outputs))
         if args.output != "-":
-            print(_lists(store, step_falls(found, evaluator.thresholds.validity), args.list))
+            print(_lists(store, falls, args.list))
 
 
 def _complete(store: Store, dataset: Dataset, args: argparse.Namespace, gap: Gap) -> StoredEvaluator:

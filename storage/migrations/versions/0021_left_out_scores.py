@@ -1,4 +1,4 @@
-"""Scores of traces without one of their steps, and jobs that make them."""
+"""Scores of traces without one of their steps."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,8 +28,3 @@ def upgrade() -> None:
         sa.CheckConstraint(_GAPS, "gap"),
     )
     op.create_index("ix_left_out_scores_dataset_id", "left_out_scores", ["dataset_id", "evaluator_id", "gap"])
-    op.add_column("jobs", sa.Column("gap", sa.String(20), nullable=False, server_default=""))
-    op.drop_index("uq_jobs_active", "jobs")
-    active = sa.text("state IN ('queued', 'running')")
-    same = ["dataset_id", "fingerprint", "mode", "gap"]
-    op.create_index("uq_jobs_active", "jobs", same, unique=True, sqlite_where=active, postgresql_where=active)

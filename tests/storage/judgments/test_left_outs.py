@@ -147,6 +147,9 @@ def test_other_scores_of_the_same_trace_are_refused(sqlite_store: Store, tmp_pat
     imported(sqlite_store, traces, tmp_path, OURS)
     with refused():
         imported(sqlite_store, traces, tmp_path, [OURS[0] | {"scores": [0.3, 0.6]}])
+    # Nor may the scores with nothing left out differ from those that were imported, here of another step.
+    with refused():
+        imported(sqlite_store, traces, tmp_path, [OURS[0] | {"left_out": 3, "whole": [0.9, 0.8, 0.1]}])
     imported(sqlite_store, traces, tmp_path, OURS)
 
 

@@ -19,8 +19,9 @@ export class Rests {
   /** Show what the page says itself, or ask the server, unless a button offers to. */
   learn() {
     const { leftOut, ask } = this.section.dataset;
+    const offer = this.section.querySelector("button.offer");
     if (leftOut) this.learned(JSON.parse(leftOut));
-    else if (ask && !this.section.querySelector("button.offer")) this.ask();
+    else if (ask && (!offer || offer.hidden)) this.ask();
   }
 
   choose(gap) {
