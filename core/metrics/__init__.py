@@ -1,4 +1,5 @@
-"""Metrics of evaluators against gold, and of people among themselves. An undefined value is NaN, with the reason.
+"""Metrics of evaluators against gold, and of people among themselves.
 
-Begin with `StepTable`, the columns that all metrics read, and `METRICS`.
+A metric that is undefined is NaN and says why. Begin with `StepTable`, the columns that all metrics read, and with
+`METRICS`.
 """

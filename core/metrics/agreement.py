@@ -1,13 +1,13 @@
-"""Agreement of annotators: Krippendorff's alpha for several people, Cohen's kappa for two.
+"""Agreement between annotators: Krippendorff's alpha for several people, Cohen's kappa for two.
 
-Alpha is one minus the ratio of the disagreement within units to the disagreement expected by chance: 1 is perfect
-agreement, 0 chance level, negative worse than chance. The formulas are those of "Computing Krippendorff's
-Alpha-Reliability" (Krippendorff, 2011). The library of that name computes the value; the resamples are computed
-here, since they are a single matrix product.
+Alpha is one minus the ratio of the disagreement within units to the disagreement expected by chance. It is 1 for
+perfect agreement, 0 at chance level, and negative for worse than chance. The formulas are those of "Computing
+Krippendorff's Alpha-Reliability" (Krippendorff, 2011). The `krippendorff` library can compute alpha; the resamples
+are computed here because they reduce to a single matrix product.
 
 Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the agreement above chance as a share of the
-greatest possible agreement above chance. One of the two raters may be the gold; the share of agreement is then an
-accuracy. Value and resamples equal scikit-learn's on the same units.
+greatest possible agreement above chance. One of the two raters may be the gold, in which case the share of
+agreement is an accuracy. Kappa and its resamples equal scikit-learn's results on the same units.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,11 @@ ALL_SAME = "all labels are the same, so chance would agree as well"
 
 
 class Scale(StrEnum):
-    """The distance between two values: nominal, the same for all pairs; ordinal, by the ratings that lie between
-    them."""
+    """The distance between two ratings.
+
+    On a nominal scale all unequal ratings are equally far apart. On an ordinal scale the distance depends on how
+    many ratings lie between them.
+    """
 
     NOMINAL = "nominal"
     ORDINAL = "ordinal"
@@ -40,8 +43,11 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Agreement:
-    """`alpha`, and `agreeing`, the share of equal pairs among all pairs of ratings within units. `n_units` units
-    have at least two ratings, with `n_pairs` pairs between them."""
+    """The agreement of several people.
+
+    `agreeing` is the share of equal pairs among all pairs of ratings within units. `n_units` counts the units with
+    at least two ratings, and `n_pairs` the pairs within them.
+    """
 
     alpha: Value
     agreeing: Value
@@ -55,12 +61,14 @@ def alpha(
     trace: Ints | None = None,
     weights: Weights | None = None,
 ) -> Agreement:
-    """The agreement of several people. `ratings` has shape (annotators, units), NaN where a rating is missing; only
-    the order of its numbers matters.
+    """Measure the agreement of several people.
 
-    With `trace`, the index of each unit's trace, shape (units,), and `weights`, resamples of traces, both values
-    have 95 % intervals, unless all units are of one trace. Alpha is undefined, with the reason, if fewer than two
-    people rated, no unit has two ratings, or all ratings of such units are equal.
+    `ratings` has shape (annotators, units), with NaN where a rating is missing. Only the order of its numbers
+    matters.
+
+    If `trace`, the index of each unit's trace, shape (units,), and `weights`, the resamples of traces, are given,
+    both values get 95 % intervals, unless all units belong to one trace. Alpha is undefined, with the reason, if
+    fewer than two people rated, no unit has two ratings, or all ratings of such units are equal.
     """
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
@@ -76,12 +84,13 @@ def alpha(
 
 
 def several(trace: Ints) -> bool:
-    """True if the units are of more than one trace; otherwise all resamples are alike."""
+    """True if the units belong to more than one trace. Otherwise all resamples are alike."""
     return len(trace) > 0 and bool((trace != trace[0]).any())
 
 
 def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Alpha of each resample, shape (draws,); NaN if its ratings are all equal or it has no pair of them."""
+    """Return alpha on each resample, shape (draws,). It is NaN for a resample without pairs or whose ratings are
+    all equal."""
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
@@ -90,7 +99,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """The share of equal pairs in each resample, shape (draws,); NaN if it has no pair."""
+    """Return the share of equal pairs in each resample, shape (draws,). It is NaN for a resample without pairs."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]
@@ -98,7 +107,11 @@ def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64
 
 
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
-    """The share of equal pairs among all pairs of one person's rating and another's of the same unit."""
+    """Return how often one person agrees with the others.
+
+    This is the share of equal pairs among all pairs of this person's rating and somebody else's rating of the same
+    unit.
+    """
     own, others = ratings[person], np.delete(ratings, person, axis=0)
     both = ~(np.isnan(own) | np.isnan(others))
     columns = np.column_stack([((others == own) & both).sum(axis=0), both.sum(axis=0)]).astype(np.float64)
@@ -115,8 +128,10 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
 
 @dataclass(frozen=True, eq=False)
 class RaterPair:
-    """The ratings, as numbers, of the units that both raters rated, and the index of each unit's trace: shape
-    (n,)."""
+    """Two people's ratings of the units that both of them rated.
+
+    All three arrays have shape (n,). Ratings are integers, and `trace` is the index of each unit's trace.
+    """
 
     first: Ints
     second: Ints
@@ -124,7 +139,7 @@ class RaterPair:
 
     @classmethod
     def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
-        """The pair formed from two people's ratings of all units, shape (units,), NaN where a rating is missing."""
+        """Pair two people's ratings of all units, each of shape (units,) with NaN where a rating is missing."""
         both = ~(np.isnan(first) | np.isnan(second))
         return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
 
@@ -145,10 +160,10 @@ class RaterPair:
 
 
 def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
-    """Cohen's kappa, unweighted, -1 to 1; with `weights`, resamples of traces, it has its 95 % interval, unless all
-    units are of one trace.
+    """Return Cohen's unweighted kappa, from -1 to 1.
 
-    Undefined if the two share no unit, or both give the same single label throughout.
+    If `weights`, the resamples of traces, are given, it has a 95 % interval, unless all units belong to one trace.
+    It is undefined if the two people share no unit, or if both give one and the same label throughout.
     """
     if not len(pair):
         return Value.none(NOTHING_SHARED)
@@ -160,12 +175,12 @@ def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
-    """The share of units that both rate alike."""
+    """Return the share of units that both people rate alike."""
     return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
 
 
 def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Kappa of each resample, shape (draws,); NaN if it has no unit or only one value."""
+    """Return kappa on each resample, shape (draws,). It is NaN for a resample without units or with only one value."""
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
@@ -179,7 +194,7 @@ def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
-    """The number of ratings of each unit by value, with values in ascending order: shape (units, values)."""
+    """Count each unit's ratings by value, with values in ascending order. The result has shape (units, values)."""
     rated = ~np.isnan(ratings)
     values, codes = np.unique(ratings[rated], return_inverse=True)
     cells = np.nonzero(rated)[1] * len(values) + codes
@@ -197,7 +212,7 @@ def _problem(ratings: Floats64, shared: Floats64) -> str:
 
 
 def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
-    """The number of equal pairs, and of all pairs, of ratings of each unit, shape (units,)."""
+    """Count the equal pairs and all pairs of ratings of each unit. Both arrays have shape (units,)."""
     total = counts.sum(axis=1)
     hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
     pairs: Floats64 = total * (total - 1) / 2
@@ -210,7 +225,10 @@ def _alpha(shared: Floats64, scale: Scale) -> float:
 
 
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Computed from the equal coincidences alone, since all others have the same distance."""
+    """Compute nominal alpha on each resample.
+
+    The equal pairs suffice, since all unequal pairs are equally far apart.
+    """
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
     drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
     same, marginals = drawn[:, 0], drawn[:, 1:]
@@ -221,7 +239,11 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Computed from the coincidences of every pair of values, whose distance depends on the resample."""
+    """Compute ordinal alpha on each resample.
+
+    This takes the coincidences of every pair of values, because the distance between two values depends on the
+    resample.
+    """
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
     met = [shared[:, low] * shared[:, high] / others for low, high in couples]
@@ -238,7 +260,7 @@ def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
 
 
 def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Sums over the units of each trace, shape (traces, columns)."""
+    """Sum the columns over the units of each trace. The result has shape (traces, columns)."""
     units = np.arange(len(trace))
     owner = csr_array((np.ones(len(trace)), (trace, units)), shape=(weights.shape[1], len(trace)))
     summed: Floats64 = owner @ columns

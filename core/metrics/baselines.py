@@ -1,8 +1,8 @@
 """Trivial baselines: evaluators that do not read the steps.
 
 An evaluator that does not beat them has learnt no mathematics. On benchmarks whose labelled steps end at the first
-error (PRM800K) `baseline:last-step` is nearly perfect offline, because the missing ending of such traces gives the
-error away.
+error, such as PRM800K, `baseline:last-step` is nearly perfect offline, because a trace that breaks off early gives
+its error away.
 """
 
 import re
@@ -30,9 +30,10 @@ _ANSWER = re.compile(r"# Answer|\\boxed|answer is", re.IGNORECASE)
 class Baseline:
     """A rule that scores steps without reading them.
 
-    `validity(trace, last)` gives `s_val` of each step, shape (n,). `last`, shape (n,), is True for a step that is
-    the last one in view: online that is every step; only a baseline with `by_mode` uses it. `reads` names in words
-    the property that the rule reads. With `of_substeps`, each sub-step counts as a step.
+    `validity(trace, last)` returns `s_val` for each step, shape (n,). `last`, shape (n,), is True for each step
+    that is the last one visible when it is judged. Online, that is every step. Only baselines with `by_mode` set
+    use it. `reads` describes in words the property that the rule looks at. If `of_substeps` is set, each sub-step
+    counts as a step.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Baseline:
         return self.name
 
     def score(self, trace: Trace, mode: Mode) -> StepScores:
-        """Scores of each sub-step of a trace, online or offline."""
+        """Score each sub-step of a trace, online or offline."""
         if self.of_substeps:
             trace = Trace(trace.id, trace.problem, tuple(Step((text,)) for text in trace.substeps))
         last = np.ones(len(trace.steps), np.bool_)
@@ -61,24 +62,27 @@ class Baseline:
 
 
 def _constant(trace: Trace, last: Bools) -> Floats64:
-    """The same for every step."""
+    """Give every step the same validity."""
     return np.full(len(trace.steps), 0.5)
 
 
 def _position(trace: Trace, last: Bools) -> Floats64:
-    """The later the step, the less valid."""
+    """Give later steps a lower validity."""
     validity: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
     return validity
 
 
 def _length(trace: Trace, last: Bools) -> Floats64:
-    """The longer the step, the less valid, by the characters of its sub-steps joined by newlines."""
+    """Give longer steps a lower validity.
+
+    The length is the number of characters, with sub-steps joined by newlines.
+    """
     validity: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
     return validity
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:
-    """Wrong if it is the last step and states no answer."""
+    """Call a step wrong if it is the last one and states no answer."""
     answers = np.array([bool(_ANSWER.search(step.text)) for step in trace.steps])
     return np.where(last & ~answers, 0.0, 1.0)
 
@@ -107,12 +111,13 @@ ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """The baselines that differ on a dataset, given whether any of its steps has several sub-steps."""
+    """Return the baselines that give different scores on a dataset, given whether any of its steps has several
+    sub-steps."""
     return list((ALL if has_substeps else BASELINES).values())
 
 
 def find_baseline(name: str) -> Baseline:
-    """The baseline of that name. Raises `UserError` if there is none."""
+    """Return the baseline with this name. Raises `UserError` if there is none."""
     if name not in ALL:
         raise UserError(f"there is no baseline {name!r}.", f"The baselines are {', '.join(ALL)}.")
     return ALL[name]

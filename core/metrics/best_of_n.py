@@ -1,8 +1,9 @@
-"""Best-of-n: choosing one of several solutions of a problem by score or by vote, and how often the choice is right.
+"""Best-of-n: choosing one of several solutions of a problem by score or by vote, and measuring how often the choice
+is right.
 
 All arithmetic is on logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
 of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
-count as a random choice: taking the first would also measure the order of the candidates.
+count as a random choice, since taking the first would also measure the order of the candidates.
 """
 
 from dataclasses import dataclass
@@ -27,9 +28,12 @@ _LOWEST = -1e300
 
 
 class Aggregation(StrEnum):
-    """A solution's score from the validities of its steps: the minimum (Wang et al. 2024, Math-Shepherd), the
-    product, which is the probability that all are valid (Lightman et al. 2023), or the last (Snell et al. 2024).
-    Lightman et al. count neutral steps as good, as validity does."""
+    """How the validities of the steps combine into a solution's score.
+
+    It is the minimum (Wang et al. 2024, Math-Shepherd), the product, i.e. the probability that all steps are valid
+    (Lightman et al. 2023), or the validity of the last step (Snell et al. 2024). Like validity itself, Lightman et
+    al. count neutral steps as good.
+    """
 
     MIN = "min"
     PRODUCT = "product"
@@ -37,8 +41,12 @@ class Aggregation(StrEnum):
 
 
 class RankingMethod(StrEnum):
-    """best-of-n: the solution with the best score. weighted-vote: the answer whose solutions have the largest total
-    score (Li et al. 2023). majority: the answer of most solutions (Wang et al. 2023), regardless of score."""
+    """How a solution is chosen among several.
+
+    - best-of-n: the solution with the best score.
+    - weighted-vote: the answer whose solutions have the largest total score (Li et al. 2023).
+    - majority: the answer that most solutions give, regardless of score (Wang et al. 2023).
+    """
 
     BEST_OF_N = "best-of-n"
     WEIGHTED_VOTE = "weighted-vote"
@@ -50,7 +58,10 @@ class RankingMethod(StrEnum):
 
 
 def log_score(scores: StepScores, by: Aggregation) -> float:
-    """The logarithm of a solution's score, -inf for a score of 0. Raises `ValueError` if there is no step."""
+    """Return the logarithm of a solution's score, -inf for a score of 0.
+
+    Raises `ValueError` if there are no steps.
+    """
     if not len(scores):
         raise ValueError("a solution without steps has no score")
     with np.errstate(divide="ignore"):
@@ -60,12 +71,13 @@ def log_score(scores: StepScores, by: Aggregation) -> float:
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
-    """The index of the chosen candidate, the first among equals.
+    """Return the index of the chosen candidate, the first one in a tie.
 
-    `logs` are the candidates' log scores, shape (n,). `groups`, shape (n,), are equal for equal answers,
-    `NO_ANSWER` for a candidate without one. The winner of a weighted vote is represented by its best-scored
-    candidate, the winner by majority by its first. Of answers with equal votes the one that comes first wins; if no
-    candidate has an answer, each counts as an answer of its own. Raises `ValueError` if there is no candidate.
+    `logs` holds the candidates' log scores, shape (n,). `groups`, shape (n,), holds equal numbers for equal
+    answers, and `NO_ANSWER` for candidates without an answer. The winning answer is represented by its best-scored
+    candidate in a weighted vote, and by its first candidate in a majority vote. If answers tie, the one that comes
+    first wins. If no candidate has an answer, every candidate counts as an answer of its own. Raises `ValueError`
+    if there is no candidate.
     """
     scored = np.asarray(logs, np.float64)
     if not len(scored):
@@ -80,11 +92,12 @@ def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
-    """A vote in each of many subsets of a problem's candidates.
+    """The votes held in many subsets of a problem's candidates.
 
-    `answers`, shape (m, k), numbers the answers of each subset, from 0 over the whole problem. `won`, shape (m,
-    answers), is True for an answer with the most votes, for several in a tie. `stands`, shape (m, k), is True for a
-    candidate that represents its answer: the best-scored one in a weighted vote, every one by majority.
+    `answers`, shape (m, k), holds the answer of each candidate in each subset, numbered from 0 across the whole
+    problem. `won`, shape (m, answers), is True for the answer with the most votes, or for several answers in a tie.
+    `stands`, shape (m, k), is True for the candidates that represent their answer: the best-scored one in a
+    weighted vote, all of them in a majority vote.
     """
 
     answers: Ints
@@ -93,8 +106,10 @@ class Ballots:
 
     @classmethod
     def of(cls, method: RankingMethod, logs: Floats64, groups: Ints, subsets: Ints) -> "Ballots":
-        """The vote by a voting method. `logs` and `groups` are those of `choose`, shape (n,); `subsets`, shape (m,
-        k), are indices of candidates."""
+        """Hold a vote in each subset.
+
+        `logs` and `groups` are as for `choose`, shape (n,). `subsets`, shape (m, k), holds indices of candidates.
+        """
         weighted = method == RankingMethod.WEIGHTED_VOTE
         scored = np.maximum(logs, _LOWEST)[subsets] if weighted else np.zeros(subsets.shape)
         answers = _numbered(groups)[subsets]
@@ -116,8 +131,8 @@ class Ballots:
         return cls(answers, won, scored == best[rows[:, None], answers])
 
     def right(self, correct: Bools) -> Floats64:
-        """The probability that each subset's choice is correct, shape (m,), with ties broken at random; `correct`
-        has shape (m, k)."""
+        """Return the probability that each subset's choice is correct, shape (m,), with ties broken at random.
+        `correct` has shape (m, k)."""
         rows = np.arange(len(self.answers))
         standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):
@@ -130,16 +145,16 @@ class Ballots:
 
 
 def sizes_up_to(most: int) -> list[int]:
-    """1, 2, 4, …, and `most` itself."""
+    """Return 1, 2, 4, …, up to and including `most`."""
     return sorted({1 << power for power in range(most.bit_length())} | {most}) if most > 0 else []
 
 
 def best_of(correct: Bools, logs: Floats64, size: int) -> float:
-    """The share of subsets of `size` candidates whose best-scored one is correct.
+    """Return the share of subsets of `size` candidates whose best-scored candidate is correct.
 
-    With candidates in ascending order of score, the best of a subset is the `i`-th in C(i - 1, k - 1) of C(n, k)
-    subsets (Hilton and Gao 2022, "Measuring Goodhart's law"). A `size` above the number of candidates means all of
-    them.
+    With candidates in ascending order of score, the `i`-th is the best in C(i - 1, k - 1) of the C(n, k) subsets
+    (Hilton and Gao 2022, "Measuring Goodhart's law"). If `size` exceeds the number of candidates, all of them are
+    used.
     """
     order = np.argsort(logs, kind="stable")
     first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
@@ -149,15 +164,19 @@ def best_of(correct: Bools, logs: Floats64, size: int) -> float:
 
 
 def pass_at(correct: Bools, size: int) -> float:
-    """The share of subsets of `size` candidates that contain a correct one: 1 - C(n - c, k) / C(n, k) (Chen et al.
-    2021). No choice can do better."""
+    """Return the share of subsets of `size` candidates that contain a correct one.
+
+    This is 1 - C(n - c, k) / C(n, k) (Chen et al. 2021), and no way of choosing can do better.
+    """
     count, size = len(correct), min(size, len(correct))
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
 
 
 def voted(correct: Bools, method: RankingMethod, logs: Floats64, groups: Ints, size: int) -> float:
-    """The share of subsets of `size` candidates whose vote chooses a correct one, over all subsets or over
-    `MOST_SUBSETS` drawn with a fixed seed, which is unbiased too."""
+    """Return the share of subsets of `size` candidates in which the vote chooses a correct one.
+
+    It covers all subsets, or `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased too.
+    """
     subsets = _subsets(len(logs), min(size, len(logs)))
     return float(Ballots.of(method, logs, groups, subsets).right(correct[subsets]).mean())
 
@@ -170,7 +189,7 @@ def _best_weights(count: int, size: int) -> Floats64:
 
 @lru_cache(maxsize=256)
 def _subsets(count: int, size: int) -> Ints:
-    """Subsets of `size` numbers below `count`, shape (m, size), each in ascending order."""
+    """Return subsets of `size` numbers below `count`, each in ascending order. The result has shape (m, size)."""
     if comb(count, size) <= MOST_SUBSETS:
         return np.array(list(combinations(range(count), size)), np.int64)
     order = np.random.default_rng([count, size]).random((MOST_SUBSETS, count)).argsort(axis=1)
@@ -178,7 +197,7 @@ def _subsets(count: int, size: int) -> Ints:
 
 
 def _numbered(groups: Ints) -> Ints:
-    """Groups numbered from 0; each candidate without an answer gets one of its own."""
+    """Number the groups from 0. Each candidate without an answer gets a number of its own."""
     alone = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
     distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))

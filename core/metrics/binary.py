@@ -1,10 +1,11 @@
-"""Two-class metrics of items with their bootstrap draws, McNemar's test of two evaluators, and the calibration of
-scores as probabilities: of steps with a validity of 0.8, are eight in ten valid?
+"""Two-class metrics with their bootstrap draws, McNemar's test of two evaluators, and calibration.
 
-F1 comes from counts per trace, so that all resamples are one matrix product; AUC from one sort, a sparse product
-and a cumulative sum over all resamples. On any resample both equal scikit-learn's values on the items repeated
-accordingly. Without resamples scikit-learn would give the same, but it spends milliseconds on validating its
-arguments, and an evaluation has hundreds of figures.
+Calibration asks whether scores behave like probabilities: are eight in ten steps with a validity of 0.8 valid?
+
+F1 comes from counts per trace, so that all resamples take one matrix product. AUC takes one sort, then a sparse
+product and a cumulative sum over all resamples. On any resample, both equal what scikit-learn returns when each
+item is repeated as often as it was drawn. scikit-learn would also do for the values themselves, but it spends
+milliseconds on validating its arguments, and an evaluation has hundreds of figures.
 """
 
 from dataclasses import dataclass
@@ -23,24 +24,28 @@ BINS = 10
 
 
 def macro_f1(items: Items) -> Value:
-    """Mean F1 of both classes, pooled over all items. A class that is never predicted has F1 0; undefined if the
-    gold has only one class."""
+    """Return the mean F1 of both classes, pooled over all items.
+
+    A class that is never predicted has an F1 of 0. The result is undefined if the gold has only one class.
+    """
     if items.problem:
         return Value.none(items.problem)
     return Value((f1(items.gold, items.predicted) + f1(~items.gold, ~items.predicted)) / 2)
 
 
 def f1(gold: Bools, predicted: Bools) -> float:
-    """F1 of a class that occurs in the gold or the predictions: twice the hits over the sum of actual and
-    predicted."""
+    """Return the F1 of a class: twice the hits over the sum of actual and predicted items.
+
+    The class has to occur in the gold or in the predictions.
+    """
     return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
 
 
 def auc(items: Items) -> Value:
-    """Area under the ROC curve of the scores for the positive class; a tie counts one half.
+    """Return the area under the ROC curve of the scores for the positive class. A tie counts one half.
 
-    By Mann and Whitney's count: a positive's rank, minus its rank among the positives, is the number of negatives
-    below it.
+    This is the Mann-Whitney count: the number of negatives below a positive is its rank minus its rank among the
+    positives.
     """
     if items.ranking_problem:
         return Value.none(items.ranking_problem)
@@ -54,21 +59,21 @@ def auc(items: Items) -> Value:
 
 
 def precision(items: Items) -> Value:
-    """The share of positive predictions that are right; undefined if nothing is predicted positive."""
+    """Return the share of positive predictions that are right. It is undefined if nothing is predicted positive."""
     if not items.predicted.any():
         return Value.none("nothing is predicted so")
     return Value(float(items.gold[items.predicted].mean()))
 
 
 def recall(items: Items) -> Value:
-    """The share of positives that are predicted positive; undefined if there are none."""
+    """Return the share of positives that are predicted positive. It is undefined if there are no positives."""
     if not items.gold.any():
         return Value.none("the gold has no such item")
     return Value(float(items.predicted[items.gold].mean()))
 
 
 def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Macro-F1 of each resample, shape (draws,); NaN if it has only one class."""
+    """Return the macro-F1 of each resample, shape (draws,). It is NaN for a resample with only one class."""
     cells = [items.gold & items.predicted, items.gold & ~items.predicted,
              ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
     tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
@@ -79,9 +84,10 @@ def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """AUC of each resample, shape (draws,); NaN if it has only one class or there are no scores.
+    """Return the AUC of each resample, shape (draws,). It is NaN if the resample has only one class or there are no
+    scores.
 
-    By Mann and Whitney's count: a positive beats every negative below it, and half of those equal to it.
+    This is the Mann-Whitney count: a positive beats every negative below it, and half of the negatives equal to it.
     """
     if items.ranking_problem:
         return np.full(len(weights), np.nan)
@@ -92,8 +98,11 @@ def auc_draws(items: Items, weights: Weights) -> Floats64:
 
 @dataclass(frozen=True)
 class McNemar:
-    """The number of items that only the first, and only the second, evaluator predicts correctly; `p` of the exact
-    two-sided test."""
+    """The result of McNemar's test of two evaluators.
+
+    `first_only` and `second_only` count the items that only one of the two predicts correctly. `p` is the p-value
+    of the exact two-sided test.
+    """
 
     first_only: int
     second_only: int
@@ -101,9 +110,10 @@ class McNemar:
 
 
 def mcnemar(first: Items, second: Items) -> McNemar:
-    """McNemar's exact test on the predictions of two evaluators.
+    """Run McNemar's exact test on the predictions of two evaluators.
 
-    Undefined if there is no item on which exactly one is right. Raises `ValueError` if the items differ.
+    The p-value is undefined if there is no item on which exactly one of them is right. Raises `ValueError` if the
+    two sets of items differ.
     """
     if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
         raise ValueError("the items are not the same")
@@ -118,12 +128,12 @@ def mcnemar(first: Items, second: Items) -> McNemar:
 
 @dataclass(frozen=True, eq=False)
 class _Ladder:
-    """The items in ascending order of score, on rungs within which the order does not matter: a rung holds
-    positives above the same negatives, and those of these negatives that are on no lower rung.
+    """The items in ascending order of score, grouped into rungs within which the order does not matter.
 
-    `positive` and `negative` count them by rung and trace, sparse, of shape (rungs, traces); `ties` counts, for the
-    rungs `tied`, the negatives that equal its positives rather than lie below them. Negatives above every positive
-    are on a last rung without positives.
+    All positives on a rung are above the same negatives. A negative is on the lowest rung whose positives are not
+    below it. `positive` and `negative` are sparse counts of items by rung and trace, shape (rungs, traces). `tied`
+    lists the rungs on which some negatives equal the positives, and `ties` counts these negatives by trace.
+    Negatives above every positive are on a last rung without positives.
     """
 
     positive: Any
@@ -158,7 +168,7 @@ class _Ladder:
 
 
 def _places(scores: Floats64) -> NDArray[np.int32]:
-    """The rank of each score among the distinct ones, ascending, shape (n,)."""
+    """Return the rank of each score among the distinct scores in ascending order, shape (n,)."""
     order = np.argsort(scores)
     ranked = scores[order]
     rises = np.zeros(len(scores), np.bool_)
@@ -173,8 +183,11 @@ def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
 
 
 def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
-    """Sums of counts are exact in single precision as long as there are fewer than 16 million; products of them are
-    computed in double."""
+    """Compute the AUC of one chunk of the resamples.
+
+    Sums of counts are exact in single precision below 16 million. Products of sums are computed in double
+    precision.
+    """
     drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
     positive, below = ladder.positive @ drawn, ladder.negative @ drawn
     np.cumsum(below, axis=0, out=below)
@@ -187,8 +200,11 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Bins of equal width over 0 to 1, each of shape (bins,): `count` items, their mean score, and the share of
-    positives among them, both NaN for an empty bin."""
+    """A reliability diagram with bins of equal width from 0 to 1.
+
+    Each array has shape (bins,). `count` is the number of items in the bin, `score` their mean score, and `share`
+    the share of positives among them. The last two are NaN for an empty bin.
+    """
 
     count: Ints
     score: Floats64
@@ -196,7 +212,7 @@ class Reliability:
 
 
 def reliability(items: Items, bins: int = BINS) -> Reliability:
-    """The reliability diagram of scores that are probabilities of the positive class."""
+    """Return the reliability diagram of scores that are probabilities of the positive class."""
     if items.problem == NO_ITEMS or np.isnan(items.scores).any():
         empty = np.full(bins, np.nan)
         return Reliability(np.zeros(bins, np.int64), empty, empty)
@@ -209,7 +225,8 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
 
 
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
-    """Mean distance between score and share over the bins, weighted by their items (Naeini et al., 2015)."""
+    """Return the mean distance between score and share over the bins, weighted by their counts (Naeini et al.,
+    2015)."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():
@@ -221,7 +238,7 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
 
 
 def brier(items: Items) -> Value:
-    """Mean squared distance between score and gold, 0 to 1."""
+    """Return the mean squared distance between score and gold, from 0 to 1."""
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():

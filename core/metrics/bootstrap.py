@@ -1,5 +1,7 @@
-"""The value of a metric with its interval, and the bootstrap over traces that intervals come from: resamples as
-counts per trace, and the sums and shares computed from them."""
+"""The value of a metric with its interval, and the bootstrap over traces.
+
+Resamples are stored as counts per trace, from which sums and shares are computed.
+"""
 
 import math
 import mmap
@@ -24,8 +26,11 @@ Weights = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Value:
-    """`number` is NaN only with a `reason`; beside a number, `reason` says what the number leaves out. `low` and
-    `high` are the 95 % interval, NaN if there is none."""
+    """The value of a metric with its 95 % interval.
+
+    `number` is NaN only if there is a `reason`. If `number` is defined, `reason` says what it leaves out. `low` and
+    `high` bound the interval, and are NaN if there is none.
+    """
 
     number: float
     reason: str = ""
@@ -41,19 +46,21 @@ class Value:
         return not math.isnan(self.number)
 
     def within(self, low: float, high: float) -> "Value":
-        """The same value with its interval."""
+        """Return the same value with this interval."""
         return Value(self.number, self.reason, low, high)
 
     def as_json(self) -> dict[str, float | str | None]:
-        """`value`, `low` and `high` as fractions, null for NaN, and the reason if there is one."""
+        """Return `value`, `low` and `high` as fractions, with null for NaN, and the reason if there is one."""
         shown = {"value": self.number, "low": self.low, "high": self.high}
         numbers: dict[str, float | str | None] = {k: None if math.isnan(v) else v for k, v in shown.items()}
         return numbers | ({"reason": self.reason} if self.reason else {})
 
 
 def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
-    """The number of times each trace is drawn, shape (draws, traces). Every evaluator gets the same resamples, so
-    that differences between evaluators are paired."""
+    """Return how often each trace is drawn in each resample, shape (draws, traces).
+
+    Every evaluator gets the same resamples, so that differences between evaluators are paired.
+    """
     rng = np.random.default_rng(seed)
     if not traces:
         return np.zeros((draws, 0), np.uint8)
@@ -66,7 +73,7 @@ def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
 
 
 def _room(draws: int, traces: int) -> Weights:
-    """Memory for resamples; a large amount is an unnamed file, if the disk has room."""
+    """Allocate memory for resamples. A large array is backed by an unnamed temporary file if the disk has room."""
     if draws * traces <= _IN_MEMORY or not hasattr(os, "posix_fallocate"):
         return np.empty((draws, traces), np.uint8)
     with tempfile.TemporaryFile() as file:
@@ -79,20 +86,23 @@ def _room(draws: int, traces: int) -> Weights:
 
 
 def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Floats64:
-    """The number of hits in each resample, shape (hits, draws); each of `hits` has shape (items,)."""
+    """Count the hits in each resample, shape (hits, draws). Each array in `hits` has shape (items,)."""
     per_trace = np.stack([np.bincount(trace[hit], minlength=weights.shape[1]) for hit in hits]).astype(np.float32)
     return weighted_totals(per_trace.T, weights).T.astype(np.float64)
 
 
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
-    """Sums over the traces of each resample, shape (draws, columns), of numbers per trace, shape (traces, columns),
-    computed and returned in the type of those numbers."""
+    """Sum numbers per trace, shape (traces, columns), over the traces of each resample.
+
+    The result has shape (draws, columns) and the type of the numbers, in which it is computed.
+    """
     drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
     return np.concatenate(drawn)
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
-    """The resamples in parts, each small enough for `numbers` values per resample to stay within bounds."""
+    """Yield the resamples in chunks, sized so that `numbers` values per resample fit into a bounded amount of
+    memory."""
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]
@@ -102,8 +112,11 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
 
 
 def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
-    """The share of hits among items, with its interval if there are `weights` and the items are of several traces;
-    `lacking` is the reason given if there are no items."""
+    """Return the share of hits among items.
+
+    It has an interval if `weights` are given and the items belong to several traces. `lacking` is the reason that
+    is given if there are no items.
+    """
     if not len(hit):
         return Value.none(lacking)
     value = Value(float(hit.mean()))
@@ -119,8 +132,10 @@ def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> 
 
 
 def interval(value: Value, draws: Floats64) -> Value:
-    """`value` with the 2.5th and 97.5th percentiles of its resamples, or without an interval if most resamples are
-    undefined."""
+    """Return `value` with the 2.5th and 97.5th percentiles of its resamples.
+
+    There is no interval if most resamples are undefined.
+    """
     if not value.exists or np.isnan(draws).mean() > 0.5:
         return value
     low, high = np.nanpercentile(draws, [2.5, 97.5])
@@ -128,7 +143,10 @@ def interval(value: Value, draws: Floats64) -> Value:
 
 
 def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
-    """First minus second, with the interval of the paired resamples: both sets of draws are of the same traces."""
+    """Return the first value minus the second, with the interval of the paired resamples.
+
+    Both sets of draws have to come from the same resamples.
+    """
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)

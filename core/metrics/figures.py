@@ -1,4 +1,4 @@
-"""The figures of an evaluator: every number that a table of results can show, with its resamples."""
+"""Every figure that a table of results can show for an evaluator, with its resamples."""
 
 from collections.abc import Collection
 
@@ -31,8 +31,10 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 def protocol(
     subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
 ) -> dict[str, Measurement]:
-    """`sol_f1`, `sol_auc`, `step_f1`, `step_auc` for one kind of error: ReasonEval's protocol; or `only` some of
-    them."""
+    """Measure the figures of ReasonEval's protocol for one kind of error.
+
+    These are `sol_f1`, `sol_auc`, `step_f1` and `step_auc`, or those of them named in `only`.
+    """
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
@@ -48,9 +50,13 @@ def protocol(
 
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """`accuracy`, `macro_f1` and `macro_auc` of the three classes, and `neg_auc`, `neu_auc`, `pos_auc` against the
-    rest. For an evaluator without three classes only `neg_auc`, from its validity; for one with verdicts none. None
-    if the gold labels a single class, since it is then a gold of validity."""
+    """Measure the three-class figures.
+
+    These are `accuracy`, `macro_f1` and `macro_auc`, and each class against the rest: `neg_auc`, `neu_auc` and
+    `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity. An evaluator that
+    gives verdicts instead of scores gets no figures. There are also none if the gold has a single label, since such
+    a gold says only whether steps are valid.
+    """
     steps = ternary.classify(subject.table)
     figures: dict[str, Measurement] = {}
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
@@ -71,7 +77,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """`prmscore` over all classes, and by category and class if the table's groups are PRMBench's."""
+    """Measure `prmscore` over all classes, and also by category and class if the table's groups are PRMBench's."""
     groups = set(subject.table.groups)
     chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
     for category, classes in CATEGORIES.items():
@@ -86,7 +92,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
-    """MR-Score's part on steps."""
+    """Measure the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
 
 
@@ -96,7 +102,7 @@ def _processbench_f1(subject: Subject, weights: Weights) -> Measurement:
 
 
 def _mr_mcc(subject: Subject, weights: Weights) -> Measurement:
-    """MR-Score's part on solutions."""
+    """Measure the part of MR-Score that concerns solutions."""
     return without_interval(matthews(subject.first_errors), weights)
 
 
@@ -119,7 +125,8 @@ METRICS: tuple[Metric, ...] = (
 
 
 def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Every metric of `METRICS` by name, none for an evaluator that says nothing of steps."""
+    """Measure every metric in `METRICS`, by name. The result is empty for an evaluator that says nothing about
+    steps."""
     return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
 
 

@@ -1,11 +1,11 @@
 """First-error metrics: is the first step that an evaluator calls wrong the gold's first wrong step?
 
-ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none; F1 is the
+ProcessBench (Zheng et al., 2024): the prediction for a solution is the first step judged wrong, or none. F1 is the
 harmonic mean of the accuracies on solutions with and without an error.
 
-MR-Score (Zeng et al., 2023) weights three parts: Matthews' correlation of the verdicts on solutions, the accuracy
-of the first error among wrong solutions, and that of the explanation, which needs a language model and is omitted
-here.
+MR-Score (Zeng et al., 2023) is a weighted sum of three parts: Matthews' correlation of the verdicts on solutions,
+the accuracy of the first error in wrong solutions, and the accuracy of the explanation. The last part needs a
+language model and is omitted here.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,13 @@ from stepsight.core.scores import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FirstErrors:
-    """First errors of the traces that count, each of shape (n,): `gold` and `predicted`, 0-based, `SILENT` for
-    none; `trace`, the index in the table; `called_wrong`, True if the evaluator faults the solution, with or
-    without naming a step.
+    """The first errors of the traces that count.
 
-    Of the table's other traces, `no_gold` have too little gold, and `no_verdict` too little of a verdict.
+    The arrays have shape (n,). `gold` and `predicted` are 0-based steps, or `SILENT` for none. `trace` is the index
+    in the table. `called_wrong` is True if the evaluator faults the solution, whether or not it names a step.
+
+    `no_gold` and `no_verdict` count the table's other traces: those with too little gold, and those of whose steps
+    the evaluator judged too few.
     """
 
     gold: AnyInts
@@ -47,7 +49,7 @@ class FirstErrors:
 
     @property
     def left_out(self) -> str:
-        """The number of traces that do not count, with the reason, in words; "" if all count."""
+        """A sentence saying how many traces do not count, and why, or "" if all count."""
         total = len(self.trace) + self.no_gold + self.no_verdict
         reasons = {
             "their gold says too little": self.no_gold,
@@ -58,11 +60,11 @@ class FirstErrors:
 
 
 def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Outputs.THREE_WAY) -> FirstErrors:
-    """The first step of each trace with a validity below `threshold`.
+    """Find the first step of each trace whose validity is below `threshold`.
 
-    A trace counts if its gold names an error or calls every step valid, and the evaluator's verdict is known: it
-    scored every step up to the first one it blames, or up to the gold's error, whichever comes first. If the
-    evaluator's `outputs` are verdicts in words, its word on the solution decides `called_wrong`.
+    A trace counts if its gold names an error or calls every step valid, and if the evaluator's verdict is known:
+    the evaluator scored every step up to the first one it blames, or up to the gold's error, whichever comes first.
+    If the evaluator's `outputs` are verdicts in words, its verdict on the whole solution decides `called_wrong`.
     """
     gold = table.first_errors()
     predicted = table.first(table.validity < np.float32(threshold))
@@ -89,13 +91,13 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
 def knows_first_error(
     gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
 ) -> Bools:
-    """True for each trace if the evaluator's verdicts suffice to compare its first error with the gold's, shape
+    """True for each trace whose verdicts suffice to compare the evaluator's first error with the gold's, shape
     (n,).
 
-    `gold`, `predicted` and `unscored` are the first step that is wrong by the gold, that the evaluator blames, and
-    that it leaves unscored, 0-based, `SILENT` for none, each of shape (n,). Nothing after the earlier of the first
-    two changes the outcome. If its `outputs` are checks, it has looked at every step, and finds no fault with those
-    it passes over.
+    `gold` is the first step that the gold calls wrong, `predicted` the first that the evaluator blames, and
+    `unscored` the first that the evaluator leaves unscored. All are 0-based, `SILENT` for none, and of shape (n,).
+    Nothing after the earlier of `gold` and `predicted` changes the outcome. An evaluator whose `outputs` are checks
+    has looked at every step, and finds no fault with the steps that it passes over.
     """
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)
@@ -105,8 +107,13 @@ def knows_first_error(
 
 
 class Outcome(StrEnum):
-    """right: the first error is found, or none where there is none; missed: none is found although there is one;
-    false-alarm: one is found although there is none; wrong-step: another step is blamed."""
+    """How an evaluator did on the first error of a trace.
+
+    - right: it found the first error, or found none where there is none.
+    - missed: it found none although there is an error.
+    - false-alarm: it found an error although there is none.
+    - wrong-step: it blamed another step.
+    """
 
     RIGHT = "right"
     MISSED = "missed"
@@ -115,7 +122,7 @@ class Outcome(StrEnum):
 
 
 def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
-    """The number of traces with each outcome."""
+    """Count the traces with each outcome."""
     alarm = errors.predicted != SILENT
     kinds = {
         Outcome.RIGHT: errors.hit,
@@ -127,21 +134,21 @@ def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
 
 
 def accuracy_on_wrong(errors: FirstErrors) -> Value:
-    """The share of traces with an error whose first error is found: first-error accuracy."""
+    """Return the first-error accuracy: the share of traces with an error whose first error is found."""
     if not errors.wrong.any():
         return Value.none("no trace has an error")
     return Value(float(errors.hit[errors.wrong].mean()), errors.left_out)
 
 
 def accuracy_on_right(errors: FirstErrors) -> Value:
-    """The share of traces without an error in which none is found."""
+    """Return the share of traces without an error in which the evaluator finds none."""
     if errors.wrong.all():
         return Value.none("every trace has an error" if len(errors.gold) else "there is nothing to measure")
     return Value(float(errors.hit[~errors.wrong].mean()), errors.left_out)
 
 
 def process_bench_f1(errors: FirstErrors) -> Value:
-    """Harmonic mean of the two accuracies; 0 if either is 0."""
+    """Return the harmonic mean of the accuracies on wrong and right solutions, or 0 if either is 0."""
     parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
     lacking = next((part for part in parts if not part.exists), None)
     if lacking is not None:
@@ -150,7 +157,7 @@ def process_bench_f1(errors: FirstErrors) -> Value:
 
 
 def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
-    """ProcessBench's F1 of each resample; NaN if it has only one kind of trace."""
+    """Return ProcessBench's F1 on each resample. It is NaN for a resample with only one kind of trace."""
     rates = []
     for kind in (errors.wrong, ~errors.wrong):
         hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
@@ -165,7 +172,10 @@ def _harmonic(a: Floats64, b: Floats64) -> Floats64:
 
 
 def matthews(errors: FirstErrors) -> Value:
-    """Matthews' correlation of gold and predicted verdicts on solutions: MR-Score's first part, -1 to 1."""
+    """Return Matthews' correlation of the gold and predicted verdicts on solutions, from -1 to 1.
+
+    This is the first part of MR-Score.
+    """
     if not len(errors.gold) or errors.wrong.all() or not errors.wrong.any():
         return Value.none(ONE_CLASS)
     called_wrong = errors.called_wrong

@@ -1,4 +1,4 @@
-"""A measurement: a figure of an evaluator with its interval and resamples, and the declaration of a metric."""
+"""A figure measured for an evaluator, with its interval and resamples, and the declaration of a metric."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Sample = TypeVar("Sample")
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """A figure with its 95 % interval, and its value on each resample, shape (draws,)."""
+    """A figure with its 95 % interval, and its values on the resamples, shape (draws,)."""
 
     value: Value
     draws: Draws
@@ -29,7 +29,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a measurement: an evaluator's table in a mode, the kind of its outputs, and its thresholds."""
+    """The subject of a measurement: an evaluator's step table in one mode, the kind of its outputs, and its
+    thresholds."""
 
     table: StepTable
     outputs: Outputs
@@ -44,7 +45,7 @@ class Subject:
 
 
 class Topic(StrEnum):
-    """The section of a report that shows a metric."""
+    """The section of a report in which a metric appears."""
 
     FIRST_ERRORS = "first errors"
     CALIBRATION = "calibration"
@@ -52,8 +53,11 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the evaluators that judge steps: its `name` in JSON and CSV, its `title` for people, and the
-    function that measures it with these resamples. `core.metrics.figures.METRICS` lists all of them."""
+    """A metric of evaluators that judge steps.
+
+    `name` is used in JSON and CSV, and `title` is shown to people. `measure` computes the metric with the given
+    resamples. `core.metrics.figures.METRICS` lists all metrics.
+    """
 
     name: str
     title: str
@@ -62,14 +66,14 @@ class Metric:
 
 
 def without_interval(value: Value, weights: Weights) -> Measurement:
-    """A measurement of which no resamples are drawn."""
+    """Return a measurement without resamples: every draw is NaN."""
     return Measurement(value, np.full(len(weights), np.nan))
 
 
 def measured(
     value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
 ) -> Measurement:
-    """A measurement; resamples are drawn only if the value is defined."""
+    """Return a measurement with its interval. Resamples are drawn only if the value is defined."""
     if not value.exists:
         return without_interval(value, weights)
     draws = draw(sample, weights)
@@ -77,7 +81,7 @@ def measured(
 
 
 def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
-    """Each figure as a fraction or null, with `intervals` and `reasons` by name."""
+    """Return each figure as a fraction or null, with `intervals` and `reasons` by the name of the figure."""
     values = {name: figure.value.as_json() for name, figure in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}

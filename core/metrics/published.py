@@ -1,7 +1,7 @@
-"""Published figures: the paper's tables, from assets/reference, a file per table and a line per row.
+"""Published figures: the paper's tables, stored in assets/reference with a file per table and a line per row.
 
-`names.json` maps each table's rows to benchmarks, and other names to evaluators. An evaluator not named there is
-not taken for a published one, however similar its name.
+`names.json` maps each table's rows to benchmarks, and alternative names to evaluators. An evaluator that it does
+not name is never taken for a published one, however similar its name.
 """
 
 import json
@@ -24,7 +24,7 @@ _TYPE = re.compile(r" \((?:bfloat16|float16)\)$")
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of a printed table; `metric` is its name in an evaluation, "" if it has none."""
+    """A column of a printed table. `metric` is the column's name in an evaluation, or "" if it has none."""
 
     name: str
     unit: str
@@ -33,10 +33,11 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A printed row: a number for each column, in the column's unit, or in `unit` if the row has its own.
+    """A printed row, with a number for each column.
 
-    `section` is the heading above it, or what distinguishes it from rows of the same name. `dataset`, `evaluator`
-    and `mode` are "" unless the row is one evaluator's on a benchmark.
+    Numbers are in the unit of their column, or in `unit` if the row has its own. `section` is the heading above the
+    row, or whatever distinguishes it from other rows with the same name. `dataset`, `evaluator` and `mode` are ""
+    unless the row shows one evaluator on a benchmark.
     """
 
     name: str
@@ -50,7 +51,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A printed table; `label` is its label in the paper's source."""
+    """A printed table. `label` is its label in the paper's source."""
 
     label: str
     caption: str
@@ -60,8 +61,11 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedBenchmark:
-    """The benchmark of a published figure: traces of an importer's `kind`, all of them or one `group`, searched for
-    `errors`."""
+    """The benchmark behind a published figure.
+
+    It consists of the traces that the importer of this `kind` reads, or of one `group` of them. `errors` is the
+    kind of error that evaluators look for.
+    """
 
     kind: str
     group: str
@@ -71,8 +75,10 @@ class PublishedBenchmark:
 
 @dataclass(frozen=True)
 class Published:
-    """Published figures of one evaluator on one benchmark in one mode: `values` by metric, as fractions with three
-    decimals."""
+    """The published figures of one evaluator on one benchmark in one mode.
+
+    `values` maps metrics to fractions with three decimals.
+    """
 
     table: str
     evaluator: str
@@ -83,16 +89,16 @@ class Published:
     values: Mapping[str, float] = field(compare=False)
 
     def names(self, evaluator: str) -> bool:
-        """True if an evaluator of that name is the published one, whatever the type of its weights."""
+        """True if an evaluator with this name is the published one, whatever data type its weights have."""
         plain = _TYPE.sub("", evaluator)
         return plain == self.evaluator or plain in self.aliases
 
     def difference(self, metric: str, number: float) -> float:
-        """A recomputed figure minus the printed one, to the printed digit."""
+        """Return a recomputed figure minus the printed one, rounded to the printed digits."""
         return round(round(number, 3) - self.values[metric], 3) + 0.0
 
     def as_json(self) -> dict[str, object]:
-        """The figures as fractions, with the place where they are printed."""
+        """Return the figures as fractions, and where they are printed."""
         where = {"source": "published", "table": self.table, "dataset": self.dataset}
         what = {"mode": self.mode.value, "errors": self.benchmark.errors.value, "n_traces": self.benchmark.traces}
         return where | {"evaluator": self.evaluator} | what | dict(self.values)
@@ -100,7 +106,7 @@ class Published:
 
 @cache
 def reference_tables() -> tuple[PublishedTable, ...]:
-    """Every table of the paper, by file name."""
+    """Return every table of the paper, in the order of their file names."""
     folder = asset("reference")
     paths = sorted(path for path in folder.glob("*.json") if path.name not in _OTHERS)
     return tuple(_table(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
@@ -108,8 +114,10 @@ def reference_tables() -> tuple[PublishedTable, ...]:
 
 @cache
 def published(kind: str, group: str = "") -> tuple[Published, ...]:
-    """The published figures on the benchmark of that importer's kind and group, in the paper's order. A row printed
-    in several tables comes once."""
+    """Return the published figures on the benchmark with this importer kind and group, in the paper's order.
+
+    A row that is printed in several tables appears once.
+    """
     rows: dict[tuple[str, Mode], Published] = {}
     for row in _rows():
         if (row.benchmark.kind, row.benchmark.group) == (kind, group):

@@ -1,4 +1,4 @@
-"""Ratings: the labels of several people for the steps of many traces, as codes."""
+"""Ratings: several people's labels for the steps of many traces, stored as codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,12 @@ NO_ERROR = -1
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """`codes`, shape (people, steps), hold indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`,
-    shape (steps,), are the trace of each step and its 0-based place in it. The steps of a trace are adjacent and in
-    order, and each of the `traces` has at least one."""
+    """Several people's labels for the steps of many traces.
+
+    `codes`, shape (people, steps), holds indices into `RATING_NAMES`, or `UNLABELLED`. `trace` and `position`,
+    shape (steps,), give the trace of each step and its 0-based place in it. The steps of a trace are adjacent and
+    in order, and each of the `traces` traces has at least one.
+    """
 
     people: tuple[str, ...]
     codes: NDArray[np.int8]
@@ -32,20 +35,21 @@ class Ratings:
 
     @cached_property
     def labels(self) -> Floats64:
-        """neg, neu and pos as 0, 1 and 2; NaN if a person was unsure or gave no label."""
+        """The labels neg, neu and pos as 0, 1 and 2, or NaN if a person was unsure or gave no label."""
         labelled = (self.codes != UNSURE) & (self.codes != UNLABELLED)
         return np.where(labelled, self.codes, np.nan).astype(np.float64)
 
     @cached_property
     def validity(self) -> Floats64:
-        """0 for neg and 1 for neu and pos; NaN as in `labels`."""
+        """0 for neg, 1 for neu and pos, and NaN where `labels` is NaN."""
         return valid_of(self.labels)
 
     @cached_property
     def first_errors(self) -> Floats64:
-        """The first step that each person calls neg, 0-based, or `NO_ERROR`, shape (people, traces).
+        """The first step of each trace that each person calls neg, shape (people, traces), 0-based or `NO_ERROR`.
 
-        NaN if that is open: an earlier step is unsure or unlabelled, or any step is when none is neg.
+        It is NaN if this cannot be told: if a step before the first neg is unsure or unlabelled, or if no step is
+        neg and any is unsure or unlabelled.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))
@@ -56,12 +60,12 @@ class Ratings:
 
     @cached_property
     def counts(self) -> Ints:
-        """The number of people who gave each step each of `RATING_NAMES`, shape (steps, 4)."""
+        """The number of people who gave each step each rating in `RATING_NAMES`, shape (steps, 4)."""
         return np.stack([(self.codes == code).sum(axis=0) for code in range(len(RATING_NAMES))], axis=1)
 
     @cached_property
     def answers(self) -> Bools:
-        """True for each person and trace if the person rated a step of it, shape (people, traces)."""
+        """True where a person rated at least one step of a trace, shape (people, traces)."""
         answers = np.zeros((len(self.people), self.traces), np.bool_)
         for person, codes in enumerate(self.codes):
             answers[person, self.trace[codes != UNLABELLED]] = True
@@ -69,7 +73,7 @@ class Ratings:
 
     @cached_property
     def majority(self) -> Floats64:
-        """The label given to each step by more people than any other, NaN if there is none, shape (steps,)."""
+        """The label that more people gave a step than any other, or NaN if no label leads, shape (steps,)."""
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)
@@ -78,7 +82,7 @@ class Ratings:
         return np.where(alone & (most > 0), votes.argmax(axis=1), np.nan).astype(np.float64)
 
     def of_traces(self, chosen: Sequence[int]) -> "Ratings":
-        """The ratings of some of the traces, in the order given."""
+        """Return the ratings of the chosen traces, in the order given."""
         starts = np.searchsorted(self.trace, np.arange(self.traces + 1))
         parts = [np.arange(starts[trace], starts[trace + 1]) for trace in chosen]
         steps = np.concatenate([np.empty(0, np.int64), *parts])
@@ -87,5 +91,5 @@ class Ratings:
 
 
 def valid_of(labels: Floats64) -> Floats64:
-    """0 for neg and 1 for neu and pos, NaN for no label."""
+    """Return 0 for neg, 1 for neu and pos, and NaN where there is no label."""
     return np.where(np.isnan(labels), np.nan, labels != Label.NEG).astype(np.float64)

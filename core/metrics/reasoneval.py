@@ -1,17 +1,18 @@
-"""Items of ReasonEval's protocol: solutions and steps, for invalid and for redundant errors.
+"""ReasonEval's protocol: solutions and steps as items, for invalid and for redundant errors.
 
-Xia et al., "Evaluating Mathematical Reasoning Beyond Accuracy", and the paper, §4.1. The official script compares
-with `>`, the paper with `>=`; the two differ only on exact ties, and the paper is followed.
+Sources are Xia et al., "Evaluating Mathematical Reasoning Beyond Accuracy", and the paper, §4.1. The official
+script compares with `>` and the paper with `>=`. The two differ only on exact ties, and this module follows the
+paper.
 
-Invalid errors: a step's score is the least validity of its sub-steps, a solution's the least of its steps. Gold is
-1 before the first error and 0 at it; later steps are left out at step level. Redundant errors: the score is
-`-s_red`, redundant at `-0.15` or below; gold is 0 for the label neu; every labelled step counts. An evaluator that
-gives validity only is scored on redundancy by its own score.
+Invalid errors: a step's score is the least validity of its sub-steps, and a solution's the least of its steps. Gold
+is 1 before the first error and 0 at it; later steps are left out at step level. Redundant errors: the score is
+`-s_red`, and a score of `-0.15` or below means redundant. Gold is 0 for the label neu, and every labelled step
+counts. An evaluator that gives only validity is scored on redundancy by its validity.
 
-A verdict in words blames one step: earlier steps count as valid, later ones as unread, and an unread step counts as
-a wrong prediction whatever the gold.
+A verdict in words blames one step. Earlier steps then count as valid and later ones as unread, and an unread step
+counts as a wrong prediction whatever the gold.
 
-PRMScore, PRMBench's metric of step labels, stands beside it: see `prm_items`.
+`prm_items` adds PRMScore, PRMBench's metric of step labels.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class Errors(StrEnum):
 
 
 class Level(StrEnum):
-    """The unit that an item is: a step or a solution."""
+    """Whether an item is a step or a solution."""
 
     SOLUTION = "solution"
     STEP = "step"
@@ -55,7 +56,10 @@ def items(
     outputs: Outputs = Outputs.THREE_WAY,
     thresholds: Thresholds | None = None,
 ) -> Items:
-    """The items of one level, positive if free of error. Empty if the evaluator gives nothing at that level."""
+    """Return the items of one level, where positive means free of error.
+
+    There are none if the evaluator gives nothing at that level.
+    """
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
@@ -71,7 +75,7 @@ def items(
 
 @dataclass(frozen=True)
 class _Rule:
-    """Scores of at least `cut`, or with `strict` above it, predict that there is no error."""
+    """A rule that predicts no error for scores of at least `cut`, or above `cut` if `strict` is set."""
 
     cut: float
     strict: bool = False
@@ -97,7 +101,7 @@ def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """The gold of each step, and True for each step that counts."""
+    """Return the gold of each step, and True for each step that counts."""
     if errors == Errors.REDUNDANT:
         return table.label != Label.NEU, table.label != SILENT
     first = table.first_errors()[table.trace]
@@ -127,8 +131,10 @@ def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Float
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
-    """The gold of each solution, and True for each whose gold is known: a solution is free of error only if the
-    gold says so of each of its steps."""
+    """Return the gold of each solution, and True for each solution whose gold is known.
+
+    A solution is free of error only if the gold says so about each of its steps.
+    """
     if errors == Errors.INVALID:
         wrong, labelled = table.valid == 0, table.valid != SILENT
     else:
@@ -146,17 +152,19 @@ def prm_items(
     classes: tuple[str, ...] = (),
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Items:
-    """Steps as items, positive if free of error; `macro_f1` of them is the PRMScore (Song et al., 2025): half the
-    F1 of correct steps plus half that of wrong ones, pooled over steps.
+    """Return steps as items, where positive means free of error, for the PRMScore.
 
-    Every step counts, also after the first error. In the classes of simplicity the error is redundancy: neu, which
-    shows as `s_red`, or, as in the official script, as validity if the evaluator gives nothing else. Two figures
-    differ from the official script's. A category is pooled over its steps here, while the script averages the
-    scores of its classes. `multi_solutions`, whose steps are all right, is undefined here, while the script takes
-    the F1 of the positive class alone.
+    The PRMScore (Song et al., 2025) is the `macro_f1` of these items: half the F1 of correct steps plus half that
+    of wrong ones, pooled over steps.
 
-    `classes`: the groups of the table to include, all if empty. `outputs`: the evaluator's; one without redundancy
-    is measured by its validity in every class.
+    Every step counts, including those after the first error. In the classes of simplicity the error is redundancy,
+    i.e. the label neu. It shows as `s_red`, or as validity if the evaluator gives nothing else, as in the official
+    script. Two figures differ from the official script's. A category is pooled over its steps here, while the
+    script averages the scores of its classes. `multi_solutions`, whose steps are all right, is undefined here,
+    while the script takes the F1 of the positive class alone.
+
+    `classes` names the groups of the table to include, all of them if empty. `outputs` is the kind of the
+    evaluator's outputs; an evaluator without redundancy is measured by its validity in every class.
     """
     cut = thresholds or Thresholds()
     group = np.array(table.groups, dtype=object)[table.trace]
@@ -174,8 +182,11 @@ def prm_items(
 
 
 def kinds_of_error(table: StepTable) -> list[Errors]:
-    """The kinds of error in the gold: redundant if a step is neu, invalid if one is wrong; invalid if neither is,
-    provided the gold says anything."""
+    """Return the kinds of error in the gold.
+
+    Redundant errors are included if a step is neu. Invalid errors are included if a step is wrong, or if no step is
+    neu.
+    """
     kinds = []
     if (table.valid == 0).any() or not (table.label == Label.NEU).any():
         kinds.append(Errors.INVALID)

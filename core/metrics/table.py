@@ -1,5 +1,8 @@
-"""The step table: gold and scores of many traces as columns, a row per step, from which every metric is
-computed; and the items, steps or solutions, of a metric of two classes."""
+"""The step table, from which every metric is computed, and the items of two-class metrics.
+
+A step table holds the gold and scores of many traces as columns, with a row per step. An item is a step or a
+solution.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -26,13 +29,14 @@ NO_SCORES = "the evaluator gives no scores to rank by"
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """`n` steps of `len(ids)` traces.
+    """The gold and scores of the `n` steps of `len(ids)` traces, as columns.
 
-    Of shape (n,): `trace`, the index of the step's trace in `ids`; `position`, 0-based; `label`, 0, 1, 2 or
-    `SILENT`; `valid`, 0, 1 or `SILENT`; `redundancy`, the greatest `s_red` of the step's sub-steps. `probs`, (n,
-    3), is the row of its least valid sub-step. Both are NaN if the evaluator gave none. Scores have the precision
-    of the store; figures are computed from them in double. Of shape (traces,): `solution`, the evaluator's own
-    score of the whole, else NaN; `groups`, the benchmark's class of the trace, else "".
+    Columns of shape (n,): `trace` is the index of the step's trace in `ids`, and `position` the 0-based place in
+    it; `label` is 0, 1, 2 or `SILENT`; `valid` is 0, 1 or `SILENT`; `redundancy` is the greatest `s_red` of the
+    step's sub-steps. `probs`, shape (n, 3), holds the probabilities of the least valid sub-step. `redundancy` and
+    `probs` are NaN if the evaluator gave none. Scores have the precision in which they are stored, and figures are
+    computed from them in double precision. Columns of shape (traces,): `solution` is the evaluator's own score of
+    the whole solution, or NaN; `groups` is the benchmark's class of the trace, or "".
     """
 
     ids: tuple[str, ...]
@@ -54,20 +58,20 @@ class StepTable:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its numbers, including those shared with other tables."""
+        """The size of the table's numbers in bytes, including those shared with other tables."""
         return sum(getattr(self, name).nbytes for name in (*_OF_STEPS, "solution"))
 
     @property
     def validity(self) -> Floats32:
-        """The least `s_val` of each step's sub-steps, shape (n,)."""
+        """The least `s_val` among each step's sub-steps, shape (n,)."""
         return self.probs[:, Label.NEU] + self.probs[:, Label.POS]
 
     def first_errors(self) -> Ints:
-        """The gold's first error of each trace, 0-based; `SILENT` if there is none."""
+        """Return the gold's first error in each trace, 0-based, or `SILENT` if there is none."""
         return self.first(self.valid == 0)
 
     def first(self, hit: Bools) -> Ints:
-        """The first step of each trace that is a hit, 0-based; `SILENT` if none is."""
+        """Return the first step of each trace that is a hit, 0-based, or `SILENT` if none is."""
         first = np.full(self.traces, SILENT, np.int64)
         rows = np.flatnonzero(hit)[::-1]
         first[self.trace[rows]] = self.position[rows]
@@ -75,11 +79,11 @@ class StepTable:
 
     @property
     def present(self) -> Bools:
-        """True for each trace of which the table has a step."""
+        """True for each trace that has at least one step in the table."""
         return np.bincount(self.trace, minlength=self.traces) > 0
 
     def where(self, chosen: Bools) -> "StepTable":
-        """The table restricted to the chosen steps; the columns of traces stay."""
+        """Return the table restricted to the chosen steps. The per-trace columns are unchanged."""
         if chosen.all():
             return self
         columns = {name: getattr(self, name)[chosen] for name in _OF_STEPS}
@@ -88,7 +92,7 @@ class StepTable:
 
 @dataclass
 class TableBuilder:
-    """Collects traces into a `StepTable`, keeping only their numbers."""
+    """A builder that collects traces into a `StepTable`, keeping only their numbers."""
 
     ids: list[str] = field(default_factory=list)
     solutions: list[float] = field(default_factory=list)
@@ -97,9 +101,10 @@ class TableBuilder:
     _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
 
     def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
-        """Add a judged trace; `scores` has a row per sub-step, or is None if its steps have no scores.
+        """Add a judged trace.
 
-        Raises `ValueError` if the rows do not match the sub-steps.
+        `scores` has a row per sub-step, or is None if the steps have no scores. Raises `ValueError` if the rows do
+        not match the sub-steps.
         """
         self.ids.append(trace.id)
         self.groups.append(group)
@@ -126,7 +131,7 @@ class TableBuilder:
 
 
 def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
-    """The table of traces with their scores."""
+    """Build the table of traces with their scores."""
     builder = TableBuilder()
     for trace, scores in judged:
         builder.add(trace, scores)
@@ -134,11 +139,12 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of a solution's labelled steps that a step is in: `floor(3 i / n)` for step `i`, from 0, of `n`.
+    """The third of a solution's labelled steps that a step is in: `floor(3 i / n)` for step `i` of `n`, counted
+    from 0.
 
     The paper does not define its positional buckets. The rule is inferred from its appendix B on PRM800K, whose
-    labels stop at the first error: the early bucket has no neg there, and the other two have all three classes.
-    Counted over the whole solution, or by the middle of a step, the data show another pattern.
+    labels stop at the first error: there the early bucket has no neg, and the other two have all three classes.
+    Counting over the whole solution, or by the middle of a step, gives a different pattern.
     """
 
     EARLY = "early"
@@ -147,8 +153,10 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """The labelled steps, or the `chosen` ones among them, by third: of three, each third has one; a single one is
-    early."""
+    """Group the labelled steps by third, keeping only the `chosen` ones if given.
+
+    Three labelled steps are one in each third, and a single labelled step is early.
+    """
     known = (table.label != SILENT) | (table.valid != SILENT)
     rows = table.trace[known]
     # Rows stand in the order of their traces.
@@ -160,14 +168,14 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
 
 
 def thirds(position: AnyInts, count: AnyInts) -> AnyInts:
-    """The `Third` of steps at 0-based positions among `count`, as an index, shape (n,)."""
+    """Return the index of the `Third` for steps at 0-based positions among `count`, shape (n,)."""
     return 3 * position // np.maximum(count, 1)
 
 
 def retroactive(online: StepTable, offline: StepTable) -> Floats64:
-    """Offline minus online validity of each step, shape (n,).
+    """Return the offline minus the online validity of each step, shape (n,).
 
-    Raises `ValueError` if the two are not of the same steps.
+    Raises `ValueError` if the two tables are not of the same steps.
     """
     if online.ids != offline.ids or len(online) != len(offline):
         raise ValueError("the tables are of different traces")
@@ -175,7 +183,7 @@ def retroactive(online: StepTable, offline: StepTable) -> Floats64:
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:
-    """The steps whose validity fell by at least `least`, rose by it, or did neither."""
+    """Group the steps by whether their validity fell by at least `least`, rose by at least `least`, or did neither."""
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
@@ -186,7 +194,7 @@ def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
-    """Columns redundancy, neg, neu, pos; NaN for missing scores."""
+    """Return the columns redundancy, neg, neu and pos, with NaN for missing scores."""
     if scores is None:
         return np.full((len(trace.steps), 4), np.nan, np.float32)
     if len(scores) != len(trace.substeps):
@@ -204,10 +212,11 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """`n` steps or solutions, each of shape (n,): `scores`, higher for the positive class, NaN if the evaluator
-    gives none; `gold`; `predicted`; and `trace`, the index of the item's trace.
+    """The `n` steps or solutions that a two-class metric is computed from.
 
-    A prediction that cannot be read is stored as the opposite of the gold (ReasonEval's protocol).
+    Each array has shape (n,). `scores` are higher for the positive class, and NaN if the evaluator gives none.
+    `trace` is the index of the item's trace. A prediction that cannot be read is stored as the opposite of the
+    gold, as in ReasonEval's protocol.
     """
 
     scores: Floats64
@@ -220,16 +229,16 @@ class Items:
 
     @property
     def problem(self) -> str:
-        """The reason why metrics of the predictions are undefined, or ""."""
+        """The reason why metrics of the predictions are undefined, or "" if they are defined."""
         if not len(self):
             return NO_ITEMS
         return ONE_CLASS if self.gold.all() or not self.gold.any() else ""
 
     @property
     def ranking_problem(self) -> str:
-        """The reason why metrics of the scores are undefined, or ""."""
+        """The reason why metrics of the scores are undefined, or "" if they are defined."""
         return self.problem or (NO_SCORES if np.isnan(self.scores).any() else "")
 
     def where(self, chosen: Bools) -> "Items":
-        """The chosen items."""
+        """Return the chosen items."""
         return Items(self.scores[chosen], self.gold[chosen], self.predicted[chosen], self.trace[chosen])

@@ -1,4 +1,4 @@
-"""Three-class metrics of neg, neu and pos over labelled steps, and their bootstrap draws."""
+"""Three-class metrics over steps labelled neg, neu or pos, and their bootstrap draws."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,10 @@ _CLASSES = [int(label) for label in Label]
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """`n` labelled steps: `probs` (n, 3); `gold`, `predicted` and `trace` (n,)."""
+    """`n` labelled steps with their predicted labels.
+
+    `probs` has shape (n, 3); `gold`, `predicted` and `trace` have shape (n,).
+    """
 
     probs: Floats32
     gold: AnyInts
@@ -26,15 +29,18 @@ class Classified:
         return len(self.gold)
 
     def against_rest(self, label: Label) -> Items:
-        """The items of one class against the other two."""
+        """Return the items of one class against the other two."""
         return Items(
             self.probs[:, label].astype(np.float64), self.gold == label, self.predicted == label, self.trace
         )
 
 
 def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> Classified:
-    """Every labelled step with scores, classified by argmax; with `label`, as that class if its probability is at
-    least `tau`, else as the likelier of the other two."""
+    """Classify every labelled step that has scores by argmax.
+
+    If `label` is given, a step gets this label when its probability is at least `tau`, and the likelier of the
+    other two otherwise.
+    """
     kept = (table.label != SILENT) & ~np.isnan(table.validity)
     probs = table.probs[kept]
     predicted = probs.argmax(axis=1).astype(np.int8) if len(probs) else np.empty(0, np.int8)
@@ -46,12 +52,12 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
 
 
 def accuracy(steps: Classified) -> Value:
-    """The share of steps classified rightly."""
+    """Return the share of steps that are classified correctly."""
     return Value(float((steps.gold == steps.predicted).mean())) if len(steps) else Value.none(NO_ITEMS)
 
 
 def macro_f1(steps: Classified) -> Value:
-    """Mean F1 of the classes that occur in the gold; a class that is never predicted has F1 0."""
+    """Return the mean F1 of the classes that occur in the gold. A class that is never predicted has an F1 of 0."""
     if not len(steps):
         return Value.none(NO_ITEMS)
     present = np.unique(steps.gold)
@@ -59,8 +65,11 @@ def macro_f1(steps: Classified) -> Value:
 
 
 def macro_auc(steps: Classified) -> Value:
-    """Mean one-against-rest AUC of the classes that occur in the gold, as in the paper's figures by step position;
-    if one does not occur, `reason` says so. Undefined if only one occurs."""
+    """Return the mean one-against-rest AUC of the classes that occur in the gold.
+
+    This is the figure that the paper shows by step position. If a class does not occur, `reason` says so. The
+    result is undefined if only one class occurs.
+    """
     values = {label: auc(steps.against_rest(label)) for label in Label}
     present = [value.number for value in values.values() if value.exists]
     if not present:
@@ -70,14 +79,17 @@ def macro_auc(steps: Classified) -> Value:
 
 
 def confusion(steps: Classified) -> Ints:
-    """Counts, (3, 3): rows gold, columns predicted, in the order of the labels."""
+    """Return the confusion matrix, shape (3, 3).
+
+    Rows are gold and columns are predicted labels, both in the order of the labels.
+    """
     counts = np.zeros((3, 3), np.int64)
     np.add.at(counts, (steps.gold, steps.predicted), 1)
     return counts
 
 
 def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Accuracy of each resample, shape (draws,)."""
+    """Return the accuracy of each resample, shape (draws,)."""
     hits = steps.gold == steps.predicted
     right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
     with np.errstate(invalid="ignore"):
@@ -86,7 +98,7 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Macro-F1 of each resample, over the classes that occur in its gold."""
+    """Return the macro-F1 of each resample, averaged over the classes that occur in its gold."""
     scores = []
     for label in _CLASSES:
         gold, predicted = steps.gold == label, steps.predicted == label
@@ -101,7 +113,10 @@ def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
 
 
 def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Macro-AUC of each resample over the classes that occur in the whole gold; NaN if the resample lacks one."""
+    """Return the macro-AUC of each resample, averaged over the classes that occur in the whole gold.
+
+    It is NaN for a resample that lacks one of these classes.
+    """
     sides = [steps.against_rest(label) for label in Label]
     draws = [auc_draws(items, weights) for items in sides if not items.problem]
     mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
