@@ -1,4 +1,4 @@
 """Training data: sources, mixture, leakage checks and examples.
 
-Begin with `Data`, the sources of a configuration, and `build_examples`.
+Begin with `Data`, which holds the sources of a configuration, and `build_examples`.
 """

@@ -1,10 +1,11 @@
-"""Planted errors in real solutions, which turn a solution without labels into a training trace.
+"""Planting errors in real solutions, to turn a solution without labels into a training trace.
 
-Five kinds, drawn with `WEIGHTS`: a number of one step replaced, an operator replaced, a pos step left out (the
-first after the gap is wrong), two steps of different text exchanged (the earlier one is wrong), a step repeated
-(the copy is neu). Every other step keeps its text and its label, including those after the change. If they were
-unlabelled, late labelled steps would mostly be planted ones, and an evaluator would learn that late means wrong.
-Steps between two exchanged ones are unlabelled, since it is unknown whether they hold without the earlier one.
+There are five kinds of error, drawn with `WEIGHTS`: a number of one step is replaced; an operator is replaced; a
+pos step is left out (the first step after the gap is then wrong); two steps with different texts are exchanged (the
+earlier one is then wrong); or a step is repeated (the copy is neu). Every other step keeps its text and its label,
+including the steps after the change. If those were unlabelled, late labelled steps would mostly be planted ones,
+and an evaluator would learn that late means wrong. Steps between two exchanged ones become unlabelled, since it is
+unknown whether they hold without the earlier one.
 """
 
 import random
@@ -29,9 +30,9 @@ Change = Callable[[list[Step], random.Random], list[Step] | None]
 
 
 def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None = None) -> Trace | None:
-    """`trace` with one planted change, or None if the drawn kind has nothing to change.
+    """Return `trace` with one planted change, or None if the drawn kind finds nothing to change.
 
-    Every step of `trace` must be valid. The meta gains `corruption`, the kind.
+    Every step of `trace` must be valid. The kind of change is stored in the trace's meta as `corruption`.
     """
     weights = weights or WEIGHTS
     kind = rng.choices(list(weights), list(weights.values()))[0]
@@ -55,7 +56,8 @@ def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
 
 
 def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
-    """Another number: near it, differing in one digit, or from elsewhere in the solution."""
+    """Draw a different number: one near `number`, one that differs in a digit, or one from elsewhere in the
+    solution."""
     way = rng.random()
     if way < 0.4 and others:
         return rng.choice(others)
@@ -136,6 +138,6 @@ _CHANGES: dict[str, Change] = {
 
 
 def valid_part(trace: Trace) -> Trace | None:
-    """`trace` up to its first step that is wrong or unlabelled; None if fewer than two steps are left."""
+    """Return `trace` up to its first step that is wrong or unlabelled, or None if fewer than two steps are left."""
     count = next((i for i, label in enumerate(trace.labels) if label in (None, Label.NEG)), len(trace.steps))
     return replace(trace, steps=trace.steps[:count]) if count > 1 else None

@@ -1,4 +1,4 @@
-"""Training examples: encoded traces with the labels of their step ends, and their batches."""
+"""Training examples: encoded traces with the labels of their step ends, and the batching of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,11 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """`ids`: tokens, shape (tokens,). `ends` and `labels`: the positions read and their labels, shape (n,); a
-    sub-step without a label is `IGNORED`."""
+    """An encoded trace with its labels.
+
+    `ids` holds the tokens, shape (tokens,). `ends` and `labels`, shape (n,), hold the positions to read and their
+    labels; the label of an unlabelled sub-step is `IGNORED`.
+    """
 
     ids: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -33,12 +36,14 @@ def build_examples(
     *,
     cut: bool = False,
 ) -> tuple[list[Example], int]:
-    """Encode traces and return them with the number left out, because they exceed `longest` tokens or, if they have
-    to be `labelled`, have no label. With `cut` the longer ones end after that many tokens instead.
+    """Encode traces and return the examples with the number of traces left out.
 
-    Except with truncation `as-labelled`, every second trace, drawn by `seed` and its position, is cut after a step
-    drawn uniformly (an evaluator trained on traces that stop at their error learns the ending instead). A trace
-    that occurs twice is drawn twice.
+    A trace is left out if it exceeds `longest` tokens or, when `labelled` is true, has no label. With `cut`, a
+    trace that is too long is cut after `longest` tokens instead.
+
+    Unless `truncation` is `as-labelled`, half of the traces, chosen by `seed` and position, are cut after a step
+    drawn uniformly: an evaluator trained on traces that stop at their error would learn from the ending instead. A
+    trace that occurs twice is drawn twice.
     """
     examples = []
     dropped = 0
@@ -70,24 +75,26 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
 
 
 def _beginning(example: Example, tokens: int) -> Example:
-    """The first tokens of an example, with the positions among them that are read."""
+    """Return the first `tokens` tokens of an example, with the read positions that fall among them."""
     there = example.ends < tokens
     return Example(example.ids[:tokens], example.ends[there], example.labels[there])
 
 
 def padded_width(longest: int, limit: int | None) -> int:
-    """The width of a batch whose longest example has this many tokens: a multiple of 32, or `limit` if that is
-    less.
+    """Return the width of a batch whose longest example has this many tokens.
 
-    The CPU's bf16 kernels are compiled for every new width, but a table of positions may end before the next
-    multiple.
+    The width is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width, but at
+    most `limit`, since a model's table of positions may end before that multiple.
     """
     padded = longest + -longest % 32
     return padded if limit is None else max(longest, min(padded, limit))
 
 
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
-    """Right-padded tensors for `StepModel.forward`; the attention mask comes from lengths."""
+    """Pad the examples on the right and return the tensors for `StepModel.forward`.
+
+    The attention mask is derived from the lengths.
+    """
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)

@@ -1,8 +1,8 @@
-"""Benchmark problems among the training problems.
+"""Finding benchmark problems among the training problems.
 
 A model trained on data from the source of a benchmark (PRM800K, PRMBench and MR-MATH all draw on MATH) may have
-seen its problems. Overlapping training problems are found by their normalised text, so that copies which differ
-only in typesetting count as one.
+seen the benchmark's problems. Problems are compared by their normalised text, so that copies which differ only in
+typesetting count as the same problem.
 """
 
 import re
@@ -41,13 +41,13 @@ _WORDS = re.compile(r"\(?[a-z]{3}.{7}")
 
 
 def normalise(problem: str) -> str:
-    r"""A problem's text without the differences between copies of it.
+    r"""Return a problem's text without the differences that occur between copies of it.
 
-    Lower case; no white space, nor LaTeX for it (`\,`, `\quad`, `~`, `\\`); no `$`, `\(`, `\[`, `\left`, `\right`,
-    `\displaystyle`, `\text`, bold type or alignment; `\dfrac` is `\frac`, `\leq` is `\le`; no backslash, brace or
-    quotation mark; no comma within 10,000, nor hyphen between words; no punctuation, except a point or comma
-    between digits (1.5 is not 15). Operators, parentheses and digits stay: problems that differ in them are
-    different.
+    The text becomes lower case. These are removed: white space and LaTeX for it (`\,`, `\quad`, `~`, `\\`); `$`,
+    `\(`, `\[`, `\left`, `\right`, `\displaystyle`, `\text`, bold type and alignment; backslashes, braces and
+    quotation marks; commas in numbers such as 10,000 and hyphens between words; and punctuation, except a point or
+    comma between digits (1.5 is not 15). `\dfrac` becomes `\frac`, and `\leq` becomes `\le`. Operators, parentheses
+    and digits stay, so problems that differ in them remain different.
     """
     text = _LINE_BREAK.sub(" ", unicodedata.normalize("NFKC", problem)).lower()
     text = _DASHES.sub("-", text)
@@ -58,7 +58,10 @@ def normalise(problem: str) -> str:
 
 
 class Benchmarks:
-    """The problems of the benchmarks in use, read at once. Raises `UserError` if one cannot be read."""
+    """The problems of the configured benchmarks.
+
+    They are read on construction, which raises `UserError` if a benchmark cannot be read.
+    """
 
     def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
         self._whole: dict[str, set[int]] = defaultdict(set)
@@ -77,10 +80,10 @@ class Benchmarks:
         self.records.append(reading.record | {"problems": len(problems)})
 
     def overlaps(self, trace: Trace) -> set[int]:
-        """The benchmarks, by their index in the configuration, that share a problem with the trace.
+        """Return the indices, in the configuration, of the benchmarks that share a problem with the trace.
 
-        Two problems are the same if their normalised texts are equal, or one of them, of at least 50 characters, is
-        the beginning of the other, which adds a hint or a first step of the solution.
+        Two problems are the same if their normalised texts are equal, or if one has at least 50 characters and is
+        the beginning of the other, which then adds a hint or a first step of the solution.
         """
         if not self.records:
             return set()
@@ -95,7 +98,7 @@ class Benchmarks:
 
 
 def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:
-    """A benchmark, and its problems."""
+    """Open a benchmark and return it with its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)
         return listed, listed
@@ -108,7 +111,8 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 def problems_of(trace: Trace) -> Iterator[str]:
-    """The problem of a trace, and those it was derived from if its meta names them, as PRMBench's does."""
+    """Yield the problem of a trace, then the problems it was derived from if its meta names them, as in
+    PRMBench."""
     yield trace.problem
     for key in ("original_question", "question"):
         text = trace.meta.get(key)

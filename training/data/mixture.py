@@ -1,6 +1,6 @@
-"""The traces that a run trains on, from all its sources, without those of the benchmarks.
+"""The traces that a run trains on, from all its sources, without those that overlap a benchmark.
 
-A run reads them in this order:
+A run uses a mixture in this order:
 
     mixture = Mixture(config.data, root, config.truncation, config.seed)
     tokenizer = train_tokenizer(texts of mixture.heads(4000), …)      if it has none yet
@@ -51,11 +51,12 @@ _LEFT_OUT = tuple(_MEANING)
 
 
 class Mixture:
-    """An iterable of traces, one source after the other, each trace as often as its source's weight says.
+    """An iterable of traces that goes through one source after another and yields each trace as often as its
+    source's weight says.
 
-    Iterating again gives the same traces. `root` is the folder of the configuration. Traces without a label are
-    left out if they have to be `labelled`. Benchmarks are read, and all files located, at once; raises `UserError`
-    if one is missing. Iterating raises it at a bad row, and at the end of a source that yielded nothing.
+    Iterating again gives the same traces. `root` is the folder of the configuration. If `labelled` is true, traces
+    without a label are left out. The constructor reads the benchmarks and locates all files; it raises `UserError`
+    if one is missing. Iterating raises `UserError` at a bad row, and at the end of a source that yielded nothing.
     """
 
     def __init__(self, data: Data, root: Path, truncation: str, seed: int, labelled: bool = True) -> None:
@@ -81,30 +82,34 @@ class Mixture:
                 raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
-        """The first `count` traces of each source, alternating and once each, for example for learning a
-        tokenizer."""
+        """Yield the first `count` traces of each source once each, alternating between sources.
+
+        This is meant, for example, for learning a tokenizer.
+        """
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
             yield from (numbered[1] for numbered in of_each if numbered is not None)
 
     @property
     def expected(self) -> int | None:
-        """The approximate number of traces; None if a source is not synthetic and its size is unknown."""
+        """The approximate number of traces, or None if a source is not synthetic and so has an unknown size."""
         if any(source.kind not in GENERATED for source in self._sources):
             return None
         return round(sum(source.weight * (source.size or 0) for source in self._sources))
 
     @property
     def record(self) -> dict[str, Any]:
-        """A record of what was read, complete once iterating has ended, as JSON values.
+        """A record of what was read, as JSON values. It is complete once iteration has ended.
 
-        `sources`: for each, its origin, with hashes; the number of traces `read`, of which, if there are
-        conditions, the `unwanted`, then the `overlapping` (with a benchmark), then the `unlabelled`, with `correct`
-        those with a `wrong` step, then the `unbalanced` and, with a sample, the `not_drawn` were left out and the
-        others `kept`, which yielded `copies`; the `labels` of the kept; with truncation continued also the number
-        `continued`, the number `complete` without it, and the number `not_continued`. `benchmarks`: for each its
-        `problems`, and the traces that were `overlapping`; one that overlaps two counts for both. `traces`: all
-        copies.
+        `sources` has an entry per source with its origin, including hashes, and these counts. `read` counts all
+        traces. The traces left out are counted, in this order, as `unwanted` (by the source's conditions),
+        `overlapping` (with a benchmark), `unlabelled`, `wrong` (if the source asks for `correct` traces),
+        `unbalanced` and `not_drawn` (if there is a sample). `kept` counts the remaining traces, `copies` the traces
+        they yielded, and `labels` their labels. With truncation continued, `continued`, `complete` and
+        `not_continued` count the outcomes of `continue_trace`.
+
+        `benchmarks` has an entry per benchmark with its `problems` and the number of `overlapping` traces; a trace
+        that overlaps two benchmarks counts for both. `traces` is the number of all copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -116,8 +121,10 @@ class Mixture:
         }
 
     def notices(self) -> list[str]:
-        """A line for each source with traces that were left out or not continued, complete once iterating has
-        ended."""
+        """Return a line for each source with traces that were left out or not continued.
+
+        The lines are complete once iteration has ended.
+        """
         return [
             self._notice(at) + "."
             for at, tally in enumerate(self._tallies)
@@ -127,12 +134,12 @@ class Mixture:
         ]
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
-        """The traces of a source to learn from, each with its number in the source."""
+        """Yield the traces of a source to learn from, each with its number in the source."""
         drawn = self._sample(at) if self._sources[at].sample else None
         yield from self._whole_pool(at, tally, overlapping, drawn)
 
     def _sample(self, at: int) -> frozenset[int]:
-        """The numbers of the traces in a source's sample."""
+        """Return the numbers of the traces in a source's sample."""
         if at not in self._samples:
             wanted = self._sources[at].sample or 0
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
@@ -149,7 +156,8 @@ class Mixture:
     def _whole_pool(
         self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
     ) -> Iterator[tuple[int, Trace]]:
-        """The traces of a source that meet its conditions, restricted to those `drawn` unless that is None."""
+        """Yield the numbered traces of a source that meet its conditions, and only those in `drawn` unless it is
+        None."""
         source = self._sources[at]
         where = from_mapping(source.where)
         for number, read in enumerate(self._readings[at]):
@@ -182,7 +190,7 @@ class Mixture:
             raise error.at(self._name(at)) from None
 
     def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
-        """The trace with the rest of its solution, if that is wanted and known."""
+        """Return the trace with the rest of its solution, if continued traces are wanted and the rest is known."""
         if not self._continued:
             return trace
         with located(self._name(at)):
@@ -191,8 +199,10 @@ class Mixture:
         return trace
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
-        """A copy in the form that the source asks for; None if an error is to be planted in a trace without a valid
-        beginning."""
+        """Return a copy of the trace in the form that its source asks for.
+
+        Returns None if an error is to be planted and the trace has no valid beginning.
+        """
         source = self._sources[at]
         if source.online:
             return stop_at_a_step(trace, rng)
@@ -204,7 +214,8 @@ class Mixture:
         return corrupt(valid, rng)
 
     def _copies(self, at: int, number: int) -> int:
-        """The number of copies of a trace: the weight, rounded up with the probability of its fraction."""
+        """Return the number of copies of a trace: its source's weight, rounded up with the probability of its
+        fraction."""
         weight = self._sources[at].weight
         fraction = weight % 1
         # The draw depends only on the trace's number, whatever else is left out.

@@ -1,6 +1,7 @@
-"""Reading the traces of an origin: the generator, files, or a dataset of the store.
+"""Reading the traces of an origin: a generator, files, or a dataset of the store.
 
-The `record` of a reading suffices to tell whether another run had the same data, and says nothing of the machine.
+The `record` of a reading is enough to tell whether another run had the same data, and reveals nothing about the
+machine.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SourceReading(Protocol[T_co]):
-    """Reads its origin anew on each iteration; `record` describes the last complete iteration."""
+    """A source that is read anew on each iteration; `record` describes the last complete iteration."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
@@ -40,9 +41,10 @@ class SourceReading(Protocol[T_co]):
 
 
 def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
-    """The traces of an origin; `root` is the folder of the configuration and `key` the origin's place in it.
+    """Open an origin and return a reading of its traces.
 
-    Raises `UserError` if there is no such file or dataset; iterating does so at the first bad row, naming file and
+    `root` is the folder of the configuration, and `key` is the origin's place in the configuration. Raises
+    `UserError` if the file or dataset does not exist. Iterating raises it at the first bad row, naming file and
     line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
@@ -54,12 +56,12 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trac
 
 
 def open_problems(origin: TraceOrigin, root: Path, key: str) -> SourceReading[str]:
-    """The problems of an origin of kind problems, such as a benchmark without solutions."""
+    """Return a reading of an origin of kind problems, such as a benchmark without solutions."""
     return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
 
 
 class GeneratedReading:
-    """Traces of a generator."""
+    """A reading of synthetic traces."""
 
     def __init__(self, origin: TraceOrigin) -> None:
         self._origin = origin
@@ -89,7 +91,7 @@ class GeneratedReading:
 
 
 class StoredReading:
-    """Traces of a dataset of the store with their gold labels."""
+    """A reading of a dataset in the store, with its gold labels."""
 
     def __init__(self, origin: TraceOrigin) -> None:
         self._name = origin.dataset or ""
@@ -109,10 +111,11 @@ class StoredReading:
 
 
 class RelabelledReading:
-    """Traces of a dataset of the store that people labelled in a campaign, with their consensus as labels.
+    """A reading of the traces in a stored dataset that people labelled in a campaign, with their consensus as
+    labels.
 
-    Traces without any label are left out, as are hidden gold items, traces of another dataset, and annotations by
-    people who had seen scores, marked equations, gold or others' labels.
+    Traces without any label are left out, as are hidden gold items and traces of another dataset. Annotations are
+    ignored if their author had seen scores, marked equations, gold or other people's labels.
     """
 
     def __init__(self, origin: TraceOrigin, key: str) -> None:
@@ -150,7 +153,7 @@ class RelabelledReading:
 
 
 def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
-    """The campaign that an origin names, or the only one over its dataset."""
+    """Return the campaign that an origin names, or else the only campaign over its dataset."""
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
         return find_campaign(store, origin.campaign)
@@ -165,7 +168,10 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """Rows of files, parsed by `parse`; each file comes with its name in the record."""
+    """A reading of files whose rows are parsed by `parse`.
+
+    Each file comes with the name under which it appears in the record.
+    """
 
     def __init__(
         self,
@@ -212,7 +218,7 @@ class FileReading(Generic[T]):
 
 
 class _Seen:
-    """Counts traces and hashes their content (`Trace.digest`) as they pass."""
+    """A pass-through that counts traces and hashes their content (`Trace.digest`)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -236,7 +242,7 @@ def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def _find(origin: TraceOrigin, root: Path, key: str) -> list[tuple[str, Path]]:
-    """The files of an origin's path, with their names in the record."""
+    """Return the files that match an origin's path, with their names in the record."""
     try:
         return data_files(origin.path or "", root)
     except UserError as error:

@@ -1,5 +1,5 @@
-"""The `data` of a configuration: the sources of training traces and the benchmarks that they must not overlap,
-checked.
+"""The `data` section of a configuration: the sources of training traces, and the benchmarks that they must not
+overlap.
 
 data:
   sources:
@@ -47,16 +47,19 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 
 @dataclass(frozen=True, config=STRICT)
 class TraceOrigin(Record):
-    """The origin of traces.
+    """The origin of traces. Its `kind` decides which keys apply.
 
-    `kind` synthetic: `size` traces of the generator with `seed` (default 0) and `families` (default all), with
-    `consequences` also labelled behind the first error. drills: `size` short traces of single equations
-    (`training.synth.drills`), of which the share `wrong` (default half) is wrong. store: `dataset` of the store
-    with its gold or, with `labels` relabel, those of its traces that people labelled in `campaign`, or in the only
-    one over it, with their consensus. Otherwise a kind of benchmark file, at `path`: a glob, resolved in the folder
-    of the configuration, then in `STEPSIGHT_DATA`; `skip_bad` leaves out rows that are not traces of that kind.
-    columns: a table file, in which `columns` names those for problem, steps and optionally labels. problems, for a
-    benchmark only: JSON Lines of which only `problem` or `question` is read.
+    Kind synthetic generates `size` traces with `seed` (default 0) and `families` (default all); `consequences` also
+    labels the steps after the first error. Kind drills generates `size` short traces of single equations
+    (`training.synth.drills`), of which the share `wrong` (default half) is wrong.
+
+    Kind store reads `dataset` from the store with its gold labels. With `labels: relabel` it reads only the traces
+    that people labelled in `campaign`, or in the only campaign over the dataset, with their consensus as labels.
+
+    Every other kind is a benchmark format and reads the files at `path`, a glob that is resolved in the folder of
+    the configuration, then in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not traces of that kind. Kind
+    columns reads a table file, and `columns` names its columns for problem, steps and optionally labels. Kind
+    problems, allowed for benchmarks only, reads `problem` or `question` from JSON Lines and ignores the rest.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
@@ -96,17 +99,20 @@ class TraceOrigin(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Source(TraceOrigin):
-    """Traces to train on.
+    """A source of traces to train on.
 
-    `weight`: the average number of times each occurs in an epoch. `rho`: the least balance ratio; with
-    `every_label`, neg, neu and pos must all occur (`training.data.transforms`). `valid`: the label, pos or
-    unlabelled, of steps that the gold calls valid without saying whether they are redundant; required if there are
-    such steps. `where`: required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
-    finish_reason: [solution, found_error]}`. `corrupt`: the share of traces in which an error is planted, in the
-    part before their own first error (`training.data.corruption`). `correct`: only traces without a wrong step.
-    `online`: each trace stops at one labelled step, the only one it supervises (`training.data.transforms`).
-    `sample`: the number of remaining traces to learn from, drawn at random independently of the run's seed; a
-    smaller sample is a subset of a larger one."""
+    `weight` is the average number of times a trace occurs in an epoch. `rho` is the least balance ratio; with
+    `every_label`, neg, neu and pos must all occur (`training.data.transforms`). `valid` is the label, pos or
+    unlabelled, given to steps that the gold calls valid without saying whether they are redundant; it is required
+    if there are such steps.
+
+    `where` gives required values of a record's fields (`core.row_conditions`), such as `{phase: 2, finish_reason:
+    [solution, found_error]}`. `corrupt` is the share of traces in which an error is planted, before the first error
+    of their own (`training.data.corruption`). `correct` keeps only traces without a wrong step. `online` ends each
+    trace at one labelled step, the only step that it supervises (`training.data.transforms`). `sample` is the
+    number of remaining traces to learn from, drawn at random independently of the run's seed; a smaller sample is a
+    subset of a larger one.
+    """
 
     kind: Annotated[str, choice(_SOURCES)]
     weight: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
@@ -128,7 +134,7 @@ class Source(TraceOrigin):
 
 @dataclass(frozen=True, config=STRICT)
 class Data(Record):
-    """Training traces, and the benchmarks whose problems must not be among theirs."""
+    """The sources of training traces, and the benchmarks whose problems must not occur in them."""
 
     sources: Annotated[ListOf[Source], Field(min_length=1)]
     benchmarks: ListOf[TraceOrigin] = ()
@@ -146,7 +152,7 @@ class Data(Record):
 
 
 def check_continued(data: Data) -> None:
-    """For validators: check that some source can hold the rest of a solution."""
+    """Check, for validators, that at least one source can hold the rest of a solution."""
     if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
         raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",
@@ -155,7 +161,7 @@ def check_continued(data: Data) -> None:
 
 
 def file_kind(origin: TraceOrigin) -> str:
-    """The kind by its own name rather than an alias."""
+    """Return the kind of an origin, with an alias replaced by the proper name."""
     return ALIASES.get(origin.kind, origin.kind)
 
 
@@ -168,7 +174,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
-    """A key that is equal for two origins of the same traces."""
+    """Return a key that is equal for two origins of the same traces."""
     own = {key.name: getattr(origin, key.name) for key in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.
@@ -177,7 +183,7 @@ def _place(origin: TraceOrigin) -> tuple[object, ...]:
 
 
 def describe(origin: TraceOrigin) -> str:
-    """An origin in a few words, such as `prm800k prm800k/train.jsonl`."""
+    """Describe an origin in a few words, such as `prm800k prm800k/train.jsonl`."""
     if origin.kind in GENERATED:
         return f"{origin.kind} seed {origin.seed or 0}"
     if origin.kind != STORE:

@@ -1,9 +1,9 @@
-"""Transforms of training traces: their endings, the choice among them, and their labels.
+"""Transforms of training traces: where they end, which are chosen, and how they are labelled.
 
-- `stop_at_a_step`: a trace that ends at the one step it supervises
-- `is_balanced`: True if its labels are spread over the three classes
-- `continue_trace`: the rest of a solution whose labels stop at its first error
-- `settle`: steps that the gold calls valid without saying whether they are redundant
+- `stop_at_a_step` ends a trace at the one step that it supervises.
+- `is_balanced` tells whether labels are spread over the three classes.
+- `continue_trace` appends the rest of a solution whose labels stop at its first error.
+- `settle` labels steps that the gold calls valid without saying whether they are redundant.
 """
 
 import random
@@ -23,11 +23,11 @@ _KEY = "pre_generated_steps"
 
 
 def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
-    """`trace` up to a labelled step drawn uniformly, the only one that keeps its label. It must have one.
+    """Return `trace` up to a labelled step drawn uniformly, with only that step still labelled.
 
-    This is the online task itself. If labels stop at the first error, as in PRM800K, cutting traces at random is
-    not enough: a step followed by labelled steps is never wrong, so a bidirectional evaluator still learns from the
-    ending. Here the ending says nothing.
+    The trace must have a labelled step. This is the online task itself. If labels stop at the first error, as in
+    PRM800K, cutting traces at random is not enough: a step followed by labelled steps is never wrong, so a
+    bidirectional evaluator still learns from the ending. Here the ending says nothing.
     """
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
@@ -35,21 +35,22 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
 
 
 def draw_kept(steps: int, seed: int, place: int) -> int:
-    """The number of steps to keep, at least one, drawn uniformly by the seed and the trace's position in the
+    """Draw the number of steps to keep, at least one, uniformly by the seed and the trace's position in the
     file."""
     return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
 
 
 def beginning(trace: Trace, seed: int, place: int) -> Trace:
-    """The trace up to a step drawn by `draw_kept`."""
+    """Return the trace up to a step drawn by `draw_kept`."""
     return replace(trace, steps=trace.steps[: draw_kept(len(trace.steps), seed, place)])
 
 
 def balance_ratio(trace: Trace) -> float:
-    """The paper's `rho = min n_c / max n_c` over the classes c with `n_c > 0`, where `n_c` is the number of steps
-    labelled c; 0 if fewer than two classes occur (appendix "Data and Reproducibility", filtered training pool).
+    """Return the balance ratio of a trace: the paper's `rho = min n_c / max n_c`.
 
-    Unlabelled steps do not count, and a step with sub-steps counts once. 1 is perfectly even.
+    The minimum and maximum are over the classes c with `n_c > 0`, where `n_c` is the number of steps labelled c
+    (appendix "Data and Reproducibility", filtered training pool). The ratio is 0 if fewer than two classes occur,
+    and 1 if the classes are perfectly even. Unlabelled steps do not count, and a step with sub-steps counts once.
     """
     counts = _counts(trace).values()
     return min(counts) / max(counts) if len(counts) > 1 else 0.0
@@ -58,7 +59,7 @@ def balance_ratio(trace: Trace) -> float:
 def is_balanced(trace: Trace, rho: float, every_label: bool) -> bool:
     """True if the balance ratio is at least `rho` and, with `every_label`, neg, neu and pos all occur.
 
-    The paper's training pool has `rho` 0.5 with every label, its evaluation set `rho` 0.5 only.
+    The paper's training pool uses `rho` 0.5 with every label; its evaluation set uses `rho` 0.5 alone.
     """
     return balance_ratio(trace) >= rho and (not every_label or len(_counts(trace)) == len(Label))
 
@@ -68,15 +69,16 @@ def _counts(trace: Trace) -> Counter[Label]:
 
 
 def continue_trace(trace: Trace) -> tuple[Trace, str]:
-    """The trace with the generated steps that follow its labelled ones, unlabelled, and the outcome.
+    """Append the generated steps that follow a trace's labelled ones, without labels, and return it with the
+    outcome.
 
-    A record of PRM800K's phase 2 keeps the solution as it was generated, of which only the first steps were
-    labelled: {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]}, "label": {"steps":
-    [… two steps …], "finish_reason": "found_error"}}
+    A record of phase 2 of PRM800K keeps the solution as it was generated, but only its first steps were labelled:
+    {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]}, "label": {"steps": [… two
+    steps …], "finish_reason": "found_error"}}
 
-    `continued`: steps were appended. `complete`: the labels reach the end of the solution. `not_continued`: the
-    rest is unknown, or the trace departs from the generated solution; it is returned unchanged. Raises `UserError`
-    if the meta holds a rest that is not a list of texts.
+    The outcome is `continued` if steps were appended, and `complete` if the labels already reach the end of the
+    solution. It is `not_continued` if the rest is unknown or the trace departs from the generated solution; the
+    trace is then unchanged. Raises `UserError` if the rest stored in the meta is not a list of texts.
     """
     generated = _generated(trace)
     labelled = [step.text for step in trace.steps]
@@ -99,12 +101,12 @@ def _generated(trace: Trace) -> list[str] | None:
 
 
 def settle(trace: Trace, valid: str | None) -> Trace:
-    """The trace with its merely valid steps, neither neu nor pos, labelled as `valid` says: `pos`, or `unlabelled`.
+    """Label the steps of a trace that are known only to be valid, which may be neu or pos.
 
-    Benchmarks that only name errors have such steps: all but the errors in PRMBench, every + in Math-Shepherd.
-
-    There is no default: unlabelled leaves only errors to learn from, and pos says more than the gold does. Raises
-    `UserError` if `valid` is None and the trace has such a step.
+    They are labelled pos or stay unlabelled, as `valid` says. Benchmarks that only mark errors have such steps:
+    every step but the errors in PRMBench, and every + in Math-Shepherd. There is no default: unlabelled leaves only
+    errors to learn from, and pos says more than the gold does. Raises `UserError` if `valid` is None and the trace
+    has such a step.
     """
     unrated = [number for number, step in enumerate(trace.steps, start=1) if _is_unrated(step)]
     if not unrated or valid == "unlabelled":
