@@ -1,4 +1,4 @@
-"""The batches of an epoch, in the same order for every number of processes and of parts."""
+"""The batches of an epoch, in an order that does not depend on the number of processes or of parts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,13 +15,14 @@ _SORTED = 50
 class Batches(Sampler[list[int]]):
     """The work of one process, part by part, as lists of indices into the data set.
 
-    Each epoch is shuffled by `seed` and its number alone, cut into runs of batches, each run sorted by length, and
-    the batches shuffled again, so that their length does not depend on the progress of the epoch; the batch with
-    the longest trace comes first, so that a lack of memory shows at once. A batch of `batch_size` traces is one
-    optimiser step, whatever the hardware: `accumulation` parts, each split over `processes`. If a last batch has
-    too few traces for that, an empty part consists of the index after the last trace, at which the data set must
-    have an example without a label. `order` sorted treats the epoch as one run and leaves its batches in place;
-    shuffled cuts the shuffled epoch into batches and does nothing else.
+    Each epoch is shuffled by `seed` and the epoch's number alone and cut into runs of batches. Each run is sorted
+    by length, and the batches are shuffled again, so that their length does not depend on the progress of the
+    epoch. The batch with the longest trace comes first, so that a lack of memory shows at once.
+
+    A batch of `batch_size` traces is one optimiser step, whatever the hardware: `accumulation` parts, each split
+    over `processes`. If the last batch has too few traces for that, an empty part consists of the index after the
+    last trace, where the data set must have an example without a label. With `order` sorted, the whole epoch is one
+    run whose batches are not shuffled; with shuffled, the shuffled epoch is only cut into batches.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Batches(Sampler[list[int]]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by the trainer before each epoch."""
+        """Set the epoch. The trainer calls this before each epoch."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -59,7 +60,7 @@ class Batches(Sampler[list[int]]):
                 yield own or [len(self.lengths)]
 
     def steps(self) -> list[list[int]]:
-        """The epoch's batches, over all processes."""
+        """Return the epoch's batches over all processes."""
         # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
         drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
@@ -82,10 +83,11 @@ class Batches(Sampler[list[int]]):
 
 
 class EpochLoader(DataLoader[Any]):
-    """Passes the number of the epoch to its batches and, if examples change between epochs, to its data set."""
+    """A data loader that passes the epoch's number to its batches and, if examples change between epochs, to its
+    data set."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by the trainer before each epoch."""
+        """Pass on the epoch's number. The trainer calls this before each epoch."""
         assert isinstance(self.batch_sampler, Batches)
         self.batch_sampler.set_epoch(epoch)
         if hasattr(self.dataset, "set_epoch"):

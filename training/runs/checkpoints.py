@@ -1,4 +1,4 @@
-"""The checkpoints of a run, only ever whole, and its final output."""
+"""The checkpoints of a run, which are published only when complete, and its final output."""
 
 import json
 import shutil
@@ -14,11 +14,11 @@ _KEPT = 2
 
 
 class Checkpoints:
-    """`folder/checkpoint-STEP`, of which the newest two are kept.
+    """The checkpoints of a run in `folder/checkpoint-STEP`. Only the newest two are kept.
 
-    Each is written in `partial` and moved into place when whole, so that a run which is killed, or runs out of
-    disk, leaves the earlier ones intact. One cut short by the machine itself is recognised by the sizes of its
-    files and skipped.
+    A checkpoint is written in `partial` and moved into place once it is complete, so a run that is killed or fills
+    the disk leaves the earlier checkpoints intact. A checkpoint truncated by a crash of the machine is recognised
+    by the sizes of its files and skipped.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,11 +26,11 @@ class Checkpoints:
         self.partial = folder / "partial"
 
     def clear(self) -> None:
-        """Remove unfinished files of a run."""
+        """Remove the unfinished files of a run."""
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def publish(self, step: int) -> None:
-        """Move the checkpoint in `partial` into place, and remove those it supersedes."""
+        """Move the checkpoint in `partial` into place and remove the checkpoints that it supersedes."""
         source, target = self.partial / f"{_PREFIX}{step}", self.folder / f"{_PREFIX}{step}"
         sizes = {str(path.relative_to(source)): path.stat().st_size for path in _files(source)}
         (source / _CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
@@ -41,17 +41,17 @@ class Checkpoints:
             shutil.rmtree(old, ignore_errors=True)
 
     def adopt(self, folder: Path, last: str) -> None:
-        """Move the files in `partial` to `folder`, with `last`, which marks completion, at the end."""
+        """Move the files in `partial` to `folder`, ending with the file `last`, which marks completion."""
         for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
             path.replace(folder / path.name)
         self.partial.rmdir()
 
     def last(self) -> Path | None:
-        """The newest whole checkpoint."""
+        """Return the newest complete checkpoint, or None if there is none."""
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
 
     def last_step(self) -> int:
-        """The step from which a run would resume: 0 without a checkpoint."""
+        """Return the step from which a run would resume, or 0 without a checkpoint."""
         last = self.last()
         return _step(last) if last else 0
 
@@ -61,7 +61,7 @@ class Checkpoints:
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """True if every file is present with the size that was written."""
+    """True if every file of a checkpoint is present and has the size with which it was written."""
     try:
         sizes = read_json(checkpoint / _CONTENTS)
     except UserError:

@@ -1,6 +1,6 @@
-"""Pictures by Kaleido, in a process that can be ended: `python -m stepsight.training.runs.drawing`.
+"""Drawing pictures with Kaleido in a process that can be killed: `python -m stepsight.training.runs.drawing`.
 
-Standard input has a JSON list of figures in Kaleido's format: figure, path and options of each.
+Standard input holds a JSON list in Kaleido's format, with the figure, path and options of each picture.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from kaleido import Kaleido
 
 
 async def draw(orders: list[dict[str, Any]]) -> None:
-    """Draw each figure to its path. Errors of Kaleido, its browser and the file system pass through."""
+    """Draw each figure to its path. Errors from Kaleido, its browser and the file system are passed on."""
     _listen_early()
     # Otherwise its page fetches MathJax. The browser's own requests end at a proxy that does not exist.
     async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
@@ -21,9 +21,9 @@ async def draw(orders: list[dict[str, Any]]) -> None:
 
 
 def _listen_early() -> None:
-    """Let each tab of this process report loaded pages from its beginning.
+    """Make each browser tab of this process report loaded pages from the start.
 
-    Kaleido sends a tab to its page first and subscribes to its events second: on a busy machine the page may be
+    Kaleido first sends a tab to its page and then subscribes to the tab's events. On a busy machine the page may be
     loaded in between, and Kaleido would wait for ever.
     """
     create_session = Tab.create_session
@@ -37,8 +37,10 @@ def _listen_early() -> None:
 
 
 def main() -> int:
-    """Draw the figures from standard input and return the exit code. The last line on standard error is the
-    reason."""
+    """Draw the figures given on standard input and return the exit code.
+
+    If drawing fails, the last line on standard error is the reason.
+    """
     try:
         asyncio.run(draw(json.load(sys.stdin)))
     except Exception as error:  # browsers fail in many ways

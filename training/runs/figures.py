@@ -1,7 +1,8 @@
-"""The curves of a run, and Plotly figures as pages and pictures.
+"""The training curves of a run, and writing Plotly figures as pages and pictures.
 
 Pictures are drawn by a browser in a separate process with a time limit: Kaleido may wait for its browser for ever,
-in threads that cannot be stopped, whereas a process can be ended together with its browser."""
+in threads that cannot be stopped, whereas a process can be killed together with its browser.
+"""
 
 import json
 import os
@@ -30,9 +31,10 @@ _HINT = "Install Chrome or Chromium, or name one that starts in BROWSER_PATH."
 
 
 def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
-    """Loss, gradient norm (logarithmic) and learning rate against the optimiser step.
+    """Plot loss, gradient norm (logarithmic) and learning rate against the optimiser step.
 
-    A row's loss is the mean over the steps since the previous row; norm and rate are the step's own.
+    The loss of a row is the mean over the steps since the previous row; the norm and the rate are those of its
+    step.
     """
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
     steps = [row["step"] for row in rows]
@@ -49,10 +51,10 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
 
 
 def write_figure(figure: go.Figure, path: Path) -> None:
-    """Write `path` with the suffixes .html and .png; the figure's width and height are the picture's.
+    """Write a figure as a page and a picture, to `path` with the suffixes .html and .png.
 
-    If the picture cannot be drawn, only the page is written, and a line on standard error says how to get the
-    picture, since a run must not fail for it.
+    The figure's width and height become the picture's. If the picture cannot be drawn, only the page is written,
+    and a line on standard error says how to get the picture; a run must not fail because of a picture.
     """
     page, picture = path.with_suffix(".html"), path.with_suffix(".png")
     figure.write_html(page, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
@@ -63,7 +65,7 @@ def write_figure(figure: go.Figure, path: Path) -> None:
 
 
 def check_pictures() -> None:
-    """Raises `UserError` if figures cannot be written as pictures, as far as that can be known beforehand."""
+    """Raise `UserError` if figures cannot be written as pictures, as far as that can be known in advance."""
     if find_spec("kaleido") is None:
         raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'")
     named = os.environ.get("BROWSER_PATH")
@@ -74,7 +76,10 @@ def check_pictures() -> None:
 
 
 def _starts(browser: str) -> bool:
-    """True if a browser prints its version. Kaleido may wait for ever for one that exits at once."""
+    """True if a browser prints its version.
+
+    Kaleido may wait for ever for a browser that exits at once.
+    """
     try:
         done = subprocess.run([browser, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_START)
     except (OSError, subprocess.TimeoutExpired):
@@ -83,7 +88,8 @@ def _starts(browser: str) -> bool:
 
 
 def write_pictures(figures: Mapping[Path, go.Figure]) -> None:
-    """Write each figure, which has a width and a height, to its path, in the format of the path's suffix.
+    """Write each figure to its path, in the format of the path's suffix. The figures must have a width and a
+    height.
 
     Raises `UserError` if kaleido or a browser is missing, fails or takes too long, and `OSError` if a path cannot
     be written.

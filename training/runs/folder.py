@@ -1,4 +1,4 @@
-"""The folder of a run: a record of the values on which its results depend, and one process at a time.
+"""The folder of a run, which records the values that its results depend on and admits one process at a time.
 
 FOLDER/run.json        the record, which identifies the run; some runs name it differently
 FOLDER/running.lock    present while a process works in the folder
@@ -23,7 +23,7 @@ _NAMED = 4
 
 
 class RunFolder:
-    """The folder `path` with its `record`, a JSON file of the values on which the results depend.
+    """The folder of a run at `path`, with a JSON file `record` of the values that its results depend on.
 
     Keys in `free` may differ when a run is resumed, because they do not affect its results.
     """
@@ -38,12 +38,12 @@ class RunFolder:
         return self._record.is_file()
 
     def record(self) -> dict[str, Any]:
-        """The values of the run that it belongs to. Raises `UserError` if there is none."""
+        """Return the recorded values of the run that the folder belongs to. Raises `UserError` if there is none."""
         return read_json(self._record)
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raises `UserError` if the folder holds another run, naming the keys that differ, or something that is not
-        a run."""
+        """Raise `UserError` if the folder holds another run, naming the keys that differ, or anything that is not a
+        run."""
         if not self.has_run():
             if self.path.exists() and not self._is_free():
                 raise UserError(
@@ -58,15 +58,18 @@ class RunFolder:
             raise UserError(f"{self.path} holds another run ({named}).", "Choose another --output.")
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Claim the folder for this run. Raises `UserError` as `check` does, and if it cannot be written."""
+        """Claim the folder for this run.
+
+        Raises `UserError` in the same cases as `check`, and if the record cannot be written.
+        """
         self.check(values)
         write_json(self._record, values)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder; of processes launched together, the first does so for all.
+        """Lock the folder. Of several processes launched together, only the first takes the lock, on behalf of all.
 
-        Raises `UserError` if another process holds it, or it cannot be written.
+        Raises `UserError` if another run holds the lock or if the folder cannot be written.
         """
         if not is_main_process():
             yield
@@ -86,17 +89,19 @@ class RunFolder:
                     self.path.rmdir()
 
     def _is_free(self) -> bool:
-        """True if the folder holds nothing but a lock and a record, which another of several processes may be
-        writing, or have been killed while writing."""
+        """True if the folder holds nothing but a lock and a record.
+
+        Another of several processes may be writing these files, or may have been killed while writing them.
+        """
         own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
         return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
 
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the lock file `lock` for `place`, and remove it at the end.
+    """Hold the lock file `lock`, and remove it at the end. Errors name `place`, the folder that is locked.
 
-    Raises `UserError` if another process holds it, or it cannot be written.
+    Raises `UserError` if another process holds the lock or if the file cannot be written.
     """
     held = FileLock(lock, timeout=0)
     try:

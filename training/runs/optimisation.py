@@ -1,4 +1,4 @@
-"""The keys for optimisation that training and fine-tuning runs share."""
+"""The configuration keys for optimisation that training and fine-tuning runs share."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
@@ -16,11 +16,11 @@ Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 @dataclass(frozen=True, config=STRICT)
 class Optimisation(Record):
-    """AdamW with a cosine schedule, and the computation of a step.
+    """The settings of AdamW with a cosine schedule, and of how a step is computed.
 
-    `batch_size` is the number of traces or rows per optimiser step, over all processes; `accumulation` is the
-    number of parts in which a process computes its share. Neither that nor `activation_checkpointing`, which
-    recomputes a layer's activations when they are needed, affects what is learnt. `fsdp` shards weights, gradients
+    `batch_size` is the number of traces or rows per optimiser step, over all processes. `accumulation` is the
+    number of parts in which a process computes its share. `activation_checkpointing` recomputes a layer's
+    activations when they are needed. Neither of these two affects what is learnt. `fsdp` shards weights, gradients
     and optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32;
     `saved_dtype` is the type of the saved weights.
     """

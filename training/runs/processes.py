@@ -1,6 +1,6 @@
-"""The runs of an experiment, in sequence or several at once, each with its share of the machine.
+"""The runs of an experiment, done in sequence or several at once, each with its share of the machine.
 
-No process outlives the one that started it.
+No child process outlives the process that started it.
 """
 
 import os
@@ -24,17 +24,17 @@ _NAMED = 3
 
 
 def is_main_process() -> bool:
-    """True if this process is the first of those that torchrun launched together, or was launched alone."""
+    """True if this process was launched alone, or is the first of those that torchrun launched together."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
+    """Return the number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gpus_here() -> int:
-    """The number of GPUs that this process may use."""
+    """Return the number of GPUs that this process may use."""
     # Commands that only list choices do without PyTorch.
     import torch
 
@@ -42,8 +42,10 @@ def gpus_here() -> int:
 
 
 def launcher(processes: int) -> list[str]:
-    """Python's arguments that launch a module in this many processes, to be followed by `-m MODULE`; none for
-    one."""
+    """Return the arguments of Python that launch a module in this many processes.
+
+    They are to be followed by `-m MODULE`. A single process needs none.
+    """
     if processes == 1:
         return []
     return ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
@@ -51,20 +53,24 @@ def launcher(processes: int) -> list[str]:
 
 @dataclass(frozen=True)
 class MachineShare:
-    """The needs of a run: `processes`, each on a GPU if there are any, else on `threads` processor cores."""
+    """The share of the machine that a run needs.
+
+    A run has this many `processes`. Each gets a GPU if the machine has any, and otherwise `threads` processor
+    cores.
+    """
 
     processes: int
     threads: int
 
     def room(self) -> int:
-        """The number of runs that fit on the machine at once."""
+        """Return the number of runs that fit on the machine at once."""
         gpus = gpus_here()
         if gpus:
             return max(1, gpus // self.processes)
         return max(1, processors() // (self.processes * self.threads))
 
     def environment(self, slot: int) -> dict[str, str]:
-        """The environment variables of a run, with the GPUs of its place among those running at once."""
+        """Return the environment variables of the run in this slot, including the GPUs it may use."""
         threads = {"OMP_NUM_THREADS": str(self.threads)}
         gpus = gpus_here()
         if not gpus:
@@ -76,8 +82,10 @@ class MachineShare:
 
 
 class ProcessGroup:
-    """Starts processes. A context manager: at its end, or when this process gets SIGTERM, the remaining ones are
-    ended. To be used in the main thread."""
+    """A context manager that starts processes and kills those still running at its end.
+
+    It also kills them when this process receives SIGTERM. It must be used in the main thread.
+    """
 
     def __init__(self, share: MachineShare) -> None:
         self._share = share
@@ -98,8 +106,11 @@ class ProcessGroup:
         signal.signal(signal.SIGTERM, self._handler)
 
     def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
-        """Start Python with these arguments, in a place among those running at once. Its output is appended to
-        `log`; without one, its errors go where this process's go."""
+        """Start Python with these arguments in one of the slots of simultaneous runs.
+
+        Its output is appended to `log`. Without a log, its output is discarded and its errors go to this process's
+        standard error.
+        """
         command, environment = [sys.executable, *arguments], self._share.environment(slot)
         if log is None:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
@@ -113,8 +124,11 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of an experiment, finished once the file `result` exists. `arguments` are Python's for a process of its
-    own, whose output is appended to `log`."""
+    """A run of an experiment, which is finished once the file `result` exists.
+
+    `arguments` are the arguments of Python that do the run in a separate process, whose output is appended to
+    `log`.
+    """
 
     name: str
     result: Path
@@ -127,7 +141,7 @@ Announce = Callable[[PlannedRun, int, int], None]
 
 
 class RunFailures:
-    """The runs that failed, out of `total`, each with the reason."""
+    """The failed runs among `total` runs, each with the reason."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -137,7 +151,7 @@ class RunFailures:
         self._reasons.append(f"{run.name}: {reason}")
 
     def check(self) -> None:
-        """Raises `UserError` with the first reasons if any run failed."""
+        """Raise `UserError` with the first few reasons if any run failed."""
         if self._reasons:
             raise UserError(
                 f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
@@ -146,7 +160,7 @@ class RunFailures:
 
 
 def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
-    """Do the runs in this process, in sequence. A failed one does not stop the others."""
+    """Do the runs in this process, one after another. A failed run does not stop the others."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):
         try:
@@ -158,7 +172,7 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
-    """Do each run in a process of its own, `jobs` at a time. A failed one does not stop the others."""
+    """Do each run in a separate process, `jobs` at a time. A failed run does not stop the others."""
     failures = RunFailures(len(runs))
     waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
     with ProcessGroup(share) as processes:
@@ -181,7 +195,7 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
 
 
 def _last_line(log: Path, start: int) -> str:
-    """The last line of a log, among those added from the byte `start` on."""
+    """Return the last line that was added to a log from the byte `start` on."""
     lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it ended without a word"
 

@@ -1,4 +1,4 @@
-"""The progress of a long run on standard error: a bar in a terminal, elsewhere an occasional line."""
+"""The progress of a long run on standard error: a bar in a terminal, an occasional line elsewhere."""
 
 import sys
 import time
@@ -19,12 +19,12 @@ Watch = Callable[[str, int, int | None], None]
 
 
 def unwatched(counted: str, done: int, total: int | None) -> None:
-    """A `Watch` that shows nothing."""
+    """Show nothing: the `Watch` of a run whose progress is not shown."""
 
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """A `Watch` that shows a `RunProgress` for each thing counted, one after another."""
+    """Provide a `Watch` that shows one `RunProgress` after another, one for each kind of thing counted."""
     bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:
@@ -43,8 +43,10 @@ def progress_bars() -> Iterator[Watch]:
 
 
 class RunProgress:
-    """The progress of `total` things called `counted`, of which `start` were done before. Nothing is shown for
-    `delay` seconds; without a total there are no lines outside a terminal."""
+    """The progress of a run through `total` things called `counted`, of which `start` were done before.
+
+    Nothing is shown for the first `delay` seconds. Outside a terminal, nothing is printed if the total is unknown.
+    """
 
     def __init__(self, counted: str, total: int | None, start: int = 0, delay: float = 0.0) -> None:
         self.counted = counted
@@ -60,7 +62,7 @@ class RunProgress:
             self._bar.update(done - self._bar.n)
 
     def log(self, done: int, **figures: float) -> None:
-        """Move the bar or, some time after the last line, print another, with figures such as the loss."""
+        """Move the bar or, if enough was done since the last line, print a line, with figures such as the loss."""
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4f}" for name, value in figures.items()}, refresh=False)
             self.move(done)
@@ -77,7 +79,8 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """The steps of a trainer with their loss; of several processes, the first shows them."""
+    """A callback that shows the steps of a trainer with their loss. Of several processes, only the first shows
+    them."""
 
     def __init__(self) -> None:
         self._bar: RunProgress | None = None

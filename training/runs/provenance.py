@@ -1,4 +1,4 @@
-"""The provenance of a result: code, packages and time."""
+"""The provenance of a result: the code, the packages and the time that produced it."""
 
 import importlib.metadata
 import platform
@@ -13,7 +13,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def code_revision() -> dict[str, Any]:
-    """`commit`, and `modified` if the tree was, of the checkout that contains this module; empty without one."""
+    """Return the `commit` of the checkout that contains this module and whether its files were `modified`.
+
+    The dictionary is empty if there is no checkout.
+    """
     if not (_ROOT / ".git").exists():
         return {}
     commit, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain")
@@ -21,18 +24,18 @@ def code_revision() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that a result may depend on."""
+    """Return the versions of Python and of the packages that a result may depend on."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"python": platform.python_version()} | packages
 
 
 def now() -> str:
-    """The date and time, UTC, to the second."""
+    """Return the current date and time in UTC, to the second."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
 def without_places(value: Any) -> Any:
-    """JSON values with each absolute path replaced by its last part, since the location of files is private."""
+    """Replace each absolute path in JSON values with its last part, since the location of files is private."""
     if isinstance(value, Mapping):
         return {key: without_places(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -41,7 +44,7 @@ def without_places(value: Any) -> Any:
 
 
 def _git(*arguments: str) -> str | None:
-    """The output of git about the checkout; None if it fails."""
+    """Return the output of git in the checkout, or None if git fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=True

@@ -1,7 +1,7 @@
-"""Workers on Ray, on this machine or on the cluster at RAY_ADDRESS: parts of a task in, results out.
+"""Workers on Ray, on this machine or on the cluster at RAY_ADDRESS, which process the parts of a task.
 
-Results come in the order of the parts. If a worker dies, its part goes to another one, and a new worker is started
-if there is room.
+Results arrive in the order of the parts. If a worker dies, its part goes to another worker, and a replacement is
+started if there is room.
 """
 
 import logging
@@ -48,13 +48,14 @@ def import_ray() -> Any:
 def work_on_ray(
     make: Make[Part, Result], parts: Iterable[Part], workers: int, gpus: int = 0
 ) -> Generator[Result, None, None]:
-    """Yield the result of each part, in order; closing it ends the workers.
+    """Yield the result of each part, in order. Closing the generator ends the workers.
 
-    `parts` are consumed as needed. Each of the `workers` has a processor and this many `gpus` of its own; `make`,
-    parts and results are pickled. Meanwhile standard output is standard error, since Ray prints there.
+    `parts` are consumed as needed. Each of the `workers` has a processor core and `gpus` GPUs to itself. `make`,
+    the parts and the results are pickled. While the generator runs, standard output is redirected to standard
+    error, since Ray prints there.
 
-    Raises `UserError` if Ray is missing or has no room for the workers, if a part or `make` raises one, and if a
-    part fails in another way, or workers repeatedly die over it.
+    Raises `UserError` if Ray is missing or has no room for the workers, if a part or `make` raises one or fails in
+    another way, or if workers repeatedly die over the same part.
     """
     ray, parts = import_ray(), iter(parts)
     first = list(islice(parts, 1))
@@ -71,9 +72,9 @@ def work_on_ray(
 
 
 def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
-    """Raises `UserError` if workers would wait for ever, for GPUs or processors that do not exist.
+    """Raise `UserError` if workers would wait for ever for GPUs or processors that do not exist.
 
-    `resources` are those of Ray's machines, `gpus` is the need of each worker.
+    `resources` are the resources of Ray's machines, and `gpus` is the number of GPUs that each worker needs.
     """
     for kind, count in {"GPU": workers * gpus, "CPU": workers}.items():
         there = int(resources.get(kind, 0))
@@ -82,7 +83,10 @@ def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
 
 
 class _Worker:
-    """The actor on each worker. An error of `make` would be lost in its constructor, so a call reports it."""
+    """The actor on each worker.
+
+    It calls `make` in `begin`, because an error in its constructor would be lost.
+    """
 
     def __init__(self, make: Make[Any, Any]) -> None:
         self._make = make
@@ -97,9 +101,10 @@ class _Worker:
 
 
 class _Team(Generic[Part, Result]):
-    """Workers, the parts they are processing, and results that arrived before their turn.
+    """The workers, the parts they are processing, and the results that arrived before their turn.
 
-    Ray could restart a worker itself, but would wait indefinitely for room, and the worker's part with it.
+    Ray could restart a worker itself, but would wait for room indefinitely, and keep the worker's part waiting with
+    it.
     """
 
     def __init__(self, ray: Any, make: Make[Part, Result], workers: int, gpus: int) -> None:
@@ -120,7 +125,7 @@ class _Team(Generic[Part, Result]):
             self._hire()
 
     def work(self, parts: Iterable[Part]) -> Iterator[Result]:
-        """The results, in the order of the parts."""
+        """Yield the results in the order of the parts."""
         rest, turn = enumerate(parts), 0
         while self._hand_out(rest):
             ready, _ = self._ray.wait(list(self._busy), num_returns=1)
@@ -133,7 +138,7 @@ class _Team(Generic[Part, Result]):
                 yield result
 
     def end(self) -> None:
-        """End the workers, whatever they are doing."""
+        """Kill the workers, whatever they are doing."""
         for worker in self._workers:
             self._ray.kill(worker)
 
@@ -143,7 +148,7 @@ class _Team(Generic[Part, Result]):
         self._busy[worker.begin.remote()] = worker, None
 
     def _hand_out(self, rest: Iterator[tuple[int, Part]]) -> bool:
-        """Give parts to idle workers; True while any part is unfinished."""
+        """Give parts to idle workers. Returns True as long as any part is unfinished."""
         # Not too far ahead of the next part in order.
         for number, part in islice(rest, self._most - len(self._parts) - len(self._done)):
             self._parts[number] = part
@@ -154,7 +159,7 @@ class _Team(Generic[Part, Result]):
         return bool(self._parts)
 
     def _take(self, call: Any) -> None:
-        """Take the outcome of a call that has ended."""
+        """Collect the result of a call that has ended, or replace its worker if the worker died."""
         worker, number = self._busy.pop(call)
         try:
             result = self._ray.get(call)
@@ -176,8 +181,10 @@ class _Team(Generic[Part, Result]):
             self._free.append(worker)
 
     def _replace(self, worker: Any, number: int | None) -> None:
-        """Start a worker in place of a dead one and return its part to the queue. Raises `UserError` if too many
-        have died over it."""
+        """Start a new worker in place of a dead one and put its part back in the queue.
+
+        Raises `UserError` if too many workers have died over the part.
+        """
         self._deaths[number] = self._deaths.get(number, 0) + 1
         if self._deaths[number] > _DEATHS:
             over = "before they could begin" if number is None else "over the same part"
@@ -192,7 +199,11 @@ class _Team(Generic[Part, Result]):
 
 @contextmanager
 def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
-    """Ray with room for the workers, started unless it is running: on the cluster at RAY_ADDRESS, else here."""
+    """Hold a running Ray with room for the workers.
+
+    Unless Ray is already running, it is started on the cluster at RAY_ADDRESS, or else on this machine, and shut
+    down at the end.
+    """
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)
         yield
@@ -217,6 +228,6 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """The last line of a worker's error, without the traceback of Ray's own calls."""
+    """Return the last line of a worker's error, without the traceback of Ray's own calls."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines else type(error).__name__

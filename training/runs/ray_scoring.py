@@ -1,7 +1,7 @@
-"""Evaluators on workers: each loads its own, and traces are scored as by one process.
+"""Scoring on Ray workers, each of which loads its own evaluator. The scores are those of a single process.
 
-Traces are read and tokenized here, distributed in the windows that one process would score, and their judgments
-come back in order, for one writer.
+Traces are read and tokenized here and distributed in the same windows that one process would score. Their judgments
+come back in order, for a single writer.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,8 +33,8 @@ Window = list[tuple[Trace, Encoded]]
 
 
 def check_for_workers(spec: str, place: Placement) -> None:
-    """Raises `UserError` if workers cannot each have an evaluator of their own: it is behind a server, or spread
-    over devices."""
+    """Raise `UserError` if the workers cannot each load the evaluator: it is behind a server, or spread over
+    devices."""
     if is_address(spec):
         raise UserError(
             f"{spec} is behind a server, which answers many requests at once for one process.",
@@ -46,8 +46,12 @@ def check_for_workers(spec: str, place: Placement) -> None:
 
 @dataclass(frozen=True)
 class WorkerEvaluator:
-    """An evaluator as workers load it: the arguments of `load_evaluator`, its fingerprint here, the device and type
-    of its weights there, and the number of cores of this machine, which determines the batches."""
+    """The description by which workers load an evaluator.
+
+    `spec` and `place` are the arguments of `load_evaluator`; `place` gives the device and type of the weights on
+    the workers. `fingerprint` is that of the evaluator on this machine. `cores` is the number of cores of this
+    machine, which determines the batches.
+    """
 
     spec: str
     fingerprint: str
@@ -60,7 +64,11 @@ class WorkerEvaluator:
         return 0 if self.place.on_processor else 1
 
     def load(self) -> Scorer:
-        """A scorer with the evaluator. Raises `UserError` if it is missing, or differs from the one here."""
+        """Load the evaluator and return a scorer with it.
+
+        Raises `UserError` if the evaluator is missing or differs from the one on the machine that distributes the
+        work.
+        """
         if Path(self.spec).is_absolute() and not can_load(self.spec):
             raise UserError(
                 f"a worker finds no evaluator {self.spec!r}.", "It has to lie at the same path on every machine."
@@ -73,9 +81,10 @@ class WorkerEvaluator:
 
 
 def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEvaluator]:
-    """The evaluator on this machine's processor, where it computes nothing, and its description for workers.
+    """Load an evaluator on this machine's processor, and return it with its description for workers.
 
-    Raises `UserError` as `load_evaluator` and `check_for_workers` do.
+    The copy on this machine computes nothing. Raises `UserError` in the same cases as `load_evaluator` and
+    `check_for_workers`.
     """
     check_for_workers(spec, place)
     if spec != EQUATIONS:
@@ -91,17 +100,23 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
 
 
 class RayScorer:
-    """Scores traces with workers on Ray, each with a copy of one evaluator; `evaluator` is the copy here."""
+    """A scorer that distributes traces over Ray workers, each with its own copy of an evaluator.
+
+    `evaluator` is the copy on this machine.
+    """
 
     def __init__(self, spec: str, place: Placement, workers: int) -> None:
-        """Starts nothing yet. Raises `UserError` as `load_for_workers` does."""
+        """Load the evaluator without starting any worker.
+
+        Raises `UserError` in the same cases as `load_for_workers`.
+        """
         self.evaluator, self._theirs = load_for_workers(spec, place)
         self._workers = workers
 
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """Like `Scorer.score`. Also raises `UserError` as `work_on_ray` does."""
+        """Yield judgments as `Scorer.score` does. Also raises `UserError` in the same cases as `work_on_ray`."""
         windows = _windows(encode_all(self.evaluator, traces, on_skip), self._window)
         make = partial(_window_scorer, self._theirs, Mode(mode))
         with closing(work_on_ray(make, windows, self._workers, self._theirs.gpus)) as scored:
@@ -126,8 +141,10 @@ def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], li
 
 
 def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
-    """The scorer of an evaluator in this process, at `place`, or on this many Ray workers. Raises `UserError` as
-    `load_evaluator` and `load_for_workers` do."""
+    """Return a scorer of an evaluator, in this process at `place`, or on this many Ray workers.
+
+    Raises `UserError` in the same cases as `load_evaluator` and `load_for_workers`.
+    """
     if workers is not None:
         return RayScorer(spec, place, workers)
     return Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))

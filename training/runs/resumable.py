@@ -1,7 +1,7 @@
 """The trainer behind `stepsight train` and `stepsight sft`.
 
-Beyond Transformers' own, it shards on processors as on GPUs, keeps only whole checkpoints, resumes from the last
-one, and names the resource that ran out.
+Unlike Transformers' own trainer, it shards on processors as it does on GPUs, keeps only complete checkpoints,
+resumes from the last one, and names the resource that ran out.
 """
 
 import sys
@@ -33,7 +33,8 @@ _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
 
 
 def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
-    """The values of `TrainingArguments` and its subclasses from a configuration, with checkpoints in `folder`."""
+    """Translate a configuration into arguments for `TrainingArguments` and its subclasses, with checkpoints in
+    `folder`."""
     return {
         "output_dir": str(folder),
         "gradient_accumulation_steps": config.accumulation,
@@ -67,7 +68,7 @@ def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
 
 
 def check_processes(config: Optimisation, processes: int, command: str) -> None:
-    """Raises `UserError` if `fsdp` is set with a single process."""
+    """Raise `UserError` if `fsdp` is set with a single process."""
     if config.fsdp and processes == 1:
         raise UserError(
             "fsdp is true, but there is one process only.",
@@ -76,19 +77,22 @@ def check_processes(config: Optimisation, processes: int, command: str) -> None:
 
 
 def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The mean loss of the last ten rows of a history; None without rows."""
+    """Return the mean loss of the last ten rows of a history, or None if there are no rows."""
     losses = [row["loss"] for row in rows[-_LAST_ROWS:]]
     return round(float(np.mean(losses)), 6) if losses else None
 
 
 def logging_steps(steps: int) -> int:
-    """The number of steps per row of a run's history."""
+    """Return the number of steps per row of a run's history."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 
 class Resumable(Trainer):
-    """A trainer with `checkpoints`, which `begin` sets before initialisation. `steps` is the number of steps of the
-    whole run, `parameters` that of its model's parameters, `trained` that of the trained ones."""
+    """A trainer that can resume from `checkpoints`, which `begin` sets before initialisation.
+
+    `steps` is the number of steps of the whole run. `parameters` is the number of parameters of the model, and
+    `trained` the number of those that are trained.
+    """
 
     checkpoints: Checkpoints
     steps: int
@@ -97,7 +101,7 @@ class Resumable(Trainer):
     _begun: float
 
     def begin(self, checkpoints: Checkpoints) -> None:
-        """Set the values that the trainer's own initialisation asks for."""
+        """Set the attributes that the trainer's own initialisation needs."""
         self.checkpoints, self._begun = checkpoints, time.monotonic()
 
     def keep_quiet(self) -> None:
@@ -105,7 +109,8 @@ class Resumable(Trainer):
         self.remove_callback(PrinterCallback)
 
     def create_accelerator_and_postprocess(self) -> None:
-        """The trainer's own, with FSDP on processors: Accelerate silently leaves it out there, though it works."""
+        """Create the accelerator, with FSDP on processors too, where Accelerate silently omits it although it
+        works."""
         super().create_accelerator_and_postprocess()
         if self.args.fsdp and not self.is_fsdp_enabled:
             plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
@@ -119,10 +124,11 @@ class Resumable(Trainer):
 
     @contextmanager
     def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
-        """A block around the run, which begins with a line about it; `learnt` is such as `24 traces, 900 tokens`.
+        """Wrap the whole run. A first line announces it; `learnt` says what is learnt, such as `24 traces, 900
+        tokens`.
 
-        If it is interrupted, a line says how to resume. At the end, processes launched together wait for each
-        other.
+        If the run is interrupted, a line says how to resume it. At the end, processes that were launched together
+        wait for one another.
         """
         if self.args.should_save:
             self._announce(learnt, batch_size)
@@ -157,7 +163,8 @@ class Resumable(Trainer):
         return f"{self.args.world_size} x {self.args.device.type}"
 
     def outcome(self) -> dict[str, Any]:
-        """The outcome of the run, for its record; `seconds` are those of all calls."""
+        """Return the outcome of the run for its record. `seconds` is the time over all calls, including resumed
+        ones."""
         rows = self.state.log_history
         some = {} if self.trained in (None, self.parameters) else {"trained_parameters": self.trained}
         return {
@@ -170,7 +177,10 @@ class Resumable(Trainer):
         }
 
     def finish(self) -> None:
-        """Train to the end, from the last whole checkpoint if there is one, which stays if a resource runs out."""
+        """Train to the end, starting from the last complete checkpoint if there is one.
+
+        The checkpoint stays if a resource runs out, which raises `UserError`.
+        """
         last = self.checkpoints.last()
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
@@ -184,7 +194,8 @@ class Resumable(Trainer):
             ) from None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log with the seconds of the run over all its calls, rather than the totals of this call."""
+        """Log the seconds spent on the run over all its calls, and leave out the trainer's totals for this call
+        alone."""
         if "train_runtime" not in logs:
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
 

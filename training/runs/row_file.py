@@ -1,4 +1,4 @@
-"""JSON Lines to which a run appends while it works, and from which it resumes."""
+"""A file of JSON Lines to which a run appends rows as it works, and from which it resumes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +12,11 @@ from stepsight.core.files.json_values import parse_json
 
 
 class RowFile:
-    """The file `path` with one JSON object per line, to which rows are appended; use it in a `with` block.
+    """The file `path` with one JSON object per line, to which rows are appended. Use it in a `with` block.
 
-    A line that was cut short or is not an object ends the rows: it and everything after it count as not written. So
-    nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises `UserError` if the
-    file cannot be written.
+    The first line that was cut short or is not an object ends the rows: this line and all that follow count as not
+    written. So nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises
+    `UserError` if the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +56,7 @@ class RowFile:
         self._file.truncate(self._file.tell())
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append rows, visible to every process."""
+        """Append rows and flush them, so that every process sees them."""
         try:
             self._file.write("".join(map(format_line, rows)).encode())
             self._file.flush()
@@ -71,12 +71,12 @@ class RowFile:
 
 
 def format_line(row: Mapping[str, Any]) -> str:
-    """A row as a line, with its line break."""
+    """Format a row as a line of JSON with a line break at the end."""
     return f"{json.dumps(row)}\n"
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """The row of a line; None if the line is incomplete or not an object."""
+    """Return the row in a line, or None if the line is incomplete or not an object."""
     try:
         row = parse_json(line) if line.endswith(b"\n") else None
     except ValueError:
