@@ -1,4 +1,4 @@
-"""The evaluator and its arithmetic: no database, no web page, no training loop.
+"""The evaluator and its arithmetic, without a database, web pages or a training loop.
 
-Begin with `Trace`, `StepScores` and `Judgment`, which every layer uses.
+Start with `Trace`, `StepScores` and `Judgment`, which every layer uses.
 """

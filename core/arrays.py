@@ -1,4 +1,4 @@
-"""Array types by the type of their numbers, and the rounding of scores for files and answers."""
+"""Array types for each kind of number, and the rounding of scores for files and responses."""
 
 from typing import Any
 
@@ -22,7 +22,9 @@ DIGITS = 6
 
 
 def rounded(values: ArrayLike) -> Any:
-    """Scores rounded to `DIGITS` decimals, as in files and answers: a float, or nested lists in an array's
-    shape."""
+    """Round scores to `DIGITS` decimals, as in files and responses.
+
+    Returns a float, or nested lists in the shape of the array.
+    """
     # Adding 0 turns -0.0 into 0.0.
     return (np.round(np.asarray(values, np.float64), DIGITS) + 0.0).tolist()

@@ -1,4 +1,4 @@
-"""The error that a user can cause: a message, and a hint for mending it."""
+"""The error type for mistakes that a user can make: a message and a hint for fixing the mistake."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ Check = Callable[[], None]
 
 
 def never_cancel() -> None:
-    """A check that never ends the task."""
+    """Do nothing: the cancellation check of a task that cannot be cancelled."""
 
 
 class UserError(Exception):
-    """A mistake of the user, shown without a traceback.
+    """A mistake made by the user, shown without a traceback.
 
-    `message` gives the place, the value found and the one expected; `hint` says how to put it right. The command
-    line prints `str(error)` and exits with 2; a page shows it as a notice. Long quoted values are shortened, with
-    their length given; messages and hints have at most 2,000 characters.
+    `message` says where the mistake is, what was found and what was expected; `hint` says how to fix it. The
+    command line prints `str(error)` and exits with status 2; a page shows the error as a notice. Long quoted values
+    are shortened, with their length given. Messages and hints have at most 2,000 characters.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -34,12 +34,12 @@ class UserError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def at(self, where: str) -> "UserError":
-        """The same error with a place put before it, such as `file.jsonl line 3`."""
+        """Return a copy of this error with a place, such as `file.jsonl line 3`, prefixed to its message."""
         return UserError(f"{where}: {self.message}", self.hint)
 
 
 class AddressError(UserError):
-    """An invalid address of a page, or an invalid link to one."""
+    """An invalid page address, or an invalid link to a page."""
 
 
 def _bounded(text: str) -> str:
@@ -53,7 +53,7 @@ def _bounded(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The parts of a text with its quoted values shortened, in time linear in its length."""
+    """Yield the parts of a text with its long quoted values shortened. Takes linear time."""
     done, unclosed = 0, set()
     for opening in _OPENING.finditer(text):
         quote, start = opening[0], opening.end()

@@ -1,4 +1,4 @@
-"""The description of an evaluator, available without its weights. Needs no PyTorch."""
+"""A description of an evaluator that is available without its weights. Does not need PyTorch."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,10 @@ SERVED = "served"
 
 @dataclass(frozen=True)
 class EvaluatorSummary:
-    """An evaluator's fields that need no weights, from when it was last loaded, which took `seconds`."""
+    """The properties of an evaluator that are known without its weights, recorded when it was last loaded.
+
+    `seconds` is how long that loading took.
+    """
 
     name: str
     fingerprint: str
@@ -30,7 +33,10 @@ class EvaluatorSummary:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
-        """The inverse of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` on anything else."""
+        """Rebuild a summary from the output of `as_json`.
+
+        Raises `TypeError`, `ValueError` or `KeyError` if the values are anything else.
+        """
         return cls(
             **dict(values)
             | {"outputs": Outputs(values["outputs"]), "thresholds": Thresholds(**values["thresholds"])}

@@ -1,4 +1,4 @@
-"""Evidence from later steps: how each sub-step changed the verdicts on earlier ones.
+"""Evidence from later steps: how each sub-step changed the verdicts on earlier steps.
 
 Verdicts are on validity. Sub-steps and steps are counted from 0, and `H` is the hindsight matrix (`Hindsight`).
 """
@@ -14,7 +14,11 @@ from stepsight.core.trace import Trace
 
 
 class Flip(StrEnum):
-    """A verdict that later steps reversed: now right by the gold, now wrong, or without gold."""
+    """The kind of verdict reversal caused by later steps.
+
+    RIGHTED and MISLED mean that the new verdict is right or wrong according to the gold. UNJUDGED means that there
+    is no gold.
+    """
 
     RIGHTED = "wrong-to-right"
     MISLED = "right-to-wrong"
@@ -23,8 +27,10 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Jump:
-    """The validity of sub-step `step` before and after sub-step `revealed` came into view: `H[revealed - 1, step]`
-    and `H[revealed, step]`."""
+    """The validity of sub-step `step` before and after sub-step `revealed` came into view.
+
+    The two values are `H[revealed - 1, step]` and `H[revealed, step]`.
+    """
 
     step: int
     revealed: int
@@ -38,12 +44,13 @@ class Jump:
 
 @dataclass(frozen=True)
 class Revision:
-    """The change of one step's verdict by later steps.
+    """The change that later steps made to the verdict on one step.
 
-    `before` and `after` are its validity online and offline, the least of its sub-steps each. `substep` is the one
-    that decides: the least valid in the mode in which the step is less valid, so that it crosses the threshold if
-    the step does. `jump` is its largest in the direction of the change, None if nothing changed. `crosses` is True
-    if the verdicts differ, `agrees` if the change is towards the gold; the latter is None without gold or change.
+    `before` and `after` are the step's validity online and offline, in each case the minimum over its sub-steps.
+    `substep` is the sub-step that decides the verdict: the least valid one in the mode in which the step is less
+    valid, so that it crosses the threshold if the step does. `jump` is the largest jump of that sub-step in the
+    direction of the change, or None if nothing changed. `crosses` is True if the two verdicts differ. `agrees` is
+    True if the change is towards the gold, and None if there is no gold or no change.
     """
 
     step: int
@@ -60,22 +67,25 @@ class Revision:
 
     @property
     def flip(self) -> Flip | None:
-        """The kind of reversal, None if the verdict stayed."""
+        """The kind of reversal, or None if the verdict did not change."""
         if not self.crosses:
             return None
         return {True: Flip.RIGHTED, False: Flip.MISLED, None: Flip.UNJUDGED}[self.agrees]
 
 
 def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
-    """The largest change in a sub-step's validity when a sub-step of a later step was revealed, the first of equal
-    ones; None if there was no change. Raises `IndexError` if there is no such sub-step."""
+    """Return the largest change in a sub-step's validity caused by revealing a sub-step of a later step.
+
+    Returns the first of equally large jumps, and None if nothing changed. Raises `IndexError` if there is no such
+    sub-step.
+    """
     validity, first = _after_online(hindsight, step)
     moved = np.abs(np.diff(validity))
     return _jump(validity, step, first, int(moved.argmax())) if moved.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
-    """The revision of each step of the trace; a step is valid if its validity reaches `threshold`."""
+    """Return the revision of each step of the trace. A step is valid if its validity reaches `threshold`."""
     before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
     return [
         _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
@@ -84,13 +94,16 @@ def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revi
 
 
 def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Revision | None:
-    """The revision with the largest change, among those with the given `flip` if any; None if there is none."""
+    """Return the revision with the largest change, or None if there is none.
+
+    If `flip` is given, only revisions with that kind of reversal are considered.
+    """
     chosen = [revision for revision in candidates if flip is None or revision.flip == flip]
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
 def _single(threshold: float) -> float:
-    """A threshold in single precision, as validities are: 0.7 is not below 0.7."""
+    """Round a threshold to single precision, like the validities, so that 0.7 is not below 0.7."""
     return float(np.float32(threshold))
 
 
@@ -114,13 +127,13 @@ def _revision(
 
 
 def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
-    """A sub-step's largest jump up (`sign` 1) or down (-1)."""
+    """Return the largest jump of a sub-step upwards (`sign` is 1) or downwards (-1)."""
     validity, first = _after_online(hindsight, step)
     return _jump(validity, step, first, int((sign * np.diff(validity)).argmax()))
 
 
 def _after_online(hindsight: Hindsight, step: int) -> tuple[Floats32, int]:
-    """A sub-step's validity in each row from the one that completes its step, and the index of that row."""
+    """Return a sub-step's validity in every row from the one that completes its step, and the index of that row."""
     validity, first = hindsight.reveal(step).validity, hindsight.end(step)
     return validity[first - step :], first
 

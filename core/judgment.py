@@ -1,4 +1,4 @@
-"""A judgment: the scores of one trace by one evaluator in one mode."""
+"""A judgment: the scores that one evaluator gives one trace in one mode."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,8 +10,12 @@ from stepsight.core.trace import Trace
 
 
 class Mode(StrEnum):
-    """offline: every step in one pass over the whole trace; online: step `i`, with all its sub-steps, on its own
-    input `(q, h_1 … h_i)`; hindsight: every sub-step after every later one, which contains the other two."""
+    """How much of the solution the evaluator sees when it scores a step.
+
+    offline: every step is scored in one pass over the whole trace. online: step `i`, with all its sub-steps, is
+    scored on its own input `(q, h_1 … h_i)`. hindsight: every sub-step is scored again after each later one; this
+    includes the other two modes.
+    """
 
     OFFLINE = "offline"
     ONLINE = "online"
@@ -20,8 +24,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Usage:
-    """The cost of a judgment written by a server: the `calls` it answered, of which `unread` held no verdict, and
-    the tokens it read and wrote, None if it does not count them."""
+    """The cost of a judgment written by a server.
+
+    `calls` counts the calls that the server answered, and `unread` those answers in which no verdict was found. The
+    token counts are those of the prompts and of the answers, or None if the server does not report them.
+    """
 
     calls: int
     unread: int = 0
@@ -51,12 +58,12 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """The scores of every sub-step of `trace`; in hindsight mode the whole triangle.
+    """The scores of every sub-step of `trace`; in hindsight mode, the whole triangle.
 
-    `solution` is the evaluator's own score of the whole, if it gives one (see `Outputs`), `rationale` its reasons
-    in words, and `spent` the cost, if a server wrote it. A sub-step without scores has a row of zeros. A triangle
-    with as many rows as the trace has sub-steps gets the ends of the trace's steps. A stored judgment has its time
-    in `created`; `stale` is True if the trace has changed since.
+    `solution` is the evaluator's own score of the whole solution, if it gives one (see `Outputs`). `rationale`
+    holds its reasons in words, and `spent` the cost if a server wrote the judgment. A sub-step without scores has a
+    row of zeros. If a triangle has as many rows as the trace has sub-steps, it takes its step ends from the trace.
+    `created` is set for stored judgments, and `stale` is True if the trace has changed since then.
     """
 
     trace: Trace
@@ -85,12 +92,12 @@ class Judgment:
 
     @property
     def online(self) -> StepScores | None:
-        """The online scores, or None if the mode does not give them."""
+        """The online scores, or None if the mode does not provide them."""
         return self._scores(Mode.ONLINE)
 
     @property
     def offline(self) -> StepScores | None:
-        """The offline scores, or None if the mode does not give them."""
+        """The offline scores, or None if the mode does not provide them."""
         return self._scores(Mode.OFFLINE)
 
     def _scores(self, mode: Mode) -> StepScores | None:

@@ -1,6 +1,6 @@
 """The record of a judgment: the one JSON object in which judgments are written, sent and read back.
 
-`docs/record.md` describes it for users, `docs/judgment-record.schema.json` is its schema; version 1 promises
+`docs/record.md` describes it for users, and `docs/judgment-record.schema.json` is its schema. Version 1 promises
 compatibility with both.
 """
 
@@ -35,7 +35,7 @@ def _null(description: str) -> Any:
 
 
 class Described(Protocol):
-    """The properties of an evaluator that a record holds."""
+    """The properties of an evaluator that a record contains."""
 
     @property
     def name(self) -> str: ...
@@ -48,13 +48,13 @@ class Described(Protocol):
 
 
 class _RecordPart(BaseModel):
-    """Unknown fields are ignored, so that files of a later minor version can be read."""
+    """Base of the parts of a record. Ignores unknown fields, so that files of later minor versions can be read."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True)
 
 
 class StepRecord(_RecordPart):
-    """The scores of one sub-step in one mode; a step that is not divided is its own only sub-step."""
+    """The scores of one sub-step in one mode. A step that is not divided counts as a single sub-step."""
 
     step: StrictInt = Field(ge=1, description="The step, counted from 1.")
     substep: StrictInt = Field(ge=1, description="The sub-step within its step, counted from 1.")
@@ -77,7 +77,7 @@ class StepRecord(_RecordPart):
 
 
 class SolutionRecord(_RecordPart):
-    """The whole solution in one mode."""
+    """The scores and verdicts of the whole solution in one mode."""
 
     validity: Probability | None = _null("Least validity of a sub-step; null if `outputs` is verdict or checks.")
     redundancy: Probability | None = _null("Greatest redundancy; null unless `outputs` is three-way.")
@@ -86,14 +86,14 @@ class SolutionRecord(_RecordPart):
 
 
 class ModeRecord(_RecordPart):
-    """One mode of a judgment."""
+    """The scores of a judgment in one mode."""
 
     steps: list[StepRecord] = Field(description="An entry per sub-step, in order.")
     solution: SolutionRecord = Field(description="The solution as a whole.")
 
 
 class ThresholdsRecord(_RecordPart):
-    """The thresholds of the verdicts."""
+    """The thresholds behind the verdicts."""
 
     validity: StrictFloat = Field(description="Least validity of what is valid.")
     redundancy: StrictFloat | None = Field(description="Least redundancy; null unless three-way.")
@@ -105,8 +105,10 @@ class ThresholdsRecord(_RecordPart):
 
 
 class JudgmentRecord(_RecordPart):
-    """The judgment of one trace by one evaluator in one mode. Every key is always present; null means that there is
-    no value."""
+    """The judgment of one trace by one evaluator in one mode.
+
+    Every key is always present; null means that there is no value.
+    """
 
     format: Literal["stepsight-judgment"] = Field(default=FORMAT, description="Tells it from other objects.")
     version: Literal[1] = Field(default=1, description="Version of the format.")
@@ -138,14 +140,15 @@ class JudgmentRecord(_RecordPart):
 
     @property
     def modes(self) -> dict[Mode, ModeRecord]:
-        """The modes that it gives, online first."""
+        """The modes for which the record has scores, online first."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         return {mode: record for mode, record in both.items() if record is not None}
 
     def scores(self) -> tuple[Places, StepScores | Hindsight] | None:
-        """The steps and sub-steps, counted from 1, and their scores; None if the evaluator says nothing of steps.
+        """Return the step and sub-step numbers, counted from 1, with their scores.
 
-        Raises `UserError` if scores are missing or contradict each other.
+        Returns None if the evaluator does not judge steps. Raises `UserError` if scores are missing or contradict
+        each other.
         """
         if not self.outputs.has_steps:
             return None
@@ -164,16 +167,16 @@ class JudgmentRecord(_RecordPart):
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
     def judgment(self, trace: Trace) -> Judgment:
-        """The recorded judgment of `trace`, to six decimals.
+        """Return the recorded judgment of `trace`. Its scores have six decimals.
 
-        Raises `UserError` if it has other sub-steps, and as `scores` does.
+        Raises `UserError` if the trace has different sub-steps, and as `scores` does.
         """
         scores = scores_of(self.scores(), trace)
         return Judgment(trace, self.mode, scores, self.solution_score, self.rationale or "", self.spent)
 
 
 def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace) -> StepScores | Hindsight:
-    """The scores, whose places must be those of the trace's sub-steps; zeros for None.
+    """Return the scores after checking that their places are those of the trace's sub-steps; None becomes zeros.
 
     Raises `UserError` if the places differ.
     """
@@ -190,9 +193,9 @@ def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace
 def judgment_record(
     judgment: Judgment, evaluator: Described, thresholds: Thresholds | None = None, name: str = ""
 ) -> JudgmentRecord:
-    """The record of a judgment by `evaluator`, with the verdicts at the thresholds, the defaults if None.
+    """Build the record of a judgment by `evaluator`, with verdicts at the given or default thresholds.
 
-    `name` takes the place of the evaluator's own name if given.
+    `name`, if given, replaces the evaluator's own name.
     """
     outputs, thresholds = evaluator.outputs, thresholds or Thresholds()
     online, offline = (
@@ -219,7 +222,7 @@ def judgment_record(
 
 
 def step_records(scores: StepScores, places: Places, outputs: Outputs, thresholds: Thresholds) -> list[StepRecord]:
-    """A record per row of the scores, whose step and sub-step `places` gives, counted from 1."""
+    """Return a record for each row of the scores. `places` has its step and sub-step, counted from 1."""
     # Verdicts in words are 0 or 1, whatever the threshold.
     valid = scores.validity >= (0.5 if outputs.in_words else thresholds.validity)
     columns: dict[str, list[Any]] = {"valid": valid.tolist()}
@@ -269,7 +272,7 @@ def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs
 
 
 def probabilities(cells: Sequence[Cell]) -> Floats32:
-    """The rows of neg, neu and pos that cells stand for, shape (cells, 3); zeros for nothing.
+    """Convert cells to rows of neg, neu and pos, shape (cells, 3). None becomes a row of zeros.
 
     Raises `UserError` if three probabilities do not add up to 1.
     """
@@ -285,7 +288,7 @@ def probabilities(cells: Sequence[Cell]) -> Floats32:
 
 
 def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell]]:
-    """The cells of rows of neg, neu and pos, each of shape (sub-steps, 3)."""
+    """Convert rows of neg, neu and pos to cells. Each row has the shape (sub-steps, 3)."""
     probs = np.concatenate(rows) if rows else np.zeros((0, len(Label)), np.float32)
     if outputs.in_words:
         cells = [LABEL_NAMES[label] for label in probs.argmax(axis=1)]
@@ -297,5 +300,5 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
 
 
 def _within(values: Floats32) -> Any:
-    """Probabilities, rounded and kept within 0 and 1, which single precision may exceed."""
+    """Round probabilities and clip them to the range 0 to 1, which single precision may exceed."""
     return rounded(np.clip(values, 0, 1))

@@ -1,4 +1,4 @@
-"""A cache in which each value is computed once: concurrent requests for the same key share one computation."""
+"""A cache that computes each value once: concurrent requests for the same key share one computation."""
 
 import time
 from collections import OrderedDict
@@ -16,7 +16,7 @@ BESIDE = 2_000
 
 
 class Computation(Future[Value]):
-    """The future value of a version."""
+    """A future that holds the value of one version."""
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
@@ -25,8 +25,10 @@ class Computation(Future[Value]):
 
 @dataclass(slots=True)
 class _Cached:
-    """The value of a key, if it `has_value`, and the computation of a `newer` one, which is not repeated before the
-    time `until` if it failed."""
+    """A cache entry: the value of a key, if it `has_value`, and the computation of a newer value, if any.
+
+    A newer computation that failed is not repeated before the time `until`.
+    """
 
     value: Any = None
     version: Hashable = None
@@ -41,10 +43,10 @@ class _Cached:
 
 
 class KeyedCache:
-    """Values by key, at most `limit` bytes of them: the least recently used go first, but the last `least` stay.
+    """A cache of at most `limit` bytes that evicts the least recently used values but keeps the last `least`.
 
-    A value belongs to a version. Callers of `get` pass the current one, so that they never receive an outdated
-    value. Safe to share between threads.
+    Every value belongs to a version. Callers of `get` pass the current version, so that they never receive an
+    outdated value. The cache can be shared between threads.
     """
 
     def __init__(self, limit: int, least: int = 1) -> None:
@@ -65,8 +67,11 @@ class KeyedCache:
         load: Callable[[], Value],
         size: Callable[[Value], int] = attrgetter("nbytes"),
     ) -> Value:
-        """The value of this key and version, loaded in this thread unless it is cached or another thread is loading
-        it; `size` gives its bytes. An error of `load` is raised in all threads that wait for it."""
+        """Return the value of this key and version.
+
+        The value is loaded in this thread unless it is cached or another thread is loading it. `size` returns its
+        size in bytes. If `load` fails, the error is raised in every thread that waits for the value.
+        """
         while True:
             computation, is_ours = self.claim(key, version)
             if is_ours:
@@ -79,7 +84,7 @@ class KeyedCache:
             return value
 
     def find(self, key: Hashable) -> Computation[Any] | None:
-        """The value of a key, of any version; None if there is none."""
+        """Return the value of a key in whatever version is cached, or None if there is none."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or not entry.has_value:
@@ -90,8 +95,11 @@ class KeyedCache:
     def claim(
         self, key: Hashable, version: Hashable = None, kind: type[Computation[Any]] = Computation
     ) -> tuple[Computation[Any], bool]:
-        """The value of this key and version, or the computation under way for the key, perhaps of another version.
-        If the second result is True, it is new: the caller must compute it, and call `finish` or `fail`."""
+        """Return the value of this key and version, or the computation in progress for the key.
+
+        That computation may be for another version. If the second result is True, the computation is new: the
+        caller must carry it out, then call `finish` or `fail`.
+        """
         with self._lock:
             entry = self._entries.setdefault(key, _Cached())
             self._entries.move_to_end(key)
@@ -110,7 +118,7 @@ class KeyedCache:
         size: Callable[[Any], int],
         failed: float = 0.0,
     ) -> None:
-        """Run a claimed computation in this thread; if it fails, it is not repeated for `failed` seconds."""
+        """Run a claimed computation in this thread. If it fails, it is not repeated for `failed` seconds."""
         try:
             value = load()
             nbytes = size(value)
@@ -120,7 +128,7 @@ class KeyedCache:
             self.finish(key, computation, value, nbytes)
 
     def finish(self, key: Hashable, computation: Computation[Any], value: Any, nbytes: int) -> None:
-        """Store a value, and give it to all waiting threads, unless the computation is done already."""
+        """Store a value and hand it to all waiting threads, unless the computation is already done."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -131,7 +139,7 @@ class KeyedCache:
     def fail(
         self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
     ) -> None:
-        """Raise an error in all threads that wait for a value, or ask for it within this many seconds."""
+        """Raise an error in every thread that is waiting for the value or asks for it within this many seconds."""
         if not seconds:
             self.drop(key, computation)
         with self._lock:
@@ -144,7 +152,7 @@ class KeyedCache:
             computation.set_exception(error)
 
     def drop(self, key: Hashable, computation: Computation[Any]) -> None:
-        """Forget a computation, so that the next request begins a new one."""
+        """Forget a computation, so that the next request starts a new one."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and entry.newer is computation:
@@ -154,8 +162,10 @@ class KeyedCache:
                     del self._entries[key]
 
     def _put(self, key: Hashable, entry: _Cached) -> None:
-        """Replace the entry of a key, as the most recently used, and drop old ones, except those with a computation
-        under way. The lock is held."""
+        """Replace the entry of a key and mark it as the most recently used, then evict old entries.
+
+        Entries with a computation in progress are not evicted. The caller holds the lock.
+        """
         before = self._entries.pop(key, None)
         self._nbytes += entry.nbytes - (0 if before is None else before.nbytes)
         self._entries[key] = entry

@@ -1,4 +1,4 @@
-"""The three labels of a step, in the order that every array and table uses."""
+"""The three labels of a step, in the order used by every array and table."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from stepsight.core.errors import UserError
 
 
 class Label(IntEnum):
-    """neg: wrong; neu: valid but redundant; pos: correct and useful.
+    """The label of a step: neg is wrong, neu is valid but redundant, pos is correct and useful.
 
     The value is the index into a probability vector. "Unlabelled" is `None`, never a number.
     """
@@ -24,9 +24,10 @@ LABEL_NAMES = tuple(label.text for label in Label)
 
 
 def parse_label(value: object) -> Label | None:
-    """The label `"neg"`, `"neu"` or `"pos"`, None for null (unlabelled). Raises `UserError` on anything else.
+    """Parse the label `"neg"`, `"neu"` or `"pos"`, or None for null (unlabelled).
 
-    Integers are refused: 0 is neg as an index and neutral as a PRM800K rating.
+    Raises `UserError` on anything else. Integers are refused because 0 means neg as an index but neutral as a
+    PRM800K rating.
     """
     if value is None:
         return None

@@ -1,9 +1,10 @@
 """Dependence between steps: the scores of a trace with each of its sub-steps left out.
 
-Verdicts are on validity, offline. Sub-steps are counted from 0. `D[i, k]` is the change of sub-step `k`'s validity
-when sub-step `i` is left out: if it is far below 0, `k` rests on `i`. With a causal evaluator only `k > i` can
-change. The measure that separates necessary steps from inert ones, the largest fall of a later step, is our own; on
-the deletions of StrictPRMBench it has an AUC of 0.71 to 0.78 for seven public evaluators.
+Verdicts are on validity, offline. Sub-steps are counted from 0. `D[i, k]` is the change in sub-step `k`'s validity
+when sub-step `i` is left out; if it is far below 0, `k` rests on `i`. With a causal evaluator only sub-steps with
+`k > i` can change. Necessary steps are told from inert ones by the largest fall in the validity of a later step.
+This measure is our own; on the deletions of StrictPRMBench it has an AUC of 0.71 to 0.78 for seven public
+evaluators.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,11 @@ from stepsight.core.trace import Trace
 
 
 class Gap(StrEnum):
-    """The replacement of a sub-step that is left out. deleted: none, so that later ones move up; placeholder: a
-    sentence without content, so that the rest keeps its numbering and length."""
+    """What takes the place of a sub-step that is left out.
+
+    deleted: nothing, so that later sub-steps move up. placeholder: a sentence without content, so that the rest of
+    the trace keeps its numbering and length.
+    """
 
     DELETED = "deleted"
     PLACEHOLDER = "placeholder"
@@ -36,10 +40,11 @@ NOTABLE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The offline probabilities of a trace, whole and without each of its sub-steps.
+    """The offline probabilities of a trace, both whole and with each of its sub-steps left out.
 
-    `whole` are those with nothing left out. `probs[i, k]` are those of sub-step `k` in the trace without sub-step
-    `i`, shape (n, n, 3) for n sub-steps, NaN if `k = i` or `i` is not known. Raises `ValueError` on another shape.
+    `whole` holds the scores with nothing left out. `probs[i, k]` holds the probabilities of sub-step `k` in the
+    trace without sub-step `i`. For n sub-steps its shape is (n, n, 3); entries are NaN where `k = i` or the removal
+    of `i` was not scored. Raises `ValueError` on any other shape.
     """
 
     whole: StepScores
@@ -55,7 +60,10 @@ class LeaveOneOut:
 
     @classmethod
     def of(cls, whole: StepScores, rows: Mapping[int, Floats32], gap: Gap = Gap.DELETED) -> "LeaveOneOut":
-        """The scores from the probabilities of the other sub-steps, shape (n - 1, 3), by the sub-step left out."""
+        """Build the scores from `rows`, which maps each sub-step left out to the probabilities of the others.
+
+        Each row has the shape (n - 1, 3).
+        """
         n = len(whole)
         probs = np.full((n, n, 3), np.nan, np.float32)
         for left_out, row in rows.items():
@@ -63,7 +71,7 @@ class LeaveOneOut:
         return cls(whole, probs, gap)
 
     def __len__(self) -> int:
-        """The number of sub-steps."""
+        """Return the number of sub-steps."""
         return len(self.probs)
 
     @property
@@ -72,24 +80,24 @@ class LeaveOneOut:
         return tuple(np.flatnonzero(~np.isnan(self.probs[:, :, 0]).all(axis=1)).tolist())
 
     def rows(self) -> dict[int, Floats32]:
-        """The inverse of `of`."""
+        """The rows from which `of` can rebuild these scores."""
         return {one: self.probs[one, np.arange(len(self)) != one] for one in self.known}
 
     @property
     def validity(self) -> Floats32:
-        """The validity of sub-step `k` without `i`, shape (n, n), NaN if it is not known."""
+        """The validity at `[i, k]` of sub-step `k` in the trace without `i`, shape (n, n), NaN if not scored."""
         return self.probs[:, :, 1] + self.probs[:, :, 2]
 
     def later(self, step: int) -> StepScores:
-        """The scores of sub-step `step` with each later one left out, in their order, shape (n - 1 - step, 3)."""
+        """Return the scores of sub-step `step` with each later one left out in turn, shape (n - 1 - step, 3)."""
         return StepScores(self.probs[step + 1 :, step])
 
 
 @dataclass(frozen=True)
 class Removal:
-    """The validity of sub-step `step` offline, in the trace without the later sub-step `left_out`.
+    """The offline validity of sub-step `step` in the trace without the later sub-step `left_out`.
 
-    `restores` is True if that brings back the online verdict, which the whole trace reverses.
+    `restores` is True if the removal brings back the online verdict, which the whole trace reverses.
     """
 
     step: int
@@ -99,8 +107,11 @@ class Removal:
 
 
 def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: float) -> list[Removal]:
-    """The effect on one sub-step of leaving out each later one that is known, the strongest effect towards its
-    online validity first. Raises `ValueError` if the two are of traces of different length."""
+    """Return the effect on one sub-step of leaving out each later sub-step whose removal was scored.
+
+    The strongest effect towards the online validity comes first. Raises `ValueError` if `hindsight` and `left_out`
+    have different numbers of sub-steps.
+    """
     if len(left_out) != len(hindsight):
         raise ValueError(f"{len(left_out)} rows for {len(hindsight)} sub-steps, expected as many")
     online, offline = (float(side.validity[step]) for side in (hindsight.online, hindsight.offline))
@@ -117,43 +128,49 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """The dependence between the sub-steps of a trace; one is valid if its validity reaches `threshold`."""
+    """The dependence between the sub-steps of a trace. A sub-step is valid if its validity reaches `threshold`."""
 
     left_out: LeaveOneOut
     threshold: float
 
     def __len__(self) -> int:
-        """The number of sub-steps."""
+        """Return the number of sub-steps."""
         return len(self.left_out)
 
     @cached_property
     def changes(self) -> Floats32:
-        """`D[i, k]`, shape (n, n), NaN if it is not known."""
+        """The matrix `D` of validity changes, shape (n, n), NaN where not scored."""
         return self.left_out.validity - self.left_out.whole.validity
 
     @property
     def turns(self) -> NDArray[np.bool_]:
-        """True at `[i, k]` if sub-step `k` is valid, and not valid without `i`."""
+        """A matrix that is True at `[i, k]` if sub-step `k` is valid, but not valid without `i`."""
         threshold = np.float32(self.threshold)
         return (self.left_out.whole.validity >= threshold) & (self.left_out.validity < threshold)
 
     def rests_on(self, step: int) -> list[int]:
-        """The sub-steps that one rests on, whose removal lowers its validity notably; the largest falls first."""
+        """Return the sub-steps that sub-step `step` rests on, those with the largest effect first.
+
+        These are the sub-steps whose removal lowers its validity notably.
+        """
         return _notable(self.changes[:, step])
 
     def carries(self, step: int) -> list[int]:
-        """The sub-steps that rest on one, the largest falls first."""
+        """Return the sub-steps that rest on sub-step `step`, those with the largest fall in validity first."""
         return _notable(self.changes[step])
 
     def largest_falls(self) -> Floats32:
-        """The largest fall of a later sub-step without each one, shape (n,): below 0 if all rise, 0 if no sub-step
-        is later, NaN if it is not known."""
+        """The largest fall in validity of any later sub-step when each sub-step is left out, shape (n,).
+
+        The value is below 0 if all later sub-steps rise, 0 if there are none, and NaN if the removal was not
+        scored.
+        """
         later = np.triu(np.ones_like(self.changes, np.bool_), 1)
         falls = np.where(later, -self.changes, -np.inf).max(axis=1)
         return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
 
     def unused(self) -> list[int]:
-        """The known sub-steps on which no other rests."""
+        """The scored sub-steps on which no other sub-step rests."""
         return [step for step in self.left_out.known if not self.carries(step)]
 
     @property
@@ -162,7 +179,7 @@ class Dependence:
 
 
 def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
-    """Yield the trace without each of its sub-steps in turn; nothing if it has a single one."""
+    """Yield the trace without each of its sub-steps in turn. Yields nothing if there is only one sub-step."""
     texts, instead = trace.substeps, [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
     if len(texts) == 1:
         return

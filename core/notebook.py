@@ -1,6 +1,6 @@
-"""HTML of traces, hindsight triangles and judgments for notebooks.
+"""HTML for showing traces, hindsight triangles and judgments in notebooks.
 
-It is self-contained, without scripts, files or fonts. The text has the notebook's own colour, so that it is
+The HTML is self-contained, without scripts, files or fonts. Its text has the notebook's own colour, so that it is
 readable in light and dark themes.
 """
 
@@ -20,7 +20,7 @@ are."""
 
 @dataclass(frozen=True)
 class _Cell:
-    """A number with its tooltip; `wrong` is the depth of its colour in percent, None for no colour."""
+    """A number with its tooltip. `wrong` is the strength of its colour in percent, or None for no colour."""
 
     text: str
     title: str = ""
@@ -39,7 +39,7 @@ class _Scores(Protocol):
 
 
 class _Triangle(Protocol):
-    """The part of a `Hindsight` that is drawn."""
+    """The part of `Hindsight` that is drawn."""
 
     @property
     def rows(self) -> tuple[Floats32, ...]: ...
@@ -53,22 +53,26 @@ class _Triangle(Protocol):
 
 
 def page(*parts: str) -> str:
-    """The parts drawn by the functions below, one below the other, with their style."""
+    """Return the style followed by the given parts, one below the other. The functions below draw such parts."""
     return f'<div class="stepsight">{_macro("style")}{"".join(parts)}</div>'
 
 
 def draw_trace(problem: str, steps: Sequence[object]) -> str:
-    """A problem and its numbered steps with their gold."""
+    """Draw a problem and its numbered steps with their gold."""
     return _macro("trace", problem, steps)
 
 
 def draw_scores(scores: _Scores, name: str) -> str:
-    """The validity of each sub-step, in one row called `name`."""
+    """Draw the validity of each sub-step in one row called `name`."""
     return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
 
 
 def draw_hindsight(hindsight: _Triangle) -> str:
-    """The triangle of validity: a row for each step in view, the online cells outlined; below it the change."""
+    """Draw the triangle of validity, with the change from online to offline below it.
+
+    There is a row for each sub-step that comes into view, and the online cells are outlined. If the triangle is too
+    large, only the online and offline rows are drawn.
+    """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]
     rows: _Rows = [_head(n)]
@@ -94,7 +98,7 @@ def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
 
 
 def _cell(probs: Sequence[float], is_online: bool) -> _Cell | None:
-    """The cell of a sub-step, None if it has no scores."""
+    """Return the cell of a sub-step, or None if it has no scores."""
     if not any(probs):
         return None
     neg, neu, pos = probs

@@ -1,4 +1,4 @@
-"""Paths of files: shipped assets, benchmark files in the folder of data, and the cache; and byte counts as text."""
+"""Paths of shipped assets, of benchmark files in the data folder and of the cache, and byte counts as text."""
 
 import os
 import sys
@@ -17,8 +17,11 @@ CACHE_VARIABLE = "STEPSIGHT_CACHE"
 
 
 def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
-    """The files that match a path or a glob, by name, with their `portable_name`s: those in `root` or, if there are
-    none, in the folder of data. Raises `UserError` if there is none."""
+    """Return the files that match a path or a glob, each with its `portable_name`.
+
+    The files are looked up in `root` and, if none is found there, in the data folder. Raises `UserError` if there
+    is no match at all.
+    """
     data = os.environ.get(DATA_VARIABLE)
     folders = [root, Path(data)] if data else [root]
     for folder in folders:
@@ -31,17 +34,20 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
 
 
 def portable_name(path: str) -> str:
-    """A path without anything specific to this machine: the name of an absolute one, a relative one as it is."""
+    """Return a path without anything specific to this machine.
+
+    An absolute path is reduced to its last component; a relative path is kept.
+    """
     return Path(path).name if os.path.isabs(path) else Path(path).as_posix()
 
 
 def asset(*parts: str) -> Path:
-    """The path of a shipped file or folder, such as `asset("evaluators", "mini-bidir")`."""
+    """Return the path of a shipped file or folder, such as `asset("evaluators", "mini-bidir")`."""
     return Path(str(files("stepsight.assets"))).joinpath(*parts)
 
 
 def cache_folder() -> Path:
-    """`STEPSIGHT_CACHE`, else the platform's folder for caches; it need not exist."""
+    """Return the folder named by `STEPSIGHT_CACHE`, or the platform's cache folder. It need not exist."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -54,7 +60,7 @@ def cache_folder() -> Path:
 
 
 def format_bytes(size: int) -> str:
-    """A number of bytes: `7 kB`, `1.5 MB`, `15.2 GB`."""
+    """Format a number of bytes, as in `7 kB`, `1.5 MB` or `15.2 GB`."""
     if size >= 1e9:
         return f"{size / 1e9:,.1f} GB"
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{ceil(size / 1000):,} kB"

@@ -1,8 +1,8 @@
-"""Conditions on the fields of rows, by which `--where` and `where:` choose rows of a file.
+"""Conditions on fields, used by `--where` and `where:` to select rows of a file.
 
-source=MATH                        the field is that text, or that number, true, false or null
-finish_reason=found_error,solution one of several
-phase!=1                           none of them
+source=MATH                        the field equals this text, number, true, false or null
+finish_reason=found_error,solution the field equals one of several values
+phase!=1                           the field equals none of the values
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ _KEPT = 200
 
 @dataclass(frozen=True)
 class RowCondition:
-    """`field` is one of `values` or, unless `wanted`, none of them."""
+    """A condition that `field` has one of the `values` or, if `wanted` is False, none of them."""
 
     field: str
     values: tuple[str, ...]
@@ -32,14 +32,14 @@ class RowCondition:
         return f"{self.field}{'=' if self.wanted else '!='}{','.join(self.values)}"
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """True if the row meets the condition; a missing field is null."""
+        """True if the row meets the condition. A missing field counts as null."""
         return (as_text(row.get(self.field)) in self.values) == self.wanted
 
 
 class RowConditions:
     """Conditions that must all hold, with counts of the rows they were checked on.
 
-    `left_out` counts, for each condition as text, the rows that met those before it but not this one.
+    `left_out` counts, for each condition as text, the rows that met the conditions before it but not this one.
     """
 
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
@@ -50,7 +50,7 @@ class RowConditions:
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
     def hold(self, row: Mapping[str, Any]) -> bool:
-        """True if a row meets all of them; it is counted."""
+        """True if a row meets all conditions. The row is counted."""
         if not self.conditions:
             return True
         self._asked += 1
@@ -64,8 +64,11 @@ class RowConditions:
         return True
 
     def check(self) -> None:
-        """Raises `UserError` if rows were checked and none met all conditions. It names a field that no row has,
-        with the nearest one, or the values that were found."""
+        """Raise `UserError` if rows were checked and none of them met all conditions.
+
+        The error names a field that no row has, with the most similar existing one, or else the values that were
+        found.
+        """
         if self._met or not self._asked:
             return
         for condition in self.conditions:
@@ -87,7 +90,7 @@ class RowConditions:
 
 
 def as_text(value: object) -> str:
-    """A value as conditions spell it: a text as it is, others as in JSON, but 2.0 as 2."""
+    """Return a value as it is written in conditions: text unchanged, other values as in JSON, but 2.0 as 2."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -96,7 +99,7 @@ def as_text(value: object) -> str:
 
 
 def parse_conditions(texts: Iterable[str]) -> RowConditions:
-    """The conditions in texts of the command line. Raises `UserError` if one is malformed."""
+    """Parse conditions given on the command line. Raises `UserError` if one of them is malformed."""
     return RowConditions([_parse(text) for text in texts])
 
 
@@ -112,7 +115,10 @@ def _parse(text: str) -> RowCondition:
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
-    """The conditions in a configuration: a value or a list of values by field, and by `FIELD!` those excluded."""
+    """Read the conditions in a configuration.
+
+    A key `FIELD` has the value or list of values to keep, and a key `FIELD!` those to exclude.
+    """
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]

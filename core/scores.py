@@ -1,4 +1,4 @@
-"""Scores of a trace: probabilities of each sub-step, verdicts by thresholds, and the hindsight matrix."""
+"""The scores of a trace: probabilities of each sub-step, verdicts at thresholds, and the hindsight matrix."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from stepsight.core.label import Label
 
 @dataclass(frozen=True, eq=False)
 class StepScores:
-    """Probabilities of shape (n, 3), float32, columns neg, neu, pos (paper, eq. 1).
+    """The probabilities of each sub-step, shape (n, 3), float32, with columns neg, neu, pos (paper, eq. 1).
 
-    `spread`, shape (n,), is given by an ensemble: the standard deviation of its members' validity, an uncertainty.
-    Raises `ValueError` on another shape.
+    An ensemble also gives `spread`, shape (n,): the standard deviation of its members' validity, a measure of
+    uncertainty. Raises `ValueError` on any other shape.
     """
 
     probs: Floats32
@@ -36,7 +36,10 @@ class StepScores:
 
     @classmethod
     def from_rows(cls, rows: Floats32) -> "StepScores":
-        """Scores from the rows that a model computes, shape (n, 3), or (n, 4) if the last column is the spread."""
+        """Build scores from the rows that a model computes.
+
+        Their shape is (n, 3), or (n, 4) if the last column is the spread.
+        """
         return cls(rows[:, : len(Label)], rows[:, len(Label)] if rows.shape[1] > len(Label) else None)
 
     def __len__(self) -> int:
@@ -56,46 +59,52 @@ class StepScores:
 
     @property
     def validity(self) -> Floats32:
-        """`s_val = p_pos + p_neu` of each sub-step, shape (n,)."""
+        """The validity `s_val = p_pos + p_neu` of each sub-step, shape (n,)."""
         return self.pos + self.neu
 
     @property
     def redundancy(self) -> Floats32:
-        """`s_red = p_neu` of each sub-step, shape (n,)."""
+        """The redundancy `s_red = p_neu` of each sub-step, shape (n,)."""
         return self.neu
 
     def by_step(self, owners: ArrayLike) -> "StepScores":
-        """One row per step: that of its least valid sub-step (ReasonEval's rule, min of `s_val`).
+        """Return one row per step: that of its least valid sub-step (ReasonEval's rule, the minimum of `s_val`).
 
-        `owners` gives the step of each sub-step (`Trace.owners`). The first of equal rows is taken.
+        `owners` gives the step of each sub-step (`Trace.owners`). If several sub-steps are equally valid, the first
+        is used.
         """
         least = least_valid(self.validity, np.asarray(owners))
         return StepScores(self.probs[least], None if self.spread is None else self.spread[least])
 
 
 def least_valid(validity: Floats32, owners: AnyInts) -> Ints:
-    """The place of each step's least valid sub-step, the first of equal ones; `owners`, ascending, are the steps of
-    the sub-steps. Shape (steps,)."""
+    """Return the index of each step's least valid sub-step, shape (steps,).
+
+    The first is returned if several are equal. `owners` gives the step of each sub-step, in ascending order.
+    """
     order: Ints = np.lexsort((np.arange(len(owners)), validity, owners))
     return order[first_of_steps(owners)]
 
 
 def first_of_steps(owners: AnyInts) -> Ints:
-    """The place of each step's first sub-step, shape (steps,); `owners` as for `least_valid`."""
+    """Return the index of each step's first sub-step, shape (steps,). `owners` is as for `least_valid`."""
     # Not `np.diff` with a value before: for a trace that takes three times as long.
     return np.flatnonzero(owners != np.append(-1, owners[:-1]))
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A step or solution is valid if `s_val >= validity`, redundant if `s_red >= redundancy` (paper, §3.1)."""
+    """The thresholds for verdicts (paper, §3.1).
+
+    A step or solution is valid if `s_val >= validity`, and redundant if `s_red >= redundancy`.
+    """
 
     validity: float = 0.5
     redundancy: float = 0.15
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Thresholds":
-        """Raises `UserError` on an unknown key or a value outside 0 to 1."""
+        """Build thresholds from a mapping. Raises `UserError` on an unknown key or a value outside 0 to 1."""
         for key, value in values.items():
             if key not in cls.__dataclass_fields__:
                 raise UserError(f"there is no threshold {key!r}.", "The thresholds are validity and redundancy.")
@@ -106,7 +115,7 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A solution's scores, `min_i s_val` and `max_i s_red`, and the verdicts by the thresholds."""
+    """The scores of a solution, `min_i s_val` and `max_i s_red`, and the verdicts at the thresholds."""
 
     validity: float
     redundancy: float
@@ -115,7 +124,7 @@ class Verdict:
 
 
 def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> Verdict:
-    """The verdict on the whole solution (paper, eq. 1). Raises `ValueError` if there is no step."""
+    """Return the verdict on the whole solution (paper, eq. 1). Raises `ValueError` if there are no steps."""
     thresholds = thresholds or Thresholds()
     if not len(scores):
         raise ValueError("a solution without steps has no verdict")
@@ -129,11 +138,11 @@ def judge_solution(scores: StepScores, thresholds: Thresholds | None = None) -> 
 class Hindsight:
     """The hindsight matrix: `H[j, i] = p(sub-step i | q, h_1 … h_j)` for `i <= j`, 0-based.
 
-    `rows[j]` has shape (j + 1, 3), columns neg, neu, pos. The last row is the offline result. Online a sub-step is
-    judged when its step is whole, as the paper's prefixes `(q, h_1 … h_i)` end with labelled steps: in row
-    `ends[i]`, that of the last sub-step of its step (`Trace.step_ends`); None stands for steps without sub-steps,
-    where the online result is the diagonal. `spread`, shape (n,), is that of a causal ensemble (see `StepScores`),
-    the same in every row.
+    `rows[j]` has shape (j + 1, 3), with columns neg, neu, pos. The last row is the offline result. Online, a
+    sub-step is judged once its step is complete, because the paper's prefixes `(q, h_1 … h_i)` end with labelled
+    steps. This is the row `ends[i]`, in which the last sub-step of its step comes into view (`Trace.step_ends`). If
+    `ends` is None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), is that
+    of a causal ensemble (see `StepScores`) and is the same in every row.
 
     Raises `ValueError` if the rows are not a lower triangle.
     """
@@ -155,12 +164,12 @@ class Hindsight:
 
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":
-        """The triangle of a causal evaluator: later steps change nothing, so each column is constant."""
+        """Build the triangle of a causal evaluator. Later steps change nothing, so every column is constant."""
         return cls(tuple(scores.probs[: j + 1] for j in range(len(scores))), scores.spread)
 
     @classmethod
     def from_packed(cls, packed: Floats32, spread: Floats32 | None = None) -> "Hindsight":
-        """The inverse of `packed`. Raises `ValueError` if the length is no triangular number."""
+        """Rebuild a triangle from `packed` rows. Raises `ValueError` if their number is not triangular."""
         n = int((np.sqrt(8 * len(packed) + 1) - 1) / 2)
         if n * (n + 1) // 2 != len(packed):
             raise ValueError(f"{len(packed)} entries do not fill a triangle")
@@ -169,40 +178,42 @@ class Hindsight:
 
     @property
     def packed(self) -> Floats32:
-        """The rows one after the other, shape (n (n + 1) / 2, 3)."""
+        """The rows joined one after the other, shape (n (n + 1) / 2, 3)."""
         return np.concatenate(self.rows) if self.rows else np.zeros((0, 3), np.float32)
 
     @property
     def online(self) -> StepScores:
-        """Each sub-step judged with nothing after its step."""
+        """The scores of each sub-step when nothing after its step is in view."""
         return StepScores(np.stack([self.rows[self.end(i)][i] for i in range(len(self))]), self.spread)
 
     def end(self, i: int) -> int:
-        """The row in which sub-step `i` is judged online."""
+        """Return the index of the row in which sub-step `i` is judged online."""
         return i if self.ends is None else int(self.ends[i])
 
     @property
     def offline(self) -> StepScores:
-        """Each sub-step judged with the whole solution in view: the last row."""
+        """The scores of each sub-step with the whole solution in view, from the last row."""
         return StepScores(self.rows[-1], self.spread)
 
     def reveal(self, i: int) -> StepScores:
-        """Column `i`: the verdict on sub-step `i` after each of `h_i … h_n`, shape (n - i, 3)."""
+        """Return column `i`: the scores of sub-step `i` after each of `h_i … h_n`, shape (n - i, 3)."""
         if not 0 <= i < len(self.rows):
             raise IndexError(f"sub-step {i} of {len(self.rows)}")
         return StepScores(np.stack([row[i] for row in self.rows[i:]]))
 
     @property
     def retroactive(self) -> Floats32:
-        """Offline minus online validity of each sub-step, `H[n, i] - H[end(i), i]`, shape (n,)."""
+        """The offline minus the online validity of each sub-step, `H[n, i] - H[end(i), i]`, shape (n,)."""
         return self.offline.validity - self.online.validity
 
 
 class Outputs(StrEnum):
-    """The outputs of an evaluator. three-way: probabilities of neg, neu, pos for each sub-step; validity: one
-    number for each, taken as `s_val`; solution: one number for the whole; verdict: a verdict on the whole, and the
-    steps that it blames; checks: for some steps, that they are wrong or that everything checked in them is right,
-    and nothing for the others. Only three-way outputs, and verdicts on redundancy, say anything about it.
+    """The kind of output that an evaluator gives.
+
+    three-way: probabilities of neg, neu and pos for each sub-step. validity: one number for each sub-step, taken as
+    `s_val`. solution: one number for the whole solution. verdict: a verdict on the whole solution, and the steps
+    that it blames. checks: for some steps, that they are wrong or that everything checked in them is right, and
+    nothing for the other steps. Only three-way outputs and verdicts on redundancy say anything about redundancy.
     """
 
     THREE_WAY = "three-way"
@@ -213,7 +224,7 @@ class Outputs(StrEnum):
 
     @property
     def has_redundancy(self) -> bool:
-        """True if a solution can be called redundant."""
+        """True if the evaluator can call a solution redundant."""
         return self in (Outputs.THREE_WAY, Outputs.VERDICT)
 
     @property
@@ -222,17 +233,17 @@ class Outputs(StrEnum):
 
     @property
     def has_scores(self) -> bool:
-        """True if there are scores to rank by: a verdict alone has no ROC curve."""
+        """True if there are scores to rank by. A verdict alone has no ROC curve."""
         return not self.in_words
 
     @property
     def in_words(self) -> bool:
-        """True if it calls steps right or wrong without giving a number."""
+        """True if the evaluator calls steps right or wrong without giving a number."""
         return self in (Outputs.VERDICT, Outputs.CHECKS)
 
 
 def verdict_word(probs: Sequence[float] | Floats32, thresholds: Thresholds, outputs: Outputs) -> str:
-    """The verdict on a sub-step by its three probabilities: valid, redundant or not valid."""
+    """Return the verdict on a sub-step with these three probabilities: valid, redundant or not valid."""
     # In single precision, as in `judge_solution`.
     _, neu, pos = np.asarray(probs, np.float32)
     if neu + pos < thresholds.validity:

@@ -17,10 +17,10 @@ from stepsight.core.label import Label, parse_label
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step as a benchmark numbers and labels it, split into the sub-steps that an evaluator scores.
+    """A step as numbered and labelled by a benchmark, split into the sub-steps that an evaluator scores.
 
-    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone: if a benchmark only
-    names the first error, it is True before that, be the step neu or pos, and None after it.
+    `label` is the gold label, or None if there is none. `valid` is the gold on validity alone. If a benchmark gives
+    only the first error, `valid` is True before it, whether the step is neu or pos, and None after it.
     """
 
     substeps: tuple[str, ...]
@@ -37,7 +37,7 @@ class Step:
 
     @property
     def gold(self) -> str | None:
-        """The gold as tables have it: the label, `valid` if that is all that is known, None if there is none."""
+        """The gold as shown in tables: the label, `valid` if only that is known, or None if there is no gold."""
         if self.label is not None:
             return self.label.text
         return "valid" if self.valid else None
@@ -48,7 +48,7 @@ _ANSWERS = ("ground_truth_answer", "reference_answer", "answer")
 
 
 def find_answer(meta: Mapping[str, Any]) -> str | None:
-    """The reference answer that the fields of a source state, None if they have none."""
+    """Return the reference answer found in the fields of a source, or None if they have none."""
     for name in _ANSWERS:
         value = meta.get(name)
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
@@ -58,10 +58,10 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Trace:
-    """One problem `q` with its steps `h_1 … h_n`; `meta` keeps the other fields of its source.
+    """One problem `q` with its steps `h_1 … h_n`. `meta` keeps the other fields of its source.
 
-    Raises `UserError` if the problem is empty, there is no step, a sub-step is empty, or a text holds a NUL byte or
-    half of a surrogate pair (neither can be stored or encoded).
+    Raises `UserError` if the problem is empty, there are no steps, a sub-step is empty, or a text contains a NUL
+    byte or half of a surrogate pair (neither can be stored or encoded).
     """
 
     id: str
@@ -88,9 +88,10 @@ class Trace:
         id: str = "",
         meta: Mapping[str, Any] | None = None,
     ) -> "Trace":
-        """Build a trace from plain texts; a step given as a list of texts is a step with sub-steps.
+        """Build a trace from plain texts. A step given as a list of texts is divided into sub-steps.
 
-        `labels`, one per step, are label names or None. Raises `UserError` on a count that does not match.
+        `labels` holds a label name or None for each step. Raises `UserError` if the number of labels does not
+        match.
         """
         if labels is not None and len(labels) != len(steps):
             raise UserError(
@@ -109,24 +110,24 @@ class Trace:
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:
-        """Every sub-step in order; evaluators score these."""
+        """All sub-steps in order. These are what evaluators score."""
         return tuple(text for step in self.steps for text in step.substeps)
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Step and sub-step within it of every sub-step, counted from 1, as files and pages count."""
+        """The step of every sub-step and its number within the step, counted from 1 as in files and pages."""
         sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
         return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
 
     @cached_property
     def owners(self) -> Ints:
-        """For each sub-step the 0-based index of its step, shape (number of sub-steps,)."""
+        """The 0-based index of each sub-step's step, shape (number of sub-steps,)."""
         counts = [len(step.substeps) for step in self.steps]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def step_ends(self) -> Ints:
-        """For each sub-step the 0-based place of the last sub-step of its step, shape (number of sub-steps,)."""
+        """The 0-based index of the last sub-step in each sub-step's step, shape (number of sub-steps,)."""
         counts = np.array([len(step.substeps) for step in self.steps])
         ends: Ints = np.repeat(counts.cumsum() - 1, counts)
         return ends
@@ -137,7 +138,7 @@ class Trace:
 
     @property
     def first_error(self) -> int | None:
-        """0-based index of the first step that the gold calls wrong, or None."""
+        """The 0-based index of the first step that the gold calls wrong, or None."""
         return next((i for i, step in enumerate(self.steps) if step.valid is False), None)
 
     @property
@@ -151,7 +152,7 @@ class Trace:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of problem, steps and gold: two traces with the same digest are the same trace."""
+        """The SHA-256 of problem, steps and gold. Two traces with the same digest are the same trace."""
         body = [
             self.problem,
             [[list(step.substeps), step.label if step.label is None else step.label.text, step.valid]
@@ -161,19 +162,21 @@ class Trace:
 
     @cached_property
     def text_digest(self) -> str:
-        """`digest_text` of problem and steps, independent of gold and source."""
+        """The `digest_text` of problem and steps, which does not depend on gold or source."""
         return digest_text(self.problem, self.substeps)
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
-    """SHA-256 of the words of a problem and its solution. It is equal for traces with the same text, whatever their
-    gold, their division into steps and their line breaks."""
+    """Return the SHA-256 of the words of a problem and its solution.
+
+    It is equal for traces with the same text, whatever their gold, their division into steps or their line breaks.
+    """
     body = [problem.split(), [word for text in substeps for word in text.split()]]
     return hashlib.sha256(json.dumps(body, ensure_ascii=True).encode()).hexdigest()
 
 
 def check_text(text: object, what: str) -> str:
-    """Return `text`. Raises `UserError` naming `what` if it cannot be a problem or a step."""
+    """Return `text` if it can be a problem or a step. Otherwise raises `UserError`, which calls the text `what`."""
     if not isinstance(text, str):
         raise UserError(f"{what} is {type(text).__name__}, expected text.")
     if not text.strip():
@@ -188,7 +191,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:
-    """The candidates for a next step, unchanged. Raises `UserError` if there is none, or one is empty."""
+    """Return the candidates for a next step unchanged. Raises `UserError` if there are none or one is empty."""
     if isinstance(candidates, str) or not len(candidates):
         raise UserError("there are no candidates for the next step.", "Give a list of at least one text.")
     return [check_text(text, f"candidate {number}") for number, text in enumerate(candidates, start=1)]

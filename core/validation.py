@@ -13,8 +13,8 @@ raises `UserError` with the place, what was found, what was expected and a hint:
     epochs is '4', expected a whole number.
     unknown key epoch. Did you mean epochs?
 
-`Model` is the same for classes that need a JSON schema, as the API's do. Nothing is coerced: neither "1" nor true
-is a whole number. Only modules that validate import this one, for pydantic takes 0.1 s to load.
+`Model` does the same for classes that need a JSON schema, such as those of the API. Nothing is coerced: neither "1"
+nor true is a whole number. Only modules that validate import this one, because pydantic takes 0.1 s to load.
 """
 
 import difflib
@@ -83,17 +83,17 @@ _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 
 
 class Model(BaseModel):
-    """Base of frozen models that refuse unknown keys."""
+    """Base class of frozen models that refuse unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class Record:
-    """Base of pydantic dataclasses that are read from keys and values, as `BaseModel` is."""
+    """Base class of pydantic dataclasses that are read from keys and values, as a `BaseModel` is."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Strict about its values alone: pydantic's strict dataclasses take nothing but their own instances."""
+        """Be strict about the values only, because a strict pydantic dataclass accepts only its own instances."""
         schema = handler(source)
         part = cast(dict[str, Any], schema)
         while part["type"] != "dataclass":
@@ -103,8 +103,10 @@ class Record:
 
 
 def validate(kind: type[T], values: object, whole: str = "the file") -> T:
-    """`values`, from YAML or JSON, as a `kind`. Raises `UserError` if they do not fit; `whole` is its name for the
-    values as a whole."""
+    """Validate `values`, from YAML or JSON, as a `kind`.
+
+    Raises `UserError` if the values do not fit. The error refers to the values as a whole as `whole`.
+    """
     try:
         instance: T = _adapter(cast(Any, kind)).validate_python(values)
     except ValidationError as error:
@@ -113,19 +115,21 @@ def validate(kind: type[T], values: object, whole: str = "the file") -> T:
 
 
 def update(instance: T, **changes: object) -> T:
-    """A `Record` with other values of some keys. Raises `UserError` if they do not fit."""
+    """Return a copy of a `Record` with the given keys changed. Raises `UserError` if the new values do not fit."""
     values = {item.name: getattr(instance, item.name) for item in fields(cast(Any, instance))}
     return validate(type(instance), values | changes)
 
 
 def invalid(message: str, hint: str = "") -> PydanticCustomError:
-    """An error for validators to raise; the place of the value is put before the message."""
+    """Return an error for validators to raise. The place of the value is put before the message."""
     return PydanticCustomError("invalid", "{message}", {"message": message, "hint": hint})
 
 
 def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
-    """Annotates a value that `check(value, *arguments)` refuses by a `UserError`: the place of the value is put
-    before its message."""
+    """Annotate a value that `check(value, *arguments)` may refuse by raising `UserError`.
+
+    The place of the value is put before the message of the error.
+    """
 
     def run(value: T) -> T:
         try:
@@ -138,7 +142,7 @@ def checked(check: Callable[..., object], *arguments: object) -> AfterValidator:
 
 
 def choice(options: Collection[str]) -> AfterValidator:
-    """Annotates text that is one of the `options`, if these cannot be a `Literal`."""
+    """Annotate text that must be one of the `options`, for options that cannot be a `Literal`."""
 
     def check(value: str) -> str:
         if value not in options:
@@ -149,7 +153,7 @@ def choice(options: Collection[str]) -> AfterValidator:
 
 
 def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
-    """Checks, as an `AfterValidator`, that a list has at least one item and none twice."""
+    """Check, as an `AfterValidator`, that a list has at least one item and no duplicates."""
     if not values:
         raise PydanticKnownError("too_short", {"field_type": "List", "min_length": 1, "actual_length": 0})
     for value in values:
@@ -161,8 +165,11 @@ def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 def user_error(
     errors: Sequence[ErrorDetails], values: object, kind: Any = None, whole: str = "the file"
 ) -> UserError:
-    """The first of pydantic's `errors` on `values`, unknown and missing keys before all others; `kind`, if given,
-    is the class whose keys the hint lists."""
+    """Turn the most relevant of pydantic's `errors` on `values` into a `UserError`.
+
+    Unknown and missing keys take precedence over all other errors. The hint lists the keys of the class `kind`, if
+    given.
+    """
     paths = [_path(error, values) for error in errors]
     first = paths[min(range(len(errors)), key=lambda number: _rank(errors[number]))]
     # The member of a union that fitted furthest.
@@ -189,13 +196,15 @@ def user_error(
 
 
 def _rank(error: ErrorDetails) -> int:
-    """The rank of an error in `user_error`: a misspelt key is also missing under its true name, so unknown keys
-    come first."""
+    """Return the rank of an error in `user_error`.
+
+    Unknown keys come first, because a misspelt key is also missing under its true name.
+    """
     return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
 
 
 def _path(error: ErrorDetails, values: Any) -> Place:
-    """The path to the value that an error is about, without pydantic's names for the members of unions."""
+    """Return the path to the value that an error is about, without pydantic's names for the members of unions."""
     path: list[int | str] = []
     last = error["loc"][-1] if error["loc"] else None
     for part in error["loc"]:
@@ -221,7 +230,10 @@ def _value(values: Any, path: Place) -> Any:
 
 
 def _place(path: Place, values: object) -> tuple[str, str]:
-    """A path as `row 3`, if it begins in a list, and the key within, such as `sources[0].kind`."""
+    """Split a path into its row, such as `row 3`, and the key within it, such as `sources[0].kind`.
+
+    The row is empty unless the path begins in a list.
+    """
     row = f"row {path[0] + 1}" if path and isinstance(path[0], int) and not isinstance(values, Mapping) else ""
     key = ""
     for part in path[1:] if row else path:
@@ -248,7 +260,7 @@ def _expected(error: ErrorDetails) -> str:
 
 
 def _bound(bound: object) -> object:
-    """A bound to show, 1 rather than 1.0."""
+    """Return a bound as it is shown, with 1 instead of 1.0."""
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
@@ -272,7 +284,7 @@ def _did_you_mean(value: object, options: Collection[str], prefix: str = "") -> 
 
 
 def _known_keys(path: Place, key: str, kind: Any) -> str:
-    """The key nearest to that at `path`, or all that exist there."""
+    """Return a hint that names the key most similar to the one at `path`, or all keys that exist there."""
     kinds = list(_members(kind))
     for part in path[:-1]:
         kinds = [member for outer in kinds for inner in _inner(outer, part) for member in _members(inner)]
@@ -282,7 +294,7 @@ def _known_keys(path: Place, key: str, kind: Any) -> str:
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """The types that make up a union, alone or annotated."""
+    """Yield the types that make up a union, without annotations."""
     if get_origin(kind) in (Annotated, Union, types.UnionType):
         for inner in get_args(kind)[: 1 if get_origin(kind) is Annotated else None]:
             yield from _members(inner)
@@ -291,7 +303,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 
 def _inner(kind: Any, part: int | str) -> tuple[Any, ...]:
-    """The types of the value under a key, or at an index, of a value of type `kind`."""
+    """Return the possible types of the value under a key, or at an index, in a value of type `kind`."""
     if fields := _fields(kind):
         return (fields[str(part)],) if part in fields else ()
     return get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)
