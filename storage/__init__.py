@@ -1,4 +1,4 @@
 """The store: one database of traces, judgments and labels.
 
-Begin with `open_store`, which gives a `Store`.
+Begin with `open_store`, which returns a `Store`.
 """

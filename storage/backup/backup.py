@@ -1,9 +1,10 @@
 """Copying a whole store into one file while the store is in use.
 
-A backup is a SQLite file with the tables of a store, whichever database the store is on, so that it can be restored
-to either and inspected without StepSight. From SQLite it is made by SQLite's online backup, from PostgreSQL row by
-row within one snapshot, since `pg_dump` is not always available and only another PostgreSQL can read its output. It
-holds logins and password digests, so only its owner can read it.
+A backup is a SQLite file with the tables of the store, whether the store itself is on SQLite or PostgreSQL. It can
+therefore be restored to either database and inspected without StepSight. A SQLite store is copied with SQLite's
+online backup. A PostgreSQL store is copied row by row within one snapshot, because `pg_dump` is not always
+available and only another PostgreSQL server can read its output. A backup contains logins and password digests, so
+only its owner can read the file.
 """
 
 import hashlib
@@ -36,17 +37,17 @@ _ONE_STATEMENT = {"render_nulls": True}
 
 
 def tables() -> list[Table]:
-    """The tables of a store, each after those it refers to."""
+    """Return the tables of a store in an order in which each table follows those it refers to."""
     return list(Base.metadata.sorted_tables)
 
 
 def count_rows(session: Session) -> dict[str, int]:
-    """The number of rows of each table."""
+    """Return the number of rows in each table."""
     return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables()}
 
 
 def copy_rows(source: Session, target: Session) -> None:
-    """Copy every row into an empty store, within the transactions of both."""
+    """Copy every row into an empty store, within the open transactions of the two sessions."""
     for table in tables():
         rows = source.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": _BATCH})
         for part in rows.mappings().partitions():
@@ -56,17 +57,17 @@ def copy_rows(source: Session, target: Session) -> None:
 
 
 def remove_rows(session: Session) -> None:
-    """Remove every row of a store on PostgreSQL, including logs that refuse deletion."""
+    """Remove every row of a store on PostgreSQL, even from the logs whose triggers refuse deletion."""
     session.execute(text(f"TRUNCATE {', '.join(table.name for table in tables())} RESTART IDENTITY"))
 
 
 def differences(counts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
-    """The tables with different numbers of rows."""
+    """Return the names of the tables whose row counts differ, sorted."""
     return sorted(name for name in {*counts, *others} if counts.get(name) != others.get(name))
 
 
 def _set_counters(session: Session) -> None:
-    """Have PostgreSQL number new rows after the copied ones; SQLite does so by itself."""
+    """Make PostgreSQL number new rows after the copied ones. SQLite does this by itself."""
     if session.get_bind().dialect.name != "postgresql":
         return
     for table in tables():
@@ -86,7 +87,7 @@ _DAMAGED = "Use another backup; this file is not what was written."
 
 @dataclass(frozen=True)
 class Content:
-    """The number of `rows` of a table, and their SHA-256 in the order of their key."""
+    """The content of a table: its number of `rows`, and the SHA-256 of the rows in primary key order."""
 
     rows: int
     sha256: str
@@ -94,7 +95,10 @@ class Content:
 
 @dataclass(frozen=True)
 class Manifest:
-    """`source` is the kind of database that the store was on, `revision` that of its schema."""
+    """The description of a backup that is stored in it.
+
+    `source` is the kind of database that the store was on. `revision` is the revision of its schema.
+    """
 
     made: str
     source: str
@@ -107,7 +111,7 @@ class Manifest:
 
 
 def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
-    """Write the manifest of a database into it."""
+    """Compute the manifest of a database, write it into that database and return it."""
     made = datetime.now(UTC).replace(microsecond=0).isoformat()
     manifest = Manifest(made, source, _revision(database), read_contents(database))
     text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
@@ -118,8 +122,10 @@ def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
 
 
 def check_backup(path: Path) -> Manifest:
-    """Read a backup from end to end and compare it with its manifest. Raises `UserError` if it is not a backup or
-    is damaged."""
+    """Read a backup from end to end, compare it with its manifest and return the manifest.
+
+    Raises `UserError` if the file is not a backup or is damaged.
+    """
     try:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
@@ -137,7 +143,7 @@ def check_backup(path: Path) -> Manifest:
 
 
 def check_database(database: sqlite3.Connection) -> None:
-    """Raises `sqlite3.DatabaseError` if the file's structure is broken or a row refers to a missing one."""
+    """Raise `sqlite3.DatabaseError` if the file's structure is broken or a foreign key refers to a missing row."""
     (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
@@ -146,7 +152,7 @@ def check_database(database: sqlite3.Connection) -> None:
 
 
 def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
-    """The content of each table of a store; the search index is left out, since it derives from the others."""
+    """Return the content of each table of a store except the search index, which is derived from the others."""
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     tables = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
     return {name: _content(database, name) for name in tables}
@@ -194,10 +200,10 @@ class Backup:
 
 
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
-    """Write a backup, then check that it is sound and has as many rows as the store had at that moment.
+    """Write a backup, then check that it is intact and has as many rows as the store had when the copy began.
 
-    Others may read and write meanwhile; writes after the start are not included. Raises `UserError` if the file
-    exists and `force` is not given, or if it cannot be written.
+    The store can be read and written meanwhile. Changes made after the start are not included. Raises `UserError`
+    if the file exists and `force` is not given, or if the file cannot be written.
     """
     path = Path(path)
     _refuse_itself(store, path)
@@ -218,7 +224,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors with a file as `UserError`."""
+    """Turn SQLite errors raised in the block into a `UserError` about the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -226,7 +232,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def raw(session: Session) -> sqlite3.Connection:
-    """The driver's own connection behind a session on SQLite."""
+    """Return the driver's own connection behind a session on SQLite."""
     connection: Any = session.connection().connection.driver_connection
     assert isinstance(connection, sqlite3.Connection)
     return connection

@@ -1,7 +1,8 @@
 """Replacing a store's content with a backup.
 
-A store on SQLite receives the backup's pages in a single SQLite transaction and stays the same file: a server that
-has it open continues with the restored content or, after a power cut, with the previous one.
+On SQLite, the backup's pages are copied into the store's file in a single transaction, and the file stays the same.
+A server that has the file open carries on with the restored content or, after a power cut, with the previous
+content.
 """
 
 import shutil
@@ -35,7 +36,10 @@ _BUSY_SECONDS = 60
 
 @dataclass(frozen=True)
 class Restored:
-    """`aside` is a backup of the store's previous content, None if it was empty."""
+    """The outcome of a restore.
+
+    `aside` is the path of the backup that was made of the store's previous content, or None if the store was empty.
+    """
 
     store: str
     manifest: Manifest
@@ -47,11 +51,12 @@ class Restored:
 
 
 def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
-    """Put a backup into the store at an address, as `open_store` takes it, and check it before and after.
+    """Restore a backup into the store at an address, and check the backup before and after.
 
-    The store is created if missing. A store with content is replaced only with `force`, and its content is backed
-    up beside its file or, on PostgreSQL, beside `path`. Writes by others during the replacement are lost. Raises
-    `UserError` if the backup is not one, is damaged, or is of a newer version; the store then stays as it was.
+    `address` is anything that `open_store` accepts, and the store is created if it is missing. A store with content
+    is replaced only with `force`. Its content is first backed up beside its file or, on PostgreSQL, beside `path`.
+    Anything that others write during the replacement is lost. Raises `UserError` if the file is not a backup, is
+    damaged, or comes from a newer version. The store is then left as it was.
     """
     path = Path(path)
     if not path.is_file():
@@ -69,7 +74,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
 
 
 def _prepare(path: Path, copy: Path) -> Path:
-    """A copy of the backup ready to be restored, with the schema of this version."""
+    """Copy the backup to `copy` and upgrade the copy to this version's schema, ready to be restored."""
     try:
         shutil.copyfile(path, copy)
     except OSError as error:
@@ -125,5 +130,5 @@ def _replace_rows(fresh: Path, store: Store) -> None:
 
 
 def _scratch(store: Store) -> Path | None:
-    """The place for a temporary copy of the backup: beside the store's file."""
+    """Return the folder for a temporary copy of the backup: that of the store's file, or None on PostgreSQL."""
     return Path(store.name).parent if store.engine.dialect.name == "sqlite" else None

@@ -1,4 +1,4 @@
-"""A dataset filtered, counted, sorted and paged.
+"""Filtering, counting, sorting and paging the traces of a dataset.
 
-Begin with `TraceFilter`, which says which traces are meant, and `browse`, which gives a page of them.
+Begin with `TraceFilter`, which selects traces, and `browse`, which returns a page of them.
 """

@@ -1,7 +1,7 @@
-"""Browsing a dataset: its traces filtered, counted by every filter's values, sorted, a page at a time.
+"""Browsing a dataset: filter its traces, count them by each value of each filter, sort them and return one page.
 
-The columns for filtering and sorting are read once (`storage.traces.columns`, `storage.browse.verdict_columns`) and
-kept in memory until the store changes (`Store.cache`); the rows of the page are read on every request.
+The columns used for filtering and sorting (`storage.traces.columns`, `storage.browse.verdict_columns`) are read
+once and kept in memory until the store changes (`Store.cache`). The rows of the page are read on every request.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,12 @@ Counts = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class BrowseRow(TraceSummary):
-    """A trace of a list. `group` is its class, "" for none. The scores are those of the filter's evaluator, None if
-    missing; `validity` is in the filter's mode, `first_wrong` is the first step called wrong, 0-based, and
-    `mistake` one of `MISTAKES` or ""."""
+    """A trace in a list.
+
+    `group` is its class, or "" if it has none. The scores are those of the filter's evaluator, or None if they are
+    missing. `validity` is the validity in the filter's mode. `first_wrong` is the 0-based index of the first step
+    that the evaluator calls wrong. `mistake` is one of `MISTAKES`, or "".
+    """
 
     group: str = ""
     validity: float | None = None
@@ -42,10 +45,13 @@ class BrowseRow(TraceSummary):
 
 @dataclass(frozen=True)
 class BrowsePage:
-    """Some rows of a list, with the total number. `counts` has, by field of the filter and its value, the number of
-    traces with that value and the other conditions unchanged; those of the evaluator's fields exist if the filter
-    names one. `loosened` has, for each condition that is set, by its field, the number of traces that meet all the
-    others."""
+    """One page of a list, with the total number of traces in the list.
+
+    `counts` gives, for each field of the filter and each of its values, the number of traces there would be if the
+    field had that value and all other conditions stayed the same. It includes the fields about an evaluator only if
+    the filter names an evaluator. `loosened` gives, for each condition that is set, the number of traces that meet
+    all the other conditions.
+    """
 
     rows: list[BrowseRow]
     total: int
@@ -61,10 +67,12 @@ def browse(
     limit: int = 50,
     offset: int = 0,
 ) -> BrowsePage:
-    """The traces of a dataset from the `offset`-th of those in `where`, at most `limit`.
+    """Return one page of the traces of a dataset that match `where`: at most `limit` of them, from index `offset`
+    on.
 
-    An offset beyond the end, or an unknown dataset, gives no rows. Raises `UserError` if a condition or the order
-    needs an evaluator and the filter names none, and `ValueError` on a negative number.
+    The page has no rows if the offset is beyond the end or the dataset is unknown. Raises `UserError` if a
+    condition or the order needs an evaluator and the filter names none, and `ValueError` if `limit` or `offset` is
+    negative.
     """
     if limit < 0 or offset < 0:
         raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
@@ -77,7 +85,7 @@ def browse(
 
 
 def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
-    """The database ids of all traces that `browse` would page through, in its order."""
+    """Return the database ids of all traces that `browse` would page through, in the same order."""
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
         trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.match().chosen)].tolist()
@@ -85,10 +93,11 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
-    """The traces before and after this one in its dataset, among those in `where` and in that order.
+    """Return the traces before and after this one among the traces of its dataset that match `where`, in the order
+    of `sort`.
 
-    The trace itself need not be in `where`: its neighbours are those of the place where it would be. Raises
-    `NotFoundError`, and `UserError` as `browse` does.
+    The trace itself need not match `where`. In that case its neighbours are those of the place where it would be.
+    Raises `NotFoundError` if the trace does not exist, and `UserError` in the same cases as `browse`.
     """
     with store.read() as session:
         dataset_id = session.scalar(select(TraceRow.dataset_id).where(TraceRow.id == in_range(trace_id)))
@@ -106,7 +115,7 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
-    """The rows of some traces, in order, except those deleted meanwhile."""
+    """Return the rows of some traces in order, skipping traces that have been deleted in the meantime."""
     ids = columns.traces.trace_ids[places].tolist()
     rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [
@@ -117,7 +126,7 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
 
 
 def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
-    """The fields of a row that come from columns."""
+    """Return those fields of a row that come from the columns."""
     group, verdicts, in_mode = int(columns.traces.group[place]), columns.verdicts, columns.in_mode
     values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
     if verdicts is None or in_mode is None:

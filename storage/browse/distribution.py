@@ -1,4 +1,4 @@
-"""The distribution of an evaluator's validities over the steps of some traces, by the gold of each step."""
+"""The distribution of an evaluator's step validities over some traces, split by the gold of the steps."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,11 @@ from stepsight.storage.judgments.evaluators import thresholds_in_force
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """The number of steps with a validity in each of `BINS` bins of equal width, by the index of their gold in
-    `STEP_GOLD`, shape (3, BINS); steps without gold or validity are in none. A step is valid from `threshold` on.
+    """A histogram of step validities, split by gold.
+
+    `counts`, shape (3, BINS), has a row for each kind of gold in `STEP_GOLD` and a column for each of `BINS` bins
+    of equal width. Steps without gold or without a validity are not counted. A step counts as valid if its validity
+    is at least `threshold`.
     """
 
     counts: Ints
@@ -23,8 +26,10 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """The distribution for the filter's evaluator, which must be named, in the filter's mode, over the traces that
-    meet its conditions other than the one on a bin."""
+    """Return the distribution for the filter's evaluator in the filter's mode.
+
+    The filter must name an evaluator. All its conditions apply except the one on a bin.
+    """
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

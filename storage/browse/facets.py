@@ -1,5 +1,8 @@
-"""Facets: the filters with few values. All are counted at once, in a time that hardly depends on the number of
-traces: traces with the same values of all facets share a bucket, and buckets are few."""
+"""Facets: the filters that have few values.
+
+Traces with the same values of all facets share a bucket. There are few buckets, so counting all facets at once
+takes almost the same time however many traces there are.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,8 +23,10 @@ _LAST = np.uint32(2**32 - 1)
 
 
 def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
-    """The indices of values, shape (n,) with n below 2^32, in ascending or descending order, stable for equal ones;
-    NaN comes last in either."""
+    """Return the indices that sort values stably in ascending or descending order, with NaN last in both.
+
+    `values` has shape (n,) with n below 2^32.
+    """
     # Adding zero makes a negative zero a positive one, so that the two are equal in their bits as well.
     numbers = (-values if descending else values).astype(np.float32) + np.float32(0)
     bits = numbers.view(np.uint32)
@@ -32,7 +37,7 @@ def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
 
 
 def places_in_order(keys: NDArray[np.uint32]) -> Ints:
-    """The indices of keys, shape (n,) with n below 2^32, in ascending order, stable for equal ones."""
+    """Return the indices that sort keys stably in ascending order. `keys` has shape (n,) with n below 2^32."""
     packed = (keys.astype(np.uint64) << _PLACE) | np.arange(len(keys), dtype=np.uint64)
     packed.sort()
     # The lower half is the place.
@@ -45,15 +50,19 @@ CHANGES = (0.1, 0.3, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class Facet:
-    """`codes`, shape (n,): the index in `names` of the value of each of `n` traces or buckets, `SILENT` for none.
-    `also`: for each value that comes besides these, True for those that have it, shape (n,)."""
+    """The values of one facet for `n` traces or buckets.
+
+    `codes`, shape (n,), has the index in `names` of each value, or `SILENT` if there is none. `also` has the values
+    that an entry can have in addition to the one in `codes`: it maps each of them to an array of shape (n,) that is
+    True for the entries that have it.
+    """
 
     names: tuple[str, ...]
     codes: NDArray[np.signedinteger[Any]]
     also: Mapping[str, Bools] = field(default_factory=dict)
 
     def has(self, value: str) -> Bools:
-        """True for each with the value, shape (n,); for none if the value does not exist."""
+        """Return a mask, shape (n,), of the entries with this value, all False if the value does not exist."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:
@@ -62,7 +71,7 @@ class Facet:
         return met
 
     def count(self, numbers: Ints) -> dict[str, int]:
-        """The number of traces with each value, given the number in each bucket, shape (n,)."""
+        """Return the number of traces with each value, given the number of traces in each bucket, shape (n,)."""
         sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
         counts = dict(zip(self.names, sums, strict=True))
         return counts | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
@@ -70,7 +79,11 @@ class Facet:
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """`n` traces in `b` buckets. `facets` are those of the buckets, `bucket` is that of each trace, shape (n,)."""
+    """`n` traces sorted into `b` buckets.
+
+    `facets` are the facets of the buckets. `bucket`, shape (n,), is the bucket of each trace. `everything`, shape
+    (b,), is the number of traces in each bucket.
+    """
 
     facets: Mapping[str, Facet]
     bucket: NDArray[np.int32]
@@ -81,14 +94,14 @@ class Buckets:
         return self.bucket.nbytes
 
     def tally(self, chosen: Bools | None) -> Ints:
-        """The number of chosen traces in each bucket, shape (b,); by default of all."""
+        """Return the number of chosen traces in each bucket, shape (b,). None means all traces."""
         if chosen is None:
             return self.everything
         return np.bincount(self.bucket[chosen], minlength=len(self.everything))
 
 
 def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
-    """The buckets of traces by the facets of each."""
+    """Sort traces into buckets by their values of all facets."""
     key: Any = 0
     span = 1
     for facet in facets.values():
@@ -108,7 +121,7 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 
 
 def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
-    """The facets of traces that involve no evaluator, by field of the filter."""
+    """Return the facets that involve no evaluator, by field of the filter."""
     return {
         "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
         "group": Facet(traces.groups, traces.group),
@@ -118,7 +131,7 @@ def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
 
 
 def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dict[str, Facet]:
-    """The facets of traces by an evaluator's verdicts, read in a mode."""
+    """Return the facets that depend on an evaluator's verdicts in a mode, by field of the filter."""
     chosen, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
     agreement = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
     also = {"redundant": chosen.redundant, "unjudged": ~chosen.judged}
@@ -132,12 +145,12 @@ def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dic
 
 
 def changed(verdicts: VerdictColumns, least: float) -> Bools:
-    """The traces with a retroactive change of at least `least`, shape (n,)."""
+    """Return a mask, shape (n,), of the traces with a retroactive change of at least `least`."""
     met: Bools = verdicts.change >= np.float32(least)
     return met
 
 
 def differ(one: VerdictColumns, other: VerdictColumns) -> Bools:
-    """The traces that one evaluator calls valid and the other invalid, shape (n,)."""
+    """Return a mask, shape (n,), of the traces that one evaluator calls valid and the other invalid."""
     both = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
     return both & np.not_equal(one.valid, other.valid)

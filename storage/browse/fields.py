@@ -1,4 +1,4 @@
-"""Fields of a dataset's metadata as Browse offers them, and the values of one with counts."""
+"""The metadata fields that Browse offers for a dataset, and the values of a field with their counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,12 @@ MOST_SHOWN = 50
 
 @dataclass(frozen=True)
 class FieldCounts:
-    """A field's values, at most `MOST_SHOWN` and the commonest first, each with the number of traces that have it
-    and meet the other conditions. `is_whole` is True if there are no further values; `least` and `most` are of the
-    field's numbers in the whole dataset, None if it has none."""
+    """The values of a metadata field, the most common first and at most `MOST_SHOWN` of them.
+
+    Each value comes with the number of traces that have it and meet the other conditions. `is_whole` is True if
+    there are no further values. `least` and `most` are the smallest and the largest number in the field over the
+    whole dataset, or None if it has no numbers.
+    """
 
     field: str
     values: Sequence[tuple[str, int]]
@@ -28,7 +31,7 @@ class FieldCounts:
 
 
 def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
-    """The fields of a dataset's metadata, the commonest first."""
+    """Return the metadata fields of a dataset, the most common first."""
     with store.read() as session:
         version = read_versions(session, dataset_id, [])[None]
         fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
@@ -36,7 +39,10 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
 
 
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
-    """The values of a field, including those that no trace has under the filter's other conditions."""
+    """Count the values of a field among the traces that meet the filter's other conditions.
+
+    Values that none of these traces has are included, with a count of 0.
+    """
     others = tuple(str(one) for one in where.on_metadata if one.field != field)
     where = where.model_copy(update={"meta": others})
     with store.read() as session:

@@ -1,4 +1,4 @@
-"""The columns of a dataset for a filter and an order, kept in memory between requests."""
+"""The columns of a dataset that a filter and a sort order need, kept in memory between requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,11 +44,12 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 
 
 class BrowseColumns:
-    """The columns of a dataset that a filter and an order need, read within a session.
+    """The columns of a dataset that a filter and a sort order need, read within a session.
 
-    `traces` are the columns of its traces. `verdicts` are those of the filter's evaluator in both modes, `in_mode`
-    those in the filter's mode, both None if the filter names none; `other` are those of its other evaluator. Raises
-    `UserError` if a condition or the order needs an evaluator and the filter names none.
+    `traces` has the columns of the traces. `verdicts` has the verdicts of the filter's evaluator in both modes, and
+    `in_mode` those in the filter's mode. Both are None if the filter names no evaluator. `other` has the verdicts
+    of the filter's other evaluator. Raises `UserError` if a condition or the order needs an evaluator and the
+    filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -65,7 +66,7 @@ class BrowseColumns:
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
     def _read_relabelled(self) -> Ints:
-        """The ids of the traces that people labelled, read again after every event of labelling."""
+        """Return the ids of the traces that people have labelled, read anew after every labelling event."""
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
@@ -88,7 +89,7 @@ class BrowseColumns:
         )
 
     def match(self) -> "Matches":
-        """The traces that meet the filter."""
+        """Find the traces that meet the filter."""
         buckets = self._buckets()
         where = self._where
         by_bucket = {
@@ -99,7 +100,7 @@ class BrowseColumns:
         return Matches(buckets, by_bucket, self._by_trace())
 
     def order(self, chosen: Bools) -> Ints:
-        """The indices of the chosen traces, shape (n,), in the requested order."""
+        """Return the indices of the chosen traces in the requested order. The mask `chosen` has shape (n,)."""
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
@@ -112,8 +113,11 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """For each condition that is not a facet, by field, and each condition on metadata, the traces that meet
-        it, each of shape (n,)."""
+        """Return the masks of the traces that meet each condition that has to be checked trace by trace.
+
+        These are the conditions that are not facets, by field, and each condition on metadata. Each mask has shape
+        (n,).
+        """
         where, meets = self._where, {}
         if where.text.strip():
             meets["text"] = self._text(where.text.strip())
@@ -164,8 +168,11 @@ class BrowseColumns:
         )
 
     def step_cells(self) -> NDArray[np.int8]:
-        """For each step, one trace after the other: `BINS` times the index of its gold in `STEP_GOLD`, plus the bin
-        of its validity; `SILENT` if either is missing."""
+        """Return the cell of each step, one trace after the other.
+
+        A cell is `BINS` times the index of the step's gold in `STEP_GOLD`, plus the bin of its validity. It is
+        `SILENT` if the gold or the validity is missing.
+        """
         assert self.in_mode is not None
         gold: StepGold = self._cache.get(
             ("step gold", self._dataset_id),
@@ -182,7 +189,7 @@ class BrowseColumns:
         return met
 
     def metadata(self, field: str) -> MetaColumn:
-        """The values of a field of the metadata."""
+        """Return the values of a metadata field."""
         return self._cache.get(
             ("metadata", self._dataset_id, field),
             self._versions[None],
@@ -208,8 +215,10 @@ class BrowseColumns:
 
 
 class Matches:
-    """The traces that meet every condition, and for each field those that meet all the others. Conditions on facets
-    are met by buckets, shape (b,), the others by traces, shape (n,)."""
+    """The traces that meet every condition and, for each field, the traces that meet all the other conditions.
+
+    Conditions on facets are decided per bucket, shape (b,), and all other conditions per trace, shape (n,).
+    """
 
     def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
         self._buckets, self._by_bucket, self._by_trace = buckets, by_bucket, by_trace
@@ -219,18 +228,18 @@ class Matches:
 
     @property
     def chosen(self) -> Bools:
-        """True for each trace that meets every condition, shape (n,)."""
+        """A mask, shape (n,), of the traces that meet every condition."""
         return self._within(self._met_traces)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """By facet and value, the number of traces with that value that meet the other conditions."""
+        """Return the number of traces with each value of each facet, among those that meet the other conditions."""
         return {
             name: facet.count(_masked(self._tally_but_for(name), _every(self._by_bucket, name)))
             for name, facet in self._buckets.facets.items()
         }
 
     def loosened(self) -> dict[str, int]:
-        """For each condition, by its field, the number of traces that meet all the others."""
+        """Return, for each condition, the number of traces that meet all the others."""
         totals = {name: int(_masked(self._tally, _every(self._by_bucket, name)).sum()) for name in self._by_bucket}
         for name in self._by_trace:
             totals[name] = int(np.count_nonzero(self._within(_every(self._by_trace, name))))
@@ -242,7 +251,7 @@ class Matches:
         return self._buckets.tally(_every(self._by_trace, name))
 
     def _within(self, traces: Bools | None) -> Bools:
-        """Those of some traces whose buckets meet every condition on buckets."""
+        """Keep those of some traces whose buckets meet every condition on buckets. None means all traces."""
         if self._met_buckets is None:
             return np.ones(len(self._buckets.bucket), np.bool_) if traces is None else traces.copy()
         met: Bools = self._met_buckets[self._buckets.bucket]
@@ -250,12 +259,12 @@ class Matches:
 
 
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
-    """The columns of a dataset's traces in a version given by `read_versions`."""
+    """Return the columns of a dataset's traces, in a version returned by `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:
-    """The version of a dataset's traces, under None, and that of each evaluator's verdicts on them."""
+    """Return the version of each evaluator's verdicts on a dataset and, under None, the version of its traces."""
     columns: list[Any] = []
     for id in evaluators:
         judged = JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == id
@@ -275,7 +284,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
 
 
 def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """True where all conditions but one are met; None if there is no other."""
+    """Return a mask of where all conditions except `but_for` are met, or None if there are no such conditions."""
     every: Bools | None = None
     for name, met in meets.items():
         if name != but_for:

@@ -1,7 +1,7 @@
-"""The filter of a dataset's traces: by gold, text, class, and evaluators' verdicts.
+"""The filter of a dataset's traces, by gold, text, class, metadata and evaluators' verdicts.
 
-It is declared only here. The address of the Browse page, the query of the API, the options of `stepsight campaign
-create` and the conditions stored with a campaign are all read by these models.
+It is declared only here. The URL of the Browse page, the query of the API, the options of `stepsight campaign
+create` and the conditions stored with a campaign are all read with these models.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _check_searchable(text: str) -> str:
 
 
 def _join_cell(cell: object) -> object:
-    """Join a cell given as a list of two labels, as campaigns in stores of 0.1.0 may have it."""
+    """Join a cell that is given as a list of two labels, as in campaigns from stores of 0.1.0."""
     return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
@@ -68,24 +68,37 @@ _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right
 
 
 class Conditions(BaseModel):
-    """The conditions on a trace, all of which it must meet; each default matches anything.
+    """The conditions on a trace. A trace must meet all of them; the defaults match every trace.
 
-    `gold`: `error`, the gold names a first error; `clean`, there is gold and it names none; `redundant`, it calls a
-    step redundant, whichever of the two it is; `missing`, there is no gold. `text`, in addresses `q`: the problem
-    or a sub-step contains it, regardless of case and surrounding spaces. `group`: the benchmark's class of the
-    trace. `meta`: conditions on fields of the trace's metadata, spelled as in
-    `storage.browse.metadata.MetaCondition`. `error_at`: the third of the solution with the gold's first error
-    (`core.metrics.table.Third`); a trace without an error is in none.
+    Conditions on the trace:
 
-    The others are on the judgments of `evaluator` that stand in `mode`. `verdict` on the solution: `valid` or
-    `invalid`; `redundant`, whichever of the two it is; `unjudged`, there is none. `mistake`, the first step called
-    wrong against the gold's first error: as in `core.metrics.first_error.Outcome`; a trace with too little gold or
-    verdict makes none, and `wrong` stands for every one but `right`. `other_mistake`: the same for the evaluator
-    `other`. `modes`: whether the verdicts valid or invalid of the two modes agree; both are needed. `against`:
-    another evaluator with a different verdict valid or invalid. `change`: the largest absolute retroactive change
-    is at least this; only hindsight judgments have one. `cell`, such as `neg-pos`: a step with the first gold label
-    is called the second by argmax. `bin`, such as `wrong-0.35`: a step of that gold (`STEP_GOLD`) has a validity in
-    the bin that begins there. `relabelled`: a person gave labels.
+    - `gold`: `error` if the gold names a first error; `clean` if there is gold and it names no error;
+      `redundant` if the gold calls a step redundant, with or without an error; `missing` if there is no
+      gold.
+    - `text` (`q` in URLs): the problem or a sub-step contains this text. Case and surrounding spaces are
+      ignored.
+    - `group`: the benchmark's class of the trace.
+    - `meta`: conditions on fields of the trace's metadata, as in `storage.browse.metadata.MetaCondition`.
+    - `error_at`: the third of the solution that has the gold's first error (`core.metrics.table.Third`). A
+      trace without an error is in no third.
+    - `relabelled`: whether a person has labelled the trace.
+
+    The other conditions are on the standing judgments of `evaluator` in `mode`:
+
+    - `verdict`: the verdict on the solution. `redundant` matches valid and invalid solutions; `unjudged`
+      means that there is no verdict.
+    - `mistake`: how the first step called wrong compares with the gold's first error, as in
+      `core.metrics.first_error.Outcome`. `wrong` stands for every outcome but `right`. A trace whose gold
+      or verdicts say too little has no outcome.
+    - `other_mistake`: the same comparison for the evaluator `other`.
+    - `modes`: whether the two modes agree that the solution is valid or invalid. Both verdicts are needed.
+    - `against`: another evaluator, one of the two calling the solution valid and the other invalid.
+    - `change`: the least value of the largest absolute retroactive change. Only hindsight judgments have
+      one.
+    - `cell`, such as `neg-pos`: the trace has a step whose gold is the first label and that the evaluator
+      gives the second label, by argmax.
+    - `bin`, such as `wrong-0.35`: the trace has a step with this gold (`STEP_GOLD`) whose validity is in
+      the bin that begins at this number.
     """
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
@@ -147,7 +160,7 @@ class Conditions(BaseModel):
         return tuple(name for name in Conditions.model_fields if name not in _READING and self.is_set(name))
 
     def without(self, *names: str) -> Self:
-        """The same with the defaults for these fields."""
+        """Return a copy in which these fields have their defaults."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
 
     @property
@@ -155,11 +168,11 @@ class Conditions(BaseModel):
         return tuple(map(MetaCondition.read, self.meta))
 
     def without_verdicts(self) -> Self:
-        """The same without the conditions on an evaluator's verdicts."""
+        """Return a copy without the conditions on evaluators' verdicts."""
         return self.without(*_ABOUT_EVALUATOR, "other")
 
     def needing_evaluator(self) -> str | None:
-        """The first condition on judgments, None if there is none."""
+        """Return the name of the first condition on judgments that is set, or None if there is none."""
         return next((name for name in _ABOUT_EVALUATOR if self.is_set(name)), None)
 
     @property
@@ -168,7 +181,7 @@ class Conditions(BaseModel):
 
     @property
     def labels(self) -> tuple[Label, Label] | None:
-        """The gold label and the evaluator's that `cell` names."""
+        """The gold label and the evaluator's label in `cell`, or None if `cell` is not set."""
         if not self.cell:
             return None
         gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
@@ -176,7 +189,7 @@ class Conditions(BaseModel):
 
     @property
     def bin_place(self) -> tuple[str, int]:
-        """The gold of a step, and the index of the bin of its validity, that `bin` names."""
+        """The kind of gold in `bin`, and the index of its bin of validity."""
         kind, _, least = self.bin.partition("-")
         return kind, _BINS.index(least)
 
@@ -189,16 +202,16 @@ class TraceFilter(Conditions):
     other: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """The conditions that are set, as JSON: stored with campaigns, and read by `model_validate`."""
+        """Return the conditions that are set, as JSON to store with a campaign. `model_validate` reads it back."""
         return self.model_dump(exclude_defaults=True)
 
     def pruned(self) -> "TraceFilter":
-        """The same without an evaluator, if no condition is on its judgments."""
+        """Return the filter without its evaluator and mode if no condition uses the evaluator's judgments."""
         return self if self.needing_evaluator() else self.without(*_READING)
 
 
 class NamedFilter(Conditions):
-    """Conditions that name evaluators as people do, "" for none."""
+    """Conditions that name evaluators by name, as people do, with "" for no evaluator."""
 
     evaluator: str = Field(
         default="", description="Whose judgments the following are about; else the first that judged."
@@ -207,17 +220,18 @@ class NamedFilter(Conditions):
     other: str = Field(default="", description="Another evaluator, to compare with.")
 
     def with_ids(self, evaluator: int | None, against: int | None = None, other: int | None = None) -> TraceFilter:
-        """The same conditions on the evaluators with these database ids."""
+        """Return the same conditions for the evaluators with these database ids."""
         values = {name: getattr(self, name) for name in Conditions.model_fields}
         return TraceFilter(**values | {"evaluator": evaluator, "against": against, "other": other})
 
 
 @dataclass(frozen=True)
 class Sort:
-    """An order of traces, stable in file order, with those without a value last in either direction.
+    """An order of traces. Ties keep the order of the file, and traces without a value come last in either
+    direction.
 
-    `validity`, `redundancy` and `change` are those of the filter's evaluator in its mode, `error` is the step of
-    the gold's first error. Raises `UserError` on an unknown one.
+    `validity`, `redundancy` and `change` are those of the filter's evaluator in the filter's mode. `error` is the
+    step of the gold's first error. Raises `UserError` if the order is unknown.
     """
 
     by: By = "position"

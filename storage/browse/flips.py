@@ -1,4 +1,4 @@
-"""Flipped verdicts of a dataset's traces, as the gallery of evidence lists them."""
+"""Flipped verdicts on a dataset's traces, as the gallery of evidence lists them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +20,13 @@ from stepsight.storage.traces.queries import Neighbours
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """The traces of a dataset that an evaluator has judged in hindsight mode, as database ids, shape (traces,).
+    """The database ids of the traces that an evaluator has judged in hindsight mode, sorted by whether a verdict
+    flipped.
 
-    `by_kind` has the traces with a flipped verdict on a step, by the gold of the step; a trace may be in several.
-    `none` has the others. Each is ordered by the largest retroactive change of such a step, descending, then by
-    file order.
+    `by_kind` has, for each kind of flip, the traces with such a flip on a step. The kind depends on the step's
+    gold, so a trace may be listed under several kinds. `none` has the traces without a flip. Each array has shape
+    (traces,) and is in descending order of the largest retroactive change of the steps concerned, then in file
+    order.
     """
 
     by_kind: Mapping[Flip, Ints]
@@ -35,11 +37,12 @@ class Flips:
         return self.none.nbytes + sum(ids.nbytes for ids in self.by_kind.values())
 
     def of(self, kind: Flip | None) -> Ints:
-        """The traces of a kind of flip, or for None those without a flip."""
+        """Return the traces with a kind of flip or, for None, the traces without a flip."""
         return self.none if kind is None else self.by_kind[kind]
 
     def neighbours(self, kind: Flip | None, trace_id: int) -> Neighbours:
-        """The traces before and after one in the order of its kind; none if it is not of that kind."""
+        """Return the traces before and after a trace in the list of a kind. Both are None if the trace is not in
+        that list."""
         ids = self.of(kind)
         places = np.flatnonzero(ids == trace_id)
         if not len(places):
@@ -50,7 +53,7 @@ class Flips:
 
 
 def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
-    """The datasets with hindsight judgments, and their evaluators, both as database ids."""
+    """Return the database ids of the evaluators with hindsight judgments, by the database id of the dataset."""
     judged = exists().where(
         ProfileRow.evaluator_id == JudgedRow.evaluator_id,
         ProfileRow.dataset_id == JudgedRow.dataset_id,
@@ -67,8 +70,10 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    """The flips among a dataset's fresh hindsight judgments, in which a step is valid from the validity `threshold`
-    on. Read once, and kept in memory until the store changes."""
+    """Find the flips in an evaluator's up-to-date hindsight judgments of a dataset.
+
+    A step is valid if its validity is at least `threshold`. The result is kept in memory until the store changes.
+    """
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
 
@@ -84,7 +89,8 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
 
 def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:
-    """`early` and `late` are the online and offline profiles of the same traces, in file order."""
+    """Sort traces by their flips. `early` and `late` are the online and offline profiles of the same traces, in
+    file order."""
     ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
     at = np.float32(threshold)
     # A step without scores has no verdict.
@@ -105,8 +111,10 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
 
 
 def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """The gold's validity of some steps, 0, 1 or `SILENT`; each step is given by the index of its trace in `ids`
-    and its index in the trace."""
+    """Return the gold validity of some steps: 0, 1, or `SILENT` if the gold says nothing.
+
+    Each step is given by the index of its trace in `ids` and by its own index within the trace.
+    """
     some = np.unique(trace)
     _, valid = read_steps(session, ids[some], counts[some])
     found: AnyInts = valid[starts(counts[some])[np.searchsorted(some, trace)] + position]
@@ -114,7 +122,8 @@ def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position:
 
 
 def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:
-    """The ids of the traces of some steps, each once, by the largest change of these steps."""
+    """Return the ids of the traces that some steps belong to, each once, in descending order of the steps' largest
+    change."""
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)
     order = np.argsort(-most, kind="stable")

@@ -1,8 +1,8 @@
-"""Metadata: a trace's fields besides problem and steps, and conditions on them.
+"""Metadata, the fields of a trace besides its problem and steps, and conditions on them.
 
-Fields and values are arbitrary. So a field's name is never put into a path or a statement: the databases take the
-metadata of a trace apart, and the name is compared as a parameter. A list counts as each of its elements; an
-object, and a list within a list, as its JSON.
+Field names and values are arbitrary, so a field name is never inserted into a JSON path or an SQL statement. The
+database splits a trace's metadata into its fields, and the name is compared as a parameter. A list counts as its
+elements. An object, or a list within a list, counts as its JSON text.
 """
 
 import json
@@ -62,8 +62,11 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class MetaCondition:
-    """A condition on a field: `=`, a value of it equals this one; `~`, one contains it, regardless of case; `>=`
-    and `<=`, one is a number at least or at most this one."""
+    """A condition on a metadata field, which is met if one of the trace's values in the field meets it.
+
+    The operator `=` matches a value equal to `value`, and `~` a value that contains it, ignoring case. `>=` and
+    `<=` match a number that is at least or at most `value`.
+    """
 
     field: str
     operator: Operator
@@ -71,8 +74,10 @@ class MetaCondition:
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """The condition spelled `field=value`; a field with special characters is in quotes, as in JSON. Raises
-        `UserError`."""
+        """Parse a condition written as `field=value`. A field with special characters is quoted as in JSON.
+
+        Raises `UserError` if the text is not a condition.
+        """
         check_text(written, "the condition")
         match = _CONDITION.fullmatch(written)
         if match is None:
@@ -91,7 +96,7 @@ class MetaCondition:
 
     @property
     def number(self) -> float:
-        """The value as a number, NaN if it is not one."""
+        """The value as a number, or NaN if it is not a finite number."""
         try:
             number = float(self.value)
         except ValueError:
@@ -99,7 +104,8 @@ class MetaCondition:
         return number if math.isfinite(number) else math.nan
 
     def is_met(self, value: str, number: float) -> bool:
-        """True if a value meets it, given as text and as a number, NaN if it is not one."""
+        """True if a value meets the condition. The value is given as text and as a number, NaN if it is not a
+        number."""
         if self.operator == "=":
             return value == self.value or number == self.number
         if self.operator == "~":
@@ -108,7 +114,7 @@ class MetaCondition:
 
 
 def quoted(field: str) -> str:
-    """A field's name as conditions spell it."""
+    """Return a field name as it is written in conditions, quoted if necessary."""
     return field if _PLAIN.fullmatch(field) else json.dumps(field, ensure_ascii=False)
 
 
@@ -123,8 +129,10 @@ def _unquoted(field: str) -> str:
 
 @dataclass(frozen=True)
 class MetaField:
-    """A field of a dataset's metadata: the number of `traces` with a value in it, and True if all values are
-    numbers."""
+    """A field of a dataset's metadata.
+
+    `traces` is the number of traces with a value in it. `is_number` is True if all its values are numbers.
+    """
 
     name: str
     traces: int
@@ -133,7 +141,7 @@ class MetaField:
 
 @dataclass(frozen=True, eq=False)
 class MetaFields:
-    """The fields of a dataset that are offered, the commonest first."""
+    """The metadata fields of a dataset that are offered to people, the most common first."""
 
     fields: Sequence[MetaField]
 
@@ -144,9 +152,12 @@ class MetaFields:
 
 @dataclass(frozen=True, eq=False)
 class MetaColumn:
-    """The `m` values of a field on `n` traces, each of shape (m,): the `places` of their traces, which have none,
-    one or several; `codes`, the indices in `names` of the values, `SILENT` for those not kept; `numbers`, NaN for a
-    value that is not one."""
+    """The `m` values of a metadata field over `n` traces. The arrays have shape (m,).
+
+    `places` are the indices of the traces that the values belong to; a trace may have no value, one or several.
+    `codes` are the indices of the values in `names`, or `SILENT` for values that are not kept. `numbers` are the
+    values as numbers, NaN for a value that is not a number.
+    """
 
     traces: int
     places: Ints
@@ -161,15 +172,16 @@ class MetaColumn:
 
     @property
     def is_complete(self) -> bool:
-        """True if every value is kept."""
+        """True if every value is kept in `names`."""
         return not bool((self.codes == SILENT).any())
 
     def can_tell(self, condition: MetaCondition) -> bool:
-        """True if the column suffices to decide a condition."""
+        """True if the column is enough to decide a condition."""
         return condition.operator in (">=", "<=") or self.is_complete
 
     def meeting(self, condition: MetaCondition) -> Bools:
-        """The traces that meet a condition which the column can decide, shape (n,)."""
+        """Return a mask, shape (n,), of the traces that meet a condition. The column must be able to decide it
+        (`can_tell`)."""
         if condition.operator == ">=":
             met = self.numbers >= condition.number
         elif condition.operator == "<=":
@@ -184,13 +196,13 @@ class MetaColumn:
         return found
 
     def count(self, chosen: Bools) -> dict[str, int]:
-        """The number of chosen traces, shape (n,), with each value that is kept."""
+        """Count the chosen traces by each value that is kept. The mask `chosen` has shape (n,)."""
         codes = self.codes[chosen[self.places] & (self.codes != SILENT)]
         return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
 
 
 def read_fields(session: Session, dataset_id: int) -> MetaFields:
-    """The fields of a dataset's traces."""
+    """Read the metadata fields of a dataset's traces."""
     values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
     rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
     if any(not isinstance(name, str) for name, *_ in rows):
@@ -201,7 +213,7 @@ def read_fields(session: Session, dataset_id: int) -> MetaFields:
 
 
 def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, field: str) -> MetaColumn:
-    """The values of a field."""
+    """Read the values of a metadata field."""
     ids: list[int] = []
     codes: list[int] = []
     numbers: list[float] = []
@@ -226,8 +238,10 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """The traces that meet a condition, shape (n,), read from the database, for a condition that no column can
-    decide."""
+    """Return a mask, shape (n,), of the traces that meet a condition, by reading the values from the database.
+
+    This is for conditions that a `MetaColumn` cannot decide.
+    """
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
     places = traces.places(np.array(ids, np.int64))
@@ -237,7 +251,8 @@ def find_values(session: Session, dataset_id: int, traces: TraceColumns, conditi
 
 
 def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int, str, float]]:
-    """The database id of a trace with each of its values in a field, as text and as a number or NaN."""
+    """Yield each value of a field with the database id of its trace: the id, the value as text, and as a number or
+    NaN."""
     statement = text(_VALUES[session.get_bind().dialect.name])
     values = {"dataset": dataset_id, "field": field}
     # Not through the session, whose work on each row would take most of the time.
@@ -253,14 +268,14 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """A value that is neither text nor list, from its form in the database."""
+    """Convert a value that is neither text nor a list from its form in the database."""
     if kind in ("true", "false"):
         return kind == "true"
     return read_stored(value) if isinstance(value, str) else value
 
 
 def _written(value: Any) -> tuple[str, float]:
-    """A value as text, and as a number or NaN. 1 and 1.0 are the same."""
+    """Return a value as text, and as a number or NaN. 1 and 1.0 give the same text."""
     if isinstance(value, str):
         return value, math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -1,4 +1,4 @@
-"""Two evaluators' first errors compared: the number of traces with each pair of outcomes."""
+"""Comparing the first errors of two evaluators: the number of traces with each pair of outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,15 +17,17 @@ _CONDITIONS = ("mistake", "other_mistake", "gold")
 
 @dataclass(frozen=True)
 class OutcomePairs:
-    """The number of traces by the outcomes of a first and a second evaluator, for those whose gold names an error
-    (`True`) and those whose gold calls every step valid (`False`). `unknown` is the number of other traces, whose
-    gold or verdicts say too little."""
+    """The number of traces with each pair of outcomes of a first and a second evaluator.
+
+    `counts` is split by whether the gold names an error (`True`) or calls every step valid (`False`). `unknown` is
+    the number of traces whose gold or verdicts say too little.
+    """
 
     counts: Mapping[bool, Mapping[tuple[Outcome, Outcome], int]]
     unknown: int
 
     def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
-        """The number of traces with these outcomes; True stands for a right one, False for any other."""
+        """Count the traces with these outcomes. True stands for the right outcome, False for any other."""
         return sum(
             number
             for error in errors
@@ -39,8 +41,10 @@ def _fits(outcome: Outcome, wanted: bool | Outcome) -> bool:
 
 
 def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomePairs | None:
-    """The outcomes of the filter's two evaluators, in its mode, on the traces that meet its other conditions; None
-    unless it names two."""
+    """Compare the filter's two evaluators in its mode, on the traces that meet its other conditions.
+
+    Returns None unless the filter names two evaluators.
+    """
     if where.evaluator is None or where.other is None:
         return None
     with store.read() as session:

@@ -1,4 +1,4 @@
-"""Columns of an evaluator's verdicts on a dataset's traces, by which traces are filtered and sorted."""
+"""Columns of an evaluator's verdicts on a dataset's traces, used to filter and sort the traces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -32,14 +32,17 @@ _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 
 @dataclass(frozen=True, eq=False)
 class VerdictColumns:
-    """An evaluator's verdicts in one mode on the `n` traces of a dataset, each of shape (n,) except `bins`.
+    """An evaluator's verdicts in one mode on the `n` traces of a dataset. All arrays but `bins` have shape (n,).
 
-    Of the solution: `validity` and `redundancy`, NaN if missing, and the verdicts by the thresholds: `valid`, 1 or
-    0, `SILENT` if unknown; `redundant`. `change` is the largest absolute retroactive change, NaN without a
-    hindsight judgment. Of the steps: `first_wrong`, the first one called wrong, 0-based, `SILENT` for none;
-    `mistake`, the index in `MISTAKES` of that against the gold's first error, `SILENT` if gold or verdict say too
-    little; `cells`, as in `storage.judgments.step_profiles.HEAD`. `bins`, shape (steps,), one trace after the
-    other: the bin of each step's validity, `SILENT` if missing.
+    Verdicts on the solution: `validity` and `redundancy` are scores, NaN if missing. `valid` is 1 or 0 by the
+    threshold, or `SILENT` if unknown. `redundant` is the verdict on redundancy by its threshold. `change` is the
+    largest absolute retroactive change, NaN without a hindsight judgment.
+
+    Verdicts on the steps: `first_wrong` is the 0-based index of the first step called wrong, or `SILENT` if there
+    is none. `mistake` is the index in `MISTAKES` of the outcome of comparing it with the gold's first error, or
+    `SILENT` if the gold or the verdicts say too little. `cells` is as in `storage.judgments.step_profiles.HEAD`.
+    `bins`, shape (steps,), has the bin of the validity of each step of all traces, one trace after the other, or
+    `SILENT` if the validity is missing.
     """
 
     validity: Floats32
@@ -58,16 +61,16 @@ class VerdictColumns:
 
     @property
     def judged(self) -> Bools:
-        """True for each trace with a verdict on its solution."""
+        """A mask of the traces with a verdict on their solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
     @property
     def mistaken(self) -> Bools:
-        """True for each trace whose first step called wrong is known to differ from the gold's."""
+        """A mask of the traces whose first step called wrong is known to differ from the gold's first error."""
         return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
 
     def makes(self, mistake: str) -> Bools:
-        """True for each trace with that one of `MISTAKES`, or with any for `wrong`."""
+        """Return a mask of the traces with this outcome of `MISTAKES`, or with any mistaken outcome for `wrong`."""
         if mistake == "wrong":
             return self.mistaken
         met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
@@ -76,8 +79,10 @@ class VerdictColumns:
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
-    """The index in `STEP_GOLD` of the gold of each step, `SILENT` for none; the steps of all traces one after the
-    other."""
+    """The gold of each step of all traces, one trace after the other.
+
+    `kinds` has the index in `STEP_GOLD`, or `SILENT` for a step without gold.
+    """
 
     kinds: NDArray[np.int8]
 
@@ -87,7 +92,7 @@ class StepGold:
 
 
 def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
-    """The gold of the steps of a dataset's traces."""
+    """Read the gold of the steps of a dataset's traces."""
     label, valid = read_steps(session, traces.trace_ids, traces.steps)
     kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
     return StepGold(kinds.astype(np.int8))
@@ -96,9 +101,10 @@ def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
 def read_verdicts(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
 ) -> dict[Mode, VerdictColumns]:
-    """The verdicts of an evaluator online and offline, at the thresholds in force.
+    """Return an evaluator's online and offline verdicts, at the thresholds in force.
 
-    Each is that of the standing judgment (`storage.judgments.judgments`); the change is the hindsight judgment's.
+    The verdicts of a mode come from its standing judgment (`storage.judgments.judgments`). The change comes from
+    the hindsight judgment.
     """
     outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
     columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
@@ -113,8 +119,11 @@ def read_verdicts(
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
-    """The database ids of a dataset's traces, shape (n,), and for each of these evaluators the solution validities
-    that stand offline, or else online, shape (evaluators, n), NaN if missing."""
+    """Return the database ids of a dataset's traces, shape (n,), and each evaluator's solution validities.
+
+    The validities are the standing offline ones or, where there is none, the online ones. They have shape
+    (evaluators, n) and are NaN if both are missing.
+    """
     traces = read_trace_columns(session, dataset_id)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
     for place, evaluator_id in enumerate(evaluator_ids):
@@ -129,7 +138,8 @@ def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
 
 
 class _ProfileColumns:
-    """The profiles of one mode, a row for each trace of a dataset; a step is wrong below the threshold `cut`."""
+    """The profiles of one mode, with a row for each trace of a dataset. A step is wrong if its validity is below
+    `cut`."""
 
     def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
         n = len(traces)
@@ -143,7 +153,7 @@ class _ProfileColumns:
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, profiles: Profiles) -> None:
-        """Fill in the profiles of some traces."""
+        """Fill in the rows of some traces from their profiles."""
         at, heads, validity = profiles.places, profiles.heads, profiles.validity
         if not len(at):
             return
@@ -159,8 +169,10 @@ class _ProfileColumns:
         self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins
 
     def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
-        """The verdicts; validities in single precision are compared with thresholds in single precision, so that
-        ties are ties."""
+        """Return the verdicts at these thresholds.
+
+        Validities and thresholds are compared in single precision, so that a tie stays a tie.
+        """
         redundancy, least = self.redundancy, np.float32(cut.redundancy)
         gold = self._traces.first_error
         comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored, outputs)
