@@ -1,4 +1,4 @@
-"""The pages, the HTTP server and the `stepsight` command.
+"""The web pages, the HTTP server and the `stepsight` command.
 
-Begin with `server`, which puts pages, routes and API together; each page is a folder.
+Begin with `server`, which assembles the pages, the routes and the API. Each page has its own folder.
 """

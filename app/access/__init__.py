@@ -1,4 +1,5 @@
-"""Rights: who may do what, decided before any page or route runs.
+"""Access rights: who may do what, decided before any page or route runs.
 
-Begin with `Right`; a route declares the rights it needs by `RequiresRight`, and `Rules` finds them for a request.
+Begin with `Right`. A route declares the rights it needs with `RequiresRight`, and `Rules` looks them up for each
+request.
 """

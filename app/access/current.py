@@ -1,4 +1,4 @@
-"""The request being answered: its id, and the person behind it."""
+"""The current request: its id and the person who made it."""
 
 import re
 import secrets
@@ -12,8 +12,11 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass
 class Current:
-    """The request's `id`, which is in its response and in every log line until then, and the id of the `person`
-    behind it, None if nobody is logged in or was looked up."""
+    """The request being handled.
+
+    `id` is sent with the response and written to every log line of the request. `person` is the id of the person
+    who made the request; it is None if nobody is logged in or the person was not looked up.
+    """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     person: int | None = None
@@ -24,20 +27,24 @@ CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 
 
 def begin(header: str) -> Current:
-    """Begin a request with this id, "" for none; a well-formed id is kept, since a proxy logs it."""
+    """Begin a request and return its record.
+
+    A well-formed id in `header` is kept, since a proxy logs it; otherwise a new id is made. Pass "" if the request
+    has no id.
+    """
     current = Current(header) if _WELL_FORMED.fullmatch(header) else Current()
     CURRENT.set(current)
     return current
 
 
 def request_id() -> str:
-    """The id of the request, "" outside of any."""
+    """Return the id of the current request, or "" outside any request."""
     current = CURRENT.get()
     return "" if current is None else current.id
 
 
 def note_person(person: int | None) -> None:
-    """Record the person asking."""
+    """Record who made the current request."""
     current = CURRENT.get()
     if current is not None:
         current.person = person

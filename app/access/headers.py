@@ -1,4 +1,4 @@
-"""Response headers that keep a page from running or loading anything from elsewhere."""
+"""Response headers that stop a page from running or loading anything from another site."""
 
 import re
 import secrets
@@ -18,10 +18,10 @@ _POLICY = (
 
 
 class PrivateHeaders:
-    """ASGI middleware: a Content-Security-Policy with a nonce for the page's own scripts, and related headers.
+    """ASGI middleware that adds a Content-Security-Policy and related headers.
 
-    Injected markup cannot run, because it has no nonce. Responses reach this middleware uncompressed so that the
-    nonce can be written into them.
+    The policy has a nonce for the page's own scripts, so injected markup cannot run. Responses must reach this
+    middleware uncompressed so that the nonce can be written into them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -37,7 +37,8 @@ class PrivateHeaders:
 
 
 class _Response:
-    """Holds a page back until it is complete, to write nonces into it; streams everything else."""
+    """A response that buffers an HTML page until it is complete, to write nonces into it, and streams everything
+    else."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

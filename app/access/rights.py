@@ -1,4 +1,4 @@
-"""Rights: the actions open to each role, and the way routes declare the rights they need."""
+"""Rights: what each role may do, and how routes declare the rights they need."""
 
 import re
 from collections.abc import Collection
@@ -24,20 +24,24 @@ Asked = HTTPConnection | gr.Request
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """The name of the cookie at the requested address. A browser shares cookies among all ports of a host, so
-    servers would otherwise end each other's logins."""
+    """Return the name of the login cookie for the requested address.
+
+    The name contains the port because a browser shares cookies among all ports of a host. Otherwise, two servers on
+    one host would end each other's logins.
+    """
     port = _PORT.search(request.headers.get("host", ""))
     return f"{COOKIE}-{port[1]}" if port else COOKIE
 
 
 def find_user_of(request: Asked) -> User | None:
-    """The person asking; None if nobody is logged in, on a server that is open to such visitors."""
+    """Return the user who made the request, or None for a visitor on a server that admits visitors without a
+    login."""
     user: User | None = state_of(request)["user"]
     return user
 
 
 def user_of_request(request: Asked) -> User:
-    """The person asking. Raises `ForbiddenError` if nobody is logged in."""
+    """Return the user who made the request. Raises `ForbiddenError` if nobody is logged in."""
     user = find_user_of(request)
     if user is None:
         raise ForbiddenError("You are not logged in.", "Log in.")
@@ -45,7 +49,7 @@ def user_of_request(request: Asked) -> User:
 
 
 def state_of(request: Asked) -> dict[str, Any]:
-    """The request's state from `app.web.access`: `user`, and their current `rights`."""
+    """Return the state that `app.web.access` attached to the request: the `user` and their current `rights`."""
     inner = request.request if isinstance(request, gr.Request) else request
     assert inner is not None, "an event that came without a request"
     state: dict[str, Any] = inner.scope["state"]
@@ -53,9 +57,11 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """A permission: to be here by name; to see traces, judgments and figures; to have something judged; to save
-    views; to change the store other than by labelling; to label; to decide where labels differ; to run
-    campaigns."""
+    """A permission.
+
+    In order: open the pages as a named user, read traces, judgments and results, have something scored, save views,
+    change the store other than by labelling, label traces, decide where labels differ, and manage campaigns.
+    """
 
     ENTER = "enter"
     READ = "read"
@@ -77,8 +83,10 @@ _RIGHTS = {
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """The current rights of a person: while a blind campaign is open, annotators may neither look at results nor
-    save them."""
+    """Return the rights that a user has now.
+
+    While a blind campaign is open, annotators may neither look at results nor save views.
+    """
     rights = _RIGHTS[user.role]
     if user.role is Role.ANNOTATOR and is_something_hidden(store):
         return rights - LOOKING - {Right.KEEP}
@@ -86,18 +94,20 @@ def rights_of(user: User, store: Store) -> frozenset[Right]:
 
 
 def may(user: User, right: Right, store: Store) -> bool:
-    """True if a person has a right now."""
+    """True if the user has this right now."""
     return right in rights_of(user, store)
 
 
 def has_right(request: Asked, right: Right) -> bool:
-    """True if the person asking has a right; a visitor who is not logged in may have one, on a server open to such
-    visitors."""
+    """True if whoever made the request has this right.
+
+    On a server that admits visitors without a login, such a visitor may have rights too.
+    """
     return right in state_of(request)["rights"]
 
 
 def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
-    """The message for somebody who lacks all of these rights, naming the roles that have them."""
+    """Return the error for a user who has none of these rights. Its message names the roles that do."""
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
@@ -112,8 +122,11 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
 
 
 def require(request: Asked, *rights: Right) -> User | None:
-    """The person asking; None for a visitor who is not logged in, if visitors have one of the rights. Raises
-    `ForbiddenError` if the person has none of them."""
+    """Return the user who made the request if they have at least one of these rights.
+
+    Returns None for a visitor who is not logged in, provided that visitors have one of the rights. Raises
+    `ForbiddenError` if the user or visitor has none of them.
+    """
     user = find_user_of(request)
     if not any(has_right(request, right) for right in rights):
         if user is None:
@@ -123,10 +136,11 @@ def require(request: Asked, *rights: Right) -> User | None:
 
 
 class RequiresRight:
-    """A route's declaration of who may use it: anybody with one of the rights or, without rights, everybody.
+    """A route's declaration of who may use it.
 
-    As a dependency of the route it gives the person asking. `app.web.access` reads it from the route and refuses
-    others before the route is reached; a route without a declaration does not exist for anybody.
+    Anyone with at least one of the rights may use the route; with no rights given, everybody may. As a dependency,
+    it passes the user who made the request to the route. `app.web.access` reads the declaration from the route and
+    refuses everybody else before the route runs. A route without a declaration is not reachable at all.
     """
 
     def __init__(self, *rights: Right) -> None:
@@ -144,8 +158,10 @@ Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
 
 
 class _Number(Convertor[int]):
-    """A number in a path, as in `{slot:number}`, limited to 12 digits, since no id is longer and Python refuses to
-    parse very long ones."""
+    """A number in a path, as in `{slot:number}`.
+
+    It has at most 12 digits, since no id is longer and Python refuses to parse very long numbers.
+    """
 
     regex = "[0-9]{1,12}"
 
@@ -160,13 +176,18 @@ register_url_convertor("number", _Number())
 
 
 def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:
-    """Record that `user` is about to be shown scores and gold of these traces; None is a visitor who is not logged
-    in, and labels nothing."""
+    """Record that `user` is about to be shown the scores and gold labels of these traces.
+
+    Nothing is recorded if `user` is None: a visitor who is not logged in cannot label.
+    """
     if user is not None:
         note_exposure(store, user, trace_ids, SCORES, GOLD)
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
-    """`note_shown` for the scores of entered texts, since traces that are to be labelled may have the same text."""
+    """Record that `user` is about to be shown scores of these texts, which they entered themselves.
+
+    Traces that are to be labelled may have the same text. Nothing is recorded if `user` is None.
+    """
     if user is not None:
         note_texts(store, user, texts, SCORES)

@@ -1,7 +1,7 @@
-"""Rules of access: the pages, the rights that routes declare, and a list for the routes of Gradio and FastAPI.
+"""Access rules: the pages, the rights that routes declare, and a list for the routes of Gradio and FastAPI.
 
-A path covered by neither does not exist. This matters above all for Gradio's own routes, which would store files of
-a visitor, fetch others for them, or reveal what the server does.
+A path that no rule covers is treated as missing. This matters above all for Gradio's own routes, which would store
+a visitor's files, fetch files on their behalf, or reveal what the server is doing.
 """
 
 import re
@@ -19,7 +19,7 @@ LOGIN = "/login"
 
 
 class Page(NamedTuple):
-    """A page's name, its address, and the right to open it."""
+    """A page with its name, its path, and the right needed to open it."""
 
     name: str
     path: str
@@ -42,10 +42,10 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Rule:
-    """The rights, any of which opens a path to requests with one of the `methods`.
+    """A rule that opens a path to requests with one of the `methods` and at least one of the `rights`.
 
-    Without rights, everybody may ask. None means the same and more: the response is the same for everybody and
-    contains nothing from the store, so the person asking is not looked up.
+    If `rights` is empty, everybody may send the request. If it is None, the response is also the same for everybody
+    and contains nothing from the store, so the person is not looked up.
     """
 
     methods: frozenset[str]
@@ -71,18 +71,18 @@ _ADDED = (
 
 
 class Rules:
-    """The rules of an application, whose routes declare by `app.access.rights.RequiresRight` who may use them."""
+    """The access rules of an application, collected from the `RequiresRight` declarations of its routes."""
 
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self.rules = (*_STATIC, *_ADDED, *_declared(routes))
 
     def find(self, method: str, path: str) -> Rule | None:
-        """The first rule for a request; None if there is no such path."""
+        """Return the first rule that matches the request, or None if there is no such path."""
         wanted = "GET" if method == "HEAD" else method
         return next((rule for rule in self.rules if wanted in rule.methods and rule.path.fullmatch(path)), None)
 
     def methods(self, path: str) -> list[str]:
-        """The methods that a path takes."""
+        """Return the methods that a path accepts, in alphabetical order."""
         return sorted({method for rule in self.rules if rule.path.fullmatch(path) for method in rule.methods})
 
 

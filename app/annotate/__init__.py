@@ -1,4 +1,4 @@
-"""The Annotate pages: people label traces, see how far they agree, and decide the steps on which they differ.
+"""The Annotate pages, where people label traces, see how far they agree, and settle the steps on which they differ.
 
-Begin with `label_html` for labelling a trace and `campaign_html` for a campaign.
+Begin with `label_html`, which renders the labelling page, and `campaign_html`, which renders a campaign.
 """

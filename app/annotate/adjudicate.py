@@ -1,11 +1,12 @@
-"""`/annotate/adjudicate`: deciding the steps on which annotators disagree, trace by trace, without their names.
+"""`/annotate/adjudicate`: deciding the steps on which annotators disagree, one trace at a time, without their
+names.
 
-The annotations of a trace are identified by letters, dealt anew for every trace, so that nobody can be followed
-from one to the next; times of submission are hidden too.
+Annotators appear as letters, which are dealt anew for every trace so that nobody can be followed from one trace to
+the next. Submission times are hidden too.
 
 `POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers `{item,
-step, label, reason, moment}` once the decision is stored. `step` is 0-based, `label` is neg, neu, pos or null,
-`reason` may be "" only for the majority's label, and `after` is the decision that the page showed.
+step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu, pos or
+null. `reason` may be "" only if the decision is the majority's label. `after` is the decision that the page showed.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,8 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """The query: a `campaign`, and one of its items, both by id; 0 is the next undecided one."""
+    """The query of the page: the ids of a `campaign` and of one of its items. Item 0 stands for the next undecided
+    one."""
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 
@@ -59,20 +61,23 @@ class _NewDecision(Model):
 def with_letters(
     store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
-    """The annotations of an item, each with its letter, in an order that reveals nothing about their authors."""
+    """Return an item's annotations, each with a letter, in an order that reveals nothing about their authors."""
     by_person = {annotation.user_id: annotation for annotation in annotations}
     order = shuffle_people(store, by_person, "item", item_id)
     return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
 
 
 def _letter(number: int) -> str:
-    """A to Z, then A2 to Z2 and so on."""
+    """Return A to Z for the first 26 numbers, then A2 to Z2, and so on."""
     more, place = divmod(number, len(ascii_uppercase))
     return f"{ascii_uppercase[place]}{more + 1 if more else ''}"
 
 
 def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
-    """The page of a campaign for `user`. Raises `NotFoundError`."""
+    """Render the adjudication page of a campaign for `user`.
+
+    Raises `NotFoundError` if there is no such campaign.
+    """
     campaign = get_campaign(store, address.campaign)
     adjudication = read_adjudication(store, campaign.id)
     asked = adjudication.find(address.item) if address.item else None
@@ -94,7 +99,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
 def _disagreement(
     store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
 ) -> dict[str, Any]:
-    """A trace with its disagreements, for the template."""
+    """Return what the template needs to show a trace and the disagreements on it."""
     trace = get_trace(store, shown.trace_id)
     annotations = with_letters(store, shown.item_id, shown.annotations)
     decisions = past_decisions(store, shown.item_id)
@@ -127,7 +132,7 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Links to the neighbouring traces with disagreements."""
+    """Return links to the previous and next traces with disagreements."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
     urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
@@ -144,7 +149,10 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
 
 
 def router(store: Store) -> APIRouter:
-    """The page and its route. Their `UserError`s are answered by the application."""
+    """Build the routes of the page and of its decisions.
+
+    The application turns their `UserError`s into responses.
+    """
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AdjudicationAddress.PATH)

@@ -1,4 +1,4 @@
-"""`/annotate/agreement`: the agreement of a campaign's annotators, for those who may see others' labels."""
+"""`/annotate/agreement`: how far a campaign's annotators agree, for people who may see others' labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _SECTIONS = (
 
 
 class Order(StrEnum):
-    """The order of traces: by disagreement, largest first, or as in the queue."""
+    """How the traces are sorted: by disagreement, largest first, or in the order of the queue."""
 
     DISAGREEMENT = "disagreement"
     QUEUE = "queue"
@@ -66,7 +66,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """Traces in an order, with the share of equal pairs of labels for each step, NaN for fewer than two labels."""
+    """The traces of a heatmap, in order, with the share of annotator pairs that agree on each step.
+
+    A share is NaN if a step has fewer than two labels.
+    """
 
     rated: RatedTraces
     shares: Floats64
@@ -86,15 +89,21 @@ class Heatmap:
         return max(1, -(-len(self.places) // ROWS))
 
     def on_page(self, page: int) -> NDArray[np.int64]:
-        """The places of the traces on a page, from 1; a page after the last is the last."""
+        """Return the places of the traces on a page.
+
+        Pages count from 1, and a number beyond the last page gives the last page.
+        """
         start = (min(page, self.pages) - 1) * ROWS
         return self.places[start : start + ROWS]
 
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A step: the mark in its cell, its title, its disagreement `apart` from 0 to 1, None for fewer than two
-    labels, and CSS classes."""
+    """The cell of one step in the heatmap.
+
+    `apart` is the disagreement on the step, from 0 to 1, or None if the step has fewer than two labels. `classes`
+    are CSS classes.
+    """
 
     text: str
     title: str
@@ -104,7 +113,7 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """A trace with its name, the URL for its cells, and the cells."""
+    """The row of one trace in the heatmap, with the trace's name and the URL that its cells link to."""
 
     name: str
     url: str
@@ -112,7 +121,7 @@ class HeatRow:
 
 
 def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[HeatRow]:
-    """The rows of a page."""
+    """Return the rows on one page of the heatmap."""
     return [_row(heatmap, int(place), link) for place in heatmap.on_page(page)]
 
 
@@ -139,7 +148,7 @@ def _cell(heatmap: Heatmap, step: int) -> HeatCell:
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
-    """True if the majority differs from the gold's label or, if there is none, from its validity."""
+    """True if the majority label differs from the gold label or, if the gold gives only validity, from that."""
     majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
     if np.isnan(majority):
         return False
@@ -149,7 +158,7 @@ def _differs(rated: RatedTraces, step: int) -> bool:
 
 
 def _text(counts: Sequence[int]) -> str:
-    """The mark of a unanimous label, else the share of the most common one, such as `2/3`."""
+    """Return the mark of a unanimous label, or the share of the most common label, such as `2/3`."""
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
         return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
@@ -159,10 +168,11 @@ def _text(counts: Sequence[int]) -> str:
 
 
 class AgreementAddress(PageQuery):
-    """The query: a `campaign` and one to compare `against`, by id, and the heatmap's `order` and `page`.
+    """The query of the page.
 
-    With `exposed`, annotations by people who had seen what the campaign hides are included; `table` is the name of
-    a table to be downloaded as CSV.
+    `campaign` and `against`, the campaign to compare it with, are ids. `order` and `page` apply to the heatmap.
+    `exposed` includes annotations by people who had seen what the campaign hides. `table` is the name of a table to
+    download as CSV.
     """
 
     PATH: ClassVar[str] = "/annotate/agreement"
@@ -187,7 +197,7 @@ class Figure:
 
 
 def figures(table: Table) -> list[Figure]:
-    """The rows of `agreement_tables.overall_table`."""
+    """Turn the rows of `agreement_tables.overall_table` into figures."""
     cards = []
     for (name, alpha, agreeing, units, unit, _), meaning in zip(table.rows, _MEANINGS, strict=True):
         assert isinstance(alpha, Value)
@@ -199,7 +209,7 @@ def figures(table: Table) -> list[Figure]:
 
 
 def verdict(alpha: Value) -> str:
-    """The conclusions that an alpha allows by Krippendorff's rule, or the reason why there is none."""
+    """Say which conclusions an alpha allows by Krippendorff's rule, or why there is no alpha."""
     if not alpha.exists:
         return f"No alpha: {alpha.reason}."
     if alpha.number < TENTATIVE:
@@ -212,8 +222,11 @@ def verdict(alpha: Value) -> str:
 
 
 def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
-    """Cohen's kappa of every two people, with their number of shared steps, from `agreement_tables.pair_table`: a
-    row of cells by person, None for no kappa. Empty for fewer than three people, or too many."""
+    """Build a matrix of Cohen's kappa between every two people from `agreement_tables.pair_table`.
+
+    Each person maps to a row of cells, and a cell holds the kappa, None if there is none, and the number of shared
+    steps. The result is empty for fewer than three people and for more than the matrix has room for.
+    """
     places = {column.key: place for place, column in enumerate(table.columns)}
     pairs = {frozenset(row[:2]): (row[places["kappa"]], row[places["steps"]]) for row in table.rows}
     people = sorted({str(name) for row in table.rows for name in row[:2]})
@@ -223,7 +236,7 @@ def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
 
 
 def router(store: Store) -> APIRouter:
-    """The page and its files. Their `UserError`s are answered by the application."""
+    """Build the routes of the page and its files. The application turns their `UserError`s into responses."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AgreementAddress.PATH, dependencies=[Depends(RequiresRight(Right.READ, Right.ADJUDICATE))])
@@ -250,8 +263,10 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raises `ForbiddenError` for a visitor who asks for an open campaign, since an annotator could log out to see
-    it unnoticed."""
+    """Raise `ForbiddenError` if a visitor asks for an open campaign.
+
+    Otherwise, an annotator could log out to look at it unnoticed.
+    """
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
             raise ForbiddenError(
@@ -266,7 +281,7 @@ def _measure(store: Store, address: AgreementAddress, *, named: bool) -> Campaig
 
 
 def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: AgreementAddress) -> list[int]:
-    """The traces whose labels are in the response."""
+    """Return the ids of the traces whose labels the response shows."""
     traces = measured.ratings.queue.traces
     if address.table:
         return [trace.trace_id for trace in traces] if address.table == "steps" else []
@@ -274,7 +289,7 @@ def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: Agreem
 
 
 def _file(measured: CampaignAgreement, name: str) -> Response:
-    """The table of that name. Raises `NotFoundError`."""
+    """Return the table with this name as a CSV download. Raises `NotFoundError` if there is none."""
     table = measured.find_table(name)
     disposition = f'attachment; filename="agreement-{measured.ratings.campaign.id}-{table.name}.csv"'
     return Response(to_csv(table), media_type="text/csv", headers={"content-disposition": disposition})
@@ -288,7 +303,8 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """The decision for an adjudicator if there is one to make, else the trace."""
+        """Return the adjudication page if there is a decision to make and the person may make it, or else the
+        trace's page."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"
@@ -310,7 +326,7 @@ def _page(
 
 
 def _summary(ratings: CampaignRatings) -> str:
-    """The numbers of annotations included and left out, in words."""
+    """Describe in words how many annotations are included and left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
     count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
     parts = [
@@ -329,7 +345,8 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """The names of the tables that exist, each with a function that renders it with a link to its file."""
+    """Return the names of the existing tables, each with a function that renders the table and a link to its
+    file."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]
 

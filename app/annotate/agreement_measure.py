@@ -1,4 +1,4 @@
-"""Measured agreement of a campaign's annotators, with all of its tables."""
+"""Measuring the agreement of a campaign's annotators, with all of its tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,19 +32,22 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """The ratings of a campaign, those of a second one to compare with, and the tables of their agreement. Tables
-    without rows are left out."""
+    """The ratings of a campaign, those of a second campaign to compare it with, and the tables of their agreement.
+
+    Tables without rows are left out.
+    """
 
     ratings: CampaignRatings
     against: CampaignRatings | None
     tables: tuple[Table, ...]
 
     def table(self, name: str) -> Table | None:
-        """The table of that name, None if there is none."""
+        """Return the table with this name, or None if there is none."""
         return next((table for table in self.tables if table.name == name), None)
 
     def find_table(self, name: str) -> Table:
-        """The table of that name, including that of every step. Raises `NotFoundError`."""
+        """Return the table with this name; `steps` gives the table of all steps. Raises `NotFoundError` if there is
+        none."""
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")
@@ -60,8 +63,11 @@ def measure_agreement(
     named: bool = True,
     draws: int = DRAWS,
 ) -> CampaignAgreement:
-    """The agreement, measured again after any event in one of the campaigns. `exposed` and `named` are as for
-    `read_ratings`."""
+    """Measure the agreement of a campaign's annotators.
+
+    The result is cached until a new event arrives in one of the campaigns. `exposed` and `named` have the same
+    meaning as for `read_ratings`.
+    """
     ids = [one.id for one in (campaign, against) if one is not None]
     with store.read() as session:
         # The number of the last event alone is not enough: of two events, the one with the larger number may be
@@ -113,15 +119,18 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
 
 
 def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
-    """The ratings with the steps so far in view against the other campaign's ratings of whole traces; if both
-    campaigns have the same view, the final ratings of each."""
+    """Choose the ratings of two campaigns that are compared.
+
+    If one campaign is stepwise and the other is not, the ratings with the steps so far in view are compared with
+    the ratings of whole traces. If both have the same view, the final ratings are compared.
+    """
     if len(own) == len(others):
         return own[-1], others[-1]
     return (own[0], others[-1]) if len(own) > len(others) else (others[0], own[-1])
 
 
 def _size(agreement: CampaignAgreement) -> int:
-    """The approximate size in bytes."""
+    """Estimate the size in bytes."""
     sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)

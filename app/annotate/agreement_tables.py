@@ -1,7 +1,7 @@
-"""Tables of agreement: over all steps, by step number, by view, by pairs of people, and with the gold.
+"""Tables of agreement: over all steps, by step number, by view, by pair of annotators, and with the gold labels.
 
-A campaign has one or two views. In a stepwise one, each person labels a step with the steps so far in view and may
-change the label later; the final labels count as the second view.
+A campaign has one or two views. In a stepwise campaign, annotators label a step with only the steps so far in view
+and may change the label later; the final labels count as the second view.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ MAJORITY = "the majority"
 
 
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Alpha and the share of equal pairs, for labels and for first errors."""
+    """Tabulate alpha and the share of agreeing pairs, for labels and for first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     asked = (
         (ratings.labels, Scale.ORDINAL, ratings.trace, "steps"),
@@ -93,7 +93,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The same figures by step number, with the share of labels that agree with the gold on validity."""
+    """Tabulate agreement by step number, with the share of labels that agree with the gold on validity."""
     ratings = rated.last
     last = int(ratings.position.max(initial=-1))
     rows: list[tuple[Cell, ...]] = []
@@ -111,7 +111,7 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
-    """The share of everybody's labels of the chosen steps that agree with the gold on validity."""
+    """Return the share of all annotators' labels of the chosen steps that agree with the gold on validity."""
     validity = ratings.validity[:, chosen]
     people = len(ratings.people)
     pair = RaterPair.of(validity.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
@@ -119,7 +119,7 @@ def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], 
 
 
 def step_table(rated: RatedTraces) -> Table:
-    """Every step with its ratings, for download."""
+    """Tabulate every step with its ratings, for download."""
     ratings = rated.last
     rows: list[tuple[Cell, ...]] = []
     shares = agreeing_shares(ratings)
@@ -135,7 +135,10 @@ def step_table(rated: RatedTraces) -> Table:
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
-    """The share of equal pairs of labels for each step, shape (steps,), NaN for fewer than two labels."""
+    """Return the share of annotator pairs that agree on each step, with shape (steps,).
+
+    A share is NaN if a step has fewer than two labels.
+    """
     votes = ratings.counts[:, : len(LABEL_NAMES)].astype(np.float64)
     total = votes.sum(axis=1)
     pairs = total * (total - 1)
@@ -145,12 +148,12 @@ def agreeing_shares(ratings: Ratings) -> Floats64:
 
 
 def label_name(code: float) -> str:
-    """neg, neu or pos; "" for NaN."""
+    """Return neg, neu or pos for a label's code, or "" for NaN."""
     return "" if np.isnan(code) else LABEL_NAMES[int(code)]
 
 
 def gold_name(rated: RatedTraces, step: int) -> str:
-    """The gold of a step: its label, `valid` if that is all it tells, or ""."""
+    """Return the gold label of a step, `valid` if the gold says only that much, or "" if it says nothing."""
     label = label_name(rated.gold[step])
     return label or ("valid" if rated.valid[step] == 1 else "")
 
@@ -164,8 +167,11 @@ def _table(
     notes: tuple[str, ...] = (),
     rules: tuple[int, ...] = (),
 ) -> Table:
-    """A table with these columns, whose kinds follow from their cells, and notes on the reasons for missing
-    `values`."""
+    """Build a table from its column heads and rows.
+
+    The kind of each column follows from its cells. A note is added for each reason why one of the `values` is
+    missing.
+    """
     kinds = (_kind(key, [row[place] for row in rows]) for place, key in enumerate(heads))
     columns = tuple(Column(key, title, kind) for (key, title), kind in zip(heads.items(), kinds, strict=True))
     return Table(name, caption, columns, tuple(rows), (*reasons(values), *notes), rules)
@@ -180,7 +186,7 @@ def _kind(key: str, cells: Sequence[Cell]) -> CellKind:
 
 
 def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
-    """A note for each reason for a missing value, with examples."""
+    """Return one note for each reason why values are missing, with examples."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, value in values:
         if not value.exists and value.reason:
@@ -195,7 +201,7 @@ def _some(names: list[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ViewRatings:
-    """The ratings of a campaign in one view."""
+    """The ratings that annotators of a campaign gave in one view."""
 
     view: str
     campaign: str
@@ -203,7 +209,7 @@ class ViewRatings:
 
 
 def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
-    """The ratings in each view of the campaign, which has two if it is stepwise."""
+    """Return the ratings in each view of the campaign. A stepwise campaign has two views, any other has one."""
     name = of.campaign.name
     if of.campaign.view != STEPWISE:
         return [ViewRatings("whole trace", name, rated.last)]
@@ -211,7 +217,7 @@ def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
 
 
 def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, RatedTraces]:
-    """The traces common to two campaigns, in the order of the first."""
+    """Restrict two campaigns to the traces they share, in the order of the first campaign."""
     places = {(trace.trace_id, trace.digest): place for place, trace in enumerate(other.traces)}
     both = [(i, places.get((trace.trace_id, trace.digest))) for i, trace in enumerate(one.traces)]
     pairs = [(mine, theirs) for mine, theirs in both if theirs is not None]
@@ -219,7 +225,10 @@ def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, Ra
 
 
 def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
-    """Agreement and labels in each view. All sides must rate the traces of `rated`."""
+    """Tabulate agreement and the distribution of labels in each view.
+
+    All sides must have rated the traces of `rated`.
+    """
     rows: list[tuple[Cell, ...]] = []
     values = []
     for side in sides:
@@ -248,7 +257,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Steps by their first label and their final one."""
+    """Cross-tabulate the first labels of steps with their final labels."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the one that stands"
@@ -256,7 +265,7 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:
-    """The majority in one view against that in the other."""
+    """Cross-tabulate the majority labels in one view with those in another."""
     codes = [np.nan_to_num(side.ratings.majority, nan=UNLABELLED).astype(np.int8) for side in (first, second)]
     names = [f"{side.campaign}, {side.view}" for side in (first, second)]
     caption = f"The majority: {names[0]} (rows), against {names[1]} (columns)"
@@ -264,8 +273,10 @@ def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) ->
 
 
 def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
-    """The counts of each label before and after, and the share that changed; steps without both labels do not
-    count."""
+    """Cross-tabulate labels before and after, with the share that changed.
+
+    Only steps that have both labels count.
+    """
     both = (before != UNLABELLED) & (after != UNLABELLED)
     before, after, trace = before[both], after[both], trace[both]
     rows: list[tuple[Cell, ...]] = []
@@ -290,8 +301,10 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The number of later steps in view when labels changed for the last time. A row counts only labels whose step
-    has that many later steps."""
+    """Tabulate how many later steps were in view when labels changed for the last time.
+
+    A row counts only labels whose step has that many later steps.
+    """
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
     after = np.broadcast_to(lengths[rated.last.trace] - 1 - rated.last.position, first.shape)
@@ -308,7 +321,7 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 def _later(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """For each number of later steps: its name, the labels that changed then, and those that could have."""
+    """Yield, for each number of later steps, its name, the labels that changed then, and those that could have."""
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
         rest = count == _MOST_LATER and most > count
@@ -322,7 +335,7 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Cohen's kappa for every two people who share a trace, and their agreement on the first error."""
+    """Tabulate Cohen's kappa and the agreement on the first error for every two people who share a trace."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     rows: list[tuple[Cell, ...]] = []
     values = []
@@ -346,8 +359,10 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
-    """The agreement of each person with all others, and the others' alpha; if it is higher, the person lowers
-    it."""
+    """Tabulate how far each person agrees with all others, and the others' alpha.
+
+    If alpha is higher without a person, that person lowers the agreement.
+    """
     ratings = rated.last
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
@@ -378,7 +393,7 @@ def _without(
     everybody: Value,
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
-    """The alpha of all others, and its difference from everybody's alpha on the same resamples."""
+    """Return the alpha of all other annotators, and its difference from the overall alpha on the same resamples."""
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:
@@ -389,7 +404,7 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Each person, and the majority, against the benchmark's own labels and its validity."""
+    """Tabulate how far each person and the majority agree with the gold labels and with the gold's validity."""
     ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
@@ -406,5 +421,8 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """No value if the gold has only one class, since kappa would be 0 for any labels."""
+    """Return Cohen's kappa with the gold.
+
+    There is no value if the gold has only one class, since kappa would be 0 whatever the labels.
+    """
     return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

@@ -1,4 +1,4 @@
-"""Pages of campaigns: the list, and one campaign for its manager; a campaign in words and bars."""
+"""The pages of campaigns: the list, and a campaign for its manager. Also describes campaigns in words and bars."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class CampaignBar:
-    """The number of submitted annotations out of a total, with a name."""
+    """A progress bar with a name: how many of a number of annotations are submitted."""
 
     name: str
     done: int
@@ -55,7 +55,7 @@ class CampaignBar:
 
 
 def list_html(store: Store, user: User) -> Markup:
-    """`/annotate` for this person: the campaigns, the progress of each, and links to label."""
+    """Render `/annotate` for this person: the campaigns, the progress of each, and links to start labelling."""
     rights = {right for right in Right if may(user, right, store)}
     labels = Right.LABEL in rights
     return render(
@@ -85,9 +85,10 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """`/annotate/campaign`: one campaign for its manager, with everybody's work, its guideline, and closing it.
+    """Render `/annotate/campaign`, on which a manager sees everybody's work and the guideline, and closes the
+    campaign.
 
-    Raises `NotFoundError`.
+    Raises `NotFoundError` if there is no such campaign.
     """
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
@@ -106,20 +107,23 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Everybody who may label, with True for those assigned to the campaign; empty if nobody can log in."""
+    """List everybody who may label, with True for those assigned to the campaign.
+
+    The list is empty if nobody can log in.
+    """
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
     return [(user, user.id in assigned) for user in able if user.name != LOCAL]
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
-    """The page for choosing a campaign, when the address names none."""
+    """Render the page for choosing a campaign, shown if the address names none."""
     campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
     return render("annotate/choose_campaign.html", title=title, path=path, campaigns=campaigns)
 
 
 def terms(campaign: Campaign) -> str:
-    """The campaign's task and its annotators, in a line."""
+    """Describe the campaign's task and its annotators in one line."""
     parts = [
         f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
@@ -141,7 +145,7 @@ def terms(campaign: Campaign) -> str:
 
 
 def queue_terms(campaign: Campaign) -> str:
-    """The way a campaign's queue was made, for its manager."""
+    """Describe to a manager how a campaign's queue was built."""
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
@@ -156,7 +160,8 @@ def queue_terms(campaign: Campaign) -> str:
 
 
 def start_word(store: Store, campaign: Campaign, user: User) -> str:
-    """The text of a person's link to label: Start, Continue, or "" if nothing is left for them."""
+    """Return the text of a person's link to the labelling page: Start, Continue, or "" if nothing is left for
+    them."""
     availability = next_availability(store, campaign, user)
     if availability == "nothing":
         return ""
@@ -165,15 +170,18 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 
 
 def sees_everybody(user: User) -> bool:
-    """True if a person sees everybody's progress. Annotators do not, since a person's total includes hidden gold
-    items and the campaign's does not, which would reveal them."""
+    """True if the user may see everybody's progress.
+
+    Annotators may not. A person's total includes hidden gold items and the campaign's does not, so comparing the
+    two would reveal those items.
+    """
     return user.role is not Role.ANNOTATOR
 
 
 def progress_bars(
     campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
 ) -> list[CampaignBar]:
-    """Bars for the person's own share and for the whole campaign."""
+    """Build the progress bars for the person's own share and for the whole campaign."""
     bars = []
     if own:
         # Hidden gold items come on top of the queue, and must not be noticed.

@@ -1,9 +1,9 @@
-"""Disputes of a benchmark's labels: the list, one with its discussion, and the form that files one.
+"""Disputes of a benchmark's labels: the list, a single dispute with its discussion, and the form to file one.
 
-`/annotate/disputes` lists them under conditions, `/annotate/disputes/NUMBER` shows one, and
-`/annotate/dispute?trace=12&step=3` is the form for a step, which counts from 1; `dataset=NAME&id=ID` may name the
-trace instead of its number in the store. People who may not see gold at the moment see disputes of traces that they
-have labelled.
+`/annotate/disputes` lists the disputes that meet some conditions, and `/annotate/disputes/NUMBER` shows one.
+`/annotate/dispute?trace=12&step=3` is the form for a step, counted from 1; `dataset=NAME&id=ID` may identify the
+trace instead of its number in the store. People who may not see gold labels at the moment see only disputes of
+traces that they have labelled.
 """
 
 from collections.abc import Sequence
@@ -57,8 +57,8 @@ def _check_name(name: str) -> str:
 
 
 class DisputesAddress(PageQuery):
-    """The conditions of the list: disputes of a `dataset`, in a `state`, of a `trace` by its number in the
-    store."""
+    """The conditions on the list of disputes: their `dataset`, their `state`, or their `trace`, by its number in
+    the store."""
 
     PATH: ClassVar[str] = "/annotate/disputes"
 
@@ -69,7 +69,7 @@ class DisputesAddress(PageQuery):
 
     @property
     def active(self) -> bool:
-        """True if there is any condition."""
+        """True if any condition is set."""
         return self != DisputesAddress()
 
     def filter(self, unblinded_for: int | None) -> DisputeFilter:
@@ -78,8 +78,10 @@ class DisputesAddress(PageQuery):
 
 
 class DisputeAddress(PageQuery):
-    """The subject of the form: a `step`, from 1, of a `trace` by its number in the store, or by `dataset` and
-    `id`."""
+    """The step that the form is about.
+
+    `step` counts from 1. The trace is given by its number in the store, `trace`, or by its `dataset` and `id`.
+    """
 
     PATH: ClassVar[str] = "/annotate/dispute"
 
@@ -89,7 +91,7 @@ class DisputeAddress(PageQuery):
     step: PageNumber = 1
 
     def find(self, store: Store) -> StoredTrace:
-        """The trace. Raises `NotFoundError`."""
+        """Return the trace. Raises `NotFoundError` if there is no such trace."""
         return find_trace(store, self.dataset, self.id) if not self.trace else get_trace(store, self.trace)
 
 
@@ -107,14 +109,18 @@ class _NewEntry(Model):
 
 
 def gold_value(value: str | None) -> str:
-    """The gold of a step, as it is or as proposed, in words."""
+    """Return the words for a step's gold label, current or proposed."""
     return f"{MARKS[value]} {value}" if value else "unlabelled"
 
 
 def list_html(
     store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
 ) -> Markup:
-    """The page with a list of disputes, and optionally one more; `unblinded_for` as in `DisputeFilter`."""
+    """Render the page that lists disputes.
+
+    `disputes` may hold one more than fits, which tells the page that there are more. `unblinded_for` has the same
+    meaning as in `DisputeFilter`.
+    """
     counts = count_disputes(store, address.filter(unblinded_for))
     accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
     patch = DisputesAddress(dataset=address.dataset).url(f"{DisputesAddress.PATH}/patch")
@@ -134,7 +140,7 @@ def list_html(
 
 
 def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: bool) -> Markup:
-    """One dispute with its discussion; with `labels` the user may add to it."""
+    """Render a dispute with its discussion. The user may add to it if `labels` is True."""
     return render(
         "annotate/dispute.html",
         dispute=dispute,
@@ -147,7 +153,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
 
 
 def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Markup:
-    """The form that files a dispute of a step. Raises `UserError` if the trace has no such step."""
+    """Render the form for disputing the label of a step. Raises `UserError` if the trace has no such step."""
     if not 1 <= address.step <= len(trace.steps):
         raise UserError(f"There is no step {address.step}: the trace has {len(trace.steps)}.", "Check the address.")
     number = address.step - 1
@@ -165,7 +171,7 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
 
 
 def router(store: Store) -> APIRouter:
-    """The pages and their routes. Their `UserError`s are answered by the application."""
+    """Build the pages of disputes and their routes. The application turns their `UserError`s into responses."""
     routes = APIRouter(include_in_schema=False)
     _add_pages(routes, store)
     _add_posts(routes, store)
@@ -225,8 +231,10 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raises `ForbiddenError` unless the person may see gold, which a dispute reveals; recorded if the trace is to
-    be labelled."""
+    """Raise `ForbiddenError` unless the person may see the gold label, which a dispute reveals.
+
+    If the trace is to be labelled, the exposure is recorded.
+    """
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)
     elif not is_unblinded(store, user_of_request(request).id, trace_id):

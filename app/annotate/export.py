@@ -1,4 +1,4 @@
-"""The labels of a campaign as a file, for its manager."""
+"""Downloading the labels of a campaign as a file, for its manager."""
 
 from typing import Annotated, ClassVar
 
@@ -21,8 +21,10 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 
 
 class LabelsAddress(PageQuery):
-    """A `campaign` by its id, the `format`, `each` for a row per person, and `exposed` to include labels given
-    after seeing what the campaign hides."""
+    """The query of the download: the id of a `campaign` and the `format` of the file.
+
+    `each` asks for a row per person, and `exposed` includes labels given after seeing what the campaign hides.
+    """
 
     PATH: ClassVar[str] = "/annotate/export"
 
@@ -33,7 +35,7 @@ class LabelsAddress(PageQuery):
 
 
 def router(store: Store) -> APIRouter:
-    """The route of the file. Its `UserError`s are answered by the application."""
+    """Build the route of the download. The application turns its `UserError`s into responses."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(LabelsAddress.PATH)

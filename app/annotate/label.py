@@ -1,4 +1,4 @@
-"""The page on which a trace is labelled, and the steps that its script requests one by one."""
+"""The page for labelling a trace, and the rendering of the steps that its script requests one by one."""
 
 import json
 from collections.abc import Sequence
@@ -48,8 +48,10 @@ _TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """An evaluator's scores of a step as a bar whose parts, from left to right, sum to 1. For a verdict in words it
-    is the `label` that the verdict stands for."""
+    """An evaluator's scores of a step, drawn as a bar whose parts sum to 1 from left to right.
+
+    For a verdict given in words, `label` is the label that the verdict stands for.
+    """
 
     name: str
     validity: float
@@ -70,7 +72,7 @@ class ScoreBar:
 
 
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
-    """The page of an assignment that has not ended, with only the revealed steps of the trace."""
+    """Render the page of an open assignment, with only the steps of the trace that are revealed."""
     campaign = assignment.campaign
     return render(
         "annotate/label.html",
@@ -91,8 +93,10 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
 
 
 def next_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """The next trace of a campaign, or the notice that nothing is left for the person. Raises as `assign_next`
-    does."""
+    """Render the next trace of a campaign, or a notice if nothing is left for the person.
+
+    Raises the errors of `assign_next`.
+    """
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
         return render("annotate/nothing_left.html", progress=campaign_progress(store, campaign_id, user.id))
@@ -100,14 +104,15 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def formula(answer: str | None) -> str:
-    """A reference answer as a text with formulas, whose delimiters benchmarks omit; "" if there is none."""
+    """Return a reference answer as text, with the formula delimiters that benchmarks omit, or "" if there is no
+    answer."""
     if answer is None:
         return ""
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer
 
 
 def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
-    """The revealed steps from `start` on, 0-based, each an item of the list."""
+    """Render the revealed steps as list items, beginning with step `start`, counted from 0."""
     return render("annotate/steps.html", **_steps(store, assignment, annotation, user, start))
 
 
@@ -128,15 +133,17 @@ def _steps(
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
-    """The sub-steps of a step, 0-based, with failing equations marked; [] if the campaign shows none. Later steps
-    do not change the marks of earlier ones."""
+    """Render the sub-steps of a step, counted from 0, with failing equations marked.
+
+    Returns an empty list if the campaign shows no equations. Later steps do not change the marks on earlier ones.
+    """
     if not campaign.shows_equations:
         return []
     return [checked_html(trace, i) for i, owner in enumerate(trace.owners.tolist()) if owner == number]
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
-    """A bar for each evaluator that scores the step, 0-based."""
+    """Build a bar for each evaluator that scores the step, counted from 0."""
     bars = []
     for one in scores:
         validity = one.validity[number]
@@ -148,7 +155,7 @@ def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
 
 
 def _label(validity: float, redundancy: float | None) -> str:
-    """The label for a verdict in words, whose numbers are 0 and 1."""
+    """Return the label for a verdict given in words, which is stored as the numbers 0 and 1."""
     if not validity:
         return "neg"
     return "neu" if redundancy else "pos"

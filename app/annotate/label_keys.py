@@ -1,4 +1,4 @@
-"""The labels that a person can give a step, and the key for each, as used by pages, key lists and scripts."""
+"""The labels that a person can give to a step and their keys, as used by pages, lists of shortcuts and scripts."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelKey:
-    """A label, "" for none, with its `key` and a few words on when to give it."""
+    """A label, "" for no label, with its `key` and a few words on when to give it."""
 
     label: str
     key: str
@@ -27,5 +27,5 @@ DECISION_KEYS = (_NEG, _NEU, _POS, _UNLABELLED)
 
 
 def script_keys(keys: Iterable[LabelKey]) -> str:
-    """The keys for the pages' scripts: pairs of a key and its label, in JSON."""
+    """Return pairs of a key and its label as JSON, for the pages' scripts."""
     return json.dumps([(one.key, one.label) for one in keys])

@@ -1,4 +1,4 @@
-"""Routes of the pages for campaigns and labelling, and of their forms."""
+"""The routes of the pages for campaigns and labelling, and of their forms."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
@@ -50,7 +50,7 @@ class _NewGuideline(Model):
 
 
 class _Annotators(Model):
-    """The form for a campaign's annotators; numbers arrive as text."""
+    """The form that chooses a campaign's annotators. Numbers arrive as text."""
 
     who: Literal["everybody", "chosen"]
     people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
@@ -61,7 +61,7 @@ class _Annotators(Model):
 
 
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The pages. Their `UserError`s are answered by the application."""
+    """Build the routes of the Annotate pages. The application turns their `UserError`s into responses."""
     routes = APIRouter(include_in_schema=False)
     _add_labelling(routes, store)
     _add_management(routes, store, evaluators)
@@ -140,12 +140,12 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
 
 def _asked(store: Store, request: Request, user: User) -> Assignment:
-    """The assignment that an address names. Raises as `open_slot` does."""
+    """Open the assignment named in the address. Raises the errors of `open_slot`."""
     return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
-    """The labelling page while it is open, then the submitted trace."""
+    """Render the labelling page while the assignment is open, and the submitted or skipped trace afterwards."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     if assignment.expires is not None:
         return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
@@ -156,7 +156,8 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
 
 
 def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
-    """A labelling page: whole for a browser, its content alone for the script that moves from trace to trace."""
+    """Return a labelling page: the whole page for a browser, or only its content for the script that moves between
+    traces."""
     shown = content if PART in request.headers else plain_page(title, content, "Annotate")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 
@@ -166,7 +167,7 @@ def _page(title: str, content: Markup) -> HTMLResponse:
 
 
 class _JsonErrors(APIRoute):
-    """A route whose errors are JSON, whatever the client accepts."""
+    """A route that reports errors as JSON, whatever the client accepts."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -185,13 +186,15 @@ class _Key(Model):
 
 
 def labelling_routes(store: Store) -> APIRouter:
-    """The routes of the labelling page's script, all of which need the right to label.
+    """Build the routes used by the labelling page's script. They all require the right to label.
 
-    `POST /annotate/campaigns/NUMBER/claim` gives an assignment, or 204 if nothing is left for now; `GET
-    /annotate/slots/SLOT` gives it again, by its random id. `POST /annotate/slots/SLOT/events` takes `{kind, key,
-    step, new, seconds, revealed, guideline}` and answers `{moment, repeated, state}` once the event is durably
-    stored; the answer to a submission from the page includes the `next` trace if the campaign shows nothing in
-    between. `…/undo` and `…/redo` take `{key}`. Steps are 0-based. Errors are `{error, hint}`, as in the API.
+    `POST /annotate/campaigns/NUMBER/claim` gives an assignment, or 204 if nothing is left for now. `GET
+    /annotate/slots/SLOT` gives it again, by its random id.
+
+    `POST /annotate/slots/SLOT/events` takes `{kind, key, step, new, seconds, revealed, guideline}` and answers
+    `{moment, repeated, state}` once the event is durably stored. If the page submits a trace and the campaign shows
+    nothing in between, the answer includes the `next` trace. `…/undo` and `…/redo` take `{key}`. Steps count from
+    0. Errors are `{error, hint}`, as in the API.
     """
     routes = APIRouter(prefix="/annotate", include_in_schema=False, route_class=_JsonErrors)
 
@@ -234,7 +237,10 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
 
 
 def _next(store: Store, slot_id: int, user: User) -> str | None:
-    """The content of the page after a submission, if that is the next trace; None if the page has to ask."""
+    """Render the next trace after a submission.
+
+    Returns None if the page has to request it separately.
+    """
     with store.read() as session:
         slot = load_slot(session, slot_id)
     if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
@@ -247,7 +253,7 @@ def _next(store: Store, slot_id: int, user: User) -> str | None:
 
 
 def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
-    """An assignment, with only the revealed steps of the trace, and nothing beside them before its time."""
+    """Return an assignment as JSON, with only the revealed steps and nothing that the person may not see yet."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     campaign, trace = assignment.campaign, assignment.trace
     seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
@@ -274,8 +280,10 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
 
 
 def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
-    """The failing equations of each revealed step, such as "74 - 5 = 70: is 69"; [] if the campaign does not show
-    them."""
+    """Return the failing equations of each revealed step, such as "74 - 5 = 70: is 69".
+
+    The list is empty if the campaign does not show them.
+    """
     trace = assignment.trace
     if not assignment.campaign.shows_equations:
         return []

@@ -1,4 +1,4 @@
-"""A submitted trace: the person's labels beside gold, scores and the labels of others."""
+"""The page of a submitted trace: the person's labels beside the gold, scores and other people's labels."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from stepsight.storage.labelling.review import Review
 
 
 def review_html(assignment: Assignment, annotation: Annotation, review: Review | None, person: int) -> Markup:
-    """The page; without a review, with only the person's own labels."""
+    """Render the page of a submitted trace. Without a review, it shows only the person's own labels."""
     trace: Trace = review.trace if review else assignment.trace
     agreements = [agrees(label, step) for label, step in zip(annotation.labels, trace.steps, strict=True)]
     comparable = [one for one in agreements if one is not None]
@@ -39,13 +39,15 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
 
 
 def skipped_html(assignment: Assignment) -> Markup:
-    """The page of a trace that the person has skipped, or whose annotation they have withdrawn."""
+    """Render the page of a trace that the person has skipped, or whose annotation they have withdrawn."""
     return render("annotate/skipped.html", campaign=assignment.campaign)
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """True if a label agrees with the gold, which may tell only valid steps from wrong ones; None if either is
-    missing, or the person was unsure."""
+    """True if a label agrees with the gold; None if either is missing or the person was unsure.
+
+    Where the gold tells only valid steps from wrong ones, only validity is compared.
+    """
     if label in (None, UNSURE) or gold.valid is None:
         return None
     if gold.label is not None:
@@ -77,7 +79,7 @@ def _row(
 
 
 def _dispute_url(review: Review | None, number: int) -> str:
-    """The address for disputing the gold of a step; "" if the dataset has none, or it is hidden."""
+    """Return the address for disputing the gold label of a step, or "" if the gold is missing or hidden."""
     if review is None or not review.trace.has_gold:
         return ""
     return DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()

@@ -1,4 +1,5 @@
-"""The HTTP API for scoring and for reading the store.
+"""The HTTP API for scoring traces and reading the store.
 
-Begin with `build_api`; each module has the routes of one noun, and `models` has their inputs and outputs.
+Begin with `build_api`. Each module has the routes of one kind of resource, and `models` defines their inputs and
+outputs.
 """

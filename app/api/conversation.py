@@ -1,7 +1,8 @@
-"""The problem and steps in requests of reward models' clients: a chat, or a text that a chat template has produced.
+"""Extraction of the problem and its steps from the requests that clients of reward models send.
 
-Steps are separated by the step tokens of Qwen2.5-Math-PRM (`<extra_0>`) or Math-Shepherd (`ки`); a solution without
-any is split like a pasted one.
+A request holds a chat, or a text that a chat template has produced. Steps are separated by the step token of
+Qwen2.5-Math-PRM (`<extra_0>`) or of Math-Shepherd (`ки`). A solution without any such token is split like a pasted
+one.
 """
 
 import re
@@ -31,14 +32,17 @@ _HINT = (
 
 
 def trace_of_messages(messages: Sequence[Mapping[str, Any]]) -> Trace:
-    """The last solution of a chat, with the problem asked before it. Raises `UserError` if there is none."""
+    """Return the last solution of a chat with the problem that precedes it. Raises `UserError` if there is none."""
     turns = [(str(message.get("role")), _content(message.get("content"))) for message in messages]
     return _trace_of_turns(turns)
 
 
 def trace_of_text(text: str, prompt: str | None = None) -> Trace:
-    """The problem and the solution in a text made by a chat template, with `Question:` and `Answer:`, or with its
-    `prompt` at the beginning. Raises `UserError` if it is none of these."""
+    """Return the problem and the solution found in a text.
+
+    The text is the output of a chat template, has the form `Question: ... Answer: ...`, or begins with `prompt`.
+    Raises `UserError` if it is none of these.
+    """
     for turns in _TURNS:
         found = turns.findall(text)
         if found:
@@ -69,7 +73,7 @@ def _trace(problem: str, solution: str) -> Trace:
 
 
 def _content(content: Any) -> str:
-    """The text of a message, which may come in parts."""
+    """Return the text of a message, joining its parts if it comes in parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]

@@ -1,4 +1,4 @@
-"""Jobs: GET and POST /jobs, GET /jobs/NUMBER, POST /jobs/NUMBER/cancel and /resume."""
+"""The routes of jobs: GET and POST /jobs, GET /jobs/NUMBER, POST /jobs/NUMBER/cancel and /resume."""
 
 from typing import Annotated
 
@@ -36,7 +36,10 @@ def _add_reading(router: APIRouter, context: Context) -> None:
 
 
 def _add_changes(parent: APIRouter, context: Context) -> None:
-    """Start, cancel and resume. If the server is read-only they are refused, and not described."""
+    """Add the routes that start, cancel and resume jobs.
+
+    A read-only server refuses these requests and leaves the routes out of its description.
+    """
     dependencies, store = [Depends(RequiresRight(Right.WRITE))], context.store
     if context.read_only:
         dependencies.append(Depends(_refuse))
@@ -44,7 +47,10 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
     @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
-        """Only traces without a judgment are scored. If a job for the same exists, it is returned instead."""
+        """Only traces without a judgment are scored.
+
+        If the same job already exists, that job is returned instead.
+        """
         evaluator = context.evaluators.about(request.evaluator)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)

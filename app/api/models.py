@@ -1,6 +1,6 @@
-"""The inputs and outputs of the API, and the objects that its routes work on.
+"""The inputs and outputs of the API, and the objects that its routes share.
 
-Steps, sub-steps and positions count from 1; null stands for "unlabelled", or for no statement.
+Steps, sub-steps and positions count from 1. A null means that something is unlabelled or not known.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LabelName = Literal["neg", "neu", "pos"]
 
 @dataclass(frozen=True)
 class Context:
-    """The objects that every route works on. A request is computed for at most this many `seconds`."""
+    """The objects shared by all routes. The computation for one request may take at most `seconds`."""
 
     store: Store
     evaluators: Evaluators
@@ -31,13 +31,13 @@ class Context:
 
 
 class _Given(BaseModel):
-    """A program's input, in which unknown fields are an error."""
+    """The body of a request from a program. Unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Failure(BaseModel):
-    """The content of every response other than 2xx."""
+    """The body of every response whose status is not 2xx."""
 
     error: str = Field(description="The problem: what was found and what was expected.")
     hint: str = Field(description="The way to solve it; may be empty.")
@@ -58,7 +58,7 @@ class ScoreRequest(_Given):
 
 
 class BatchTrace(_Given):
-    """A solution of a batch."""
+    """A solution in a batch."""
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)
     problem: str
@@ -78,13 +78,13 @@ class BatchRequest(_Given):
 
 
 class BatchLine(JudgmentRecord):
-    """A line of the response, for one solution."""
+    """The line of the response with the judgment of one solution."""
 
     index: int = Field(description="The number of the solution in the request, counted from 0.")
 
 
 class FailedLine(Failure):
-    """A line for a solution that could not be scored."""
+    """The line of the response for a solution or candidate that could not be scored."""
 
     index: int = Field(description="The number of the solution or candidate in the request, counted from 0.")
     status: int = Field(description="The status of the response to a separate request for it.")
@@ -108,7 +108,7 @@ class NextRequest(_Given):
 
 
 class NextLine(StepRecord):
-    """A line of the response, for one candidate, judged online as the step after those before."""
+    """The line of the response for one candidate, judged online as the step that follows the earlier ones."""
 
     index: int = Field(description="The number of the candidate in the request, counted from 0.")
 
@@ -140,7 +140,7 @@ class DatasetInfo(BaseModel):
 
 
 class TraceQuery(ListQuery):
-    """The conditions and the order of the Browse page, named as in its address."""
+    """The conditions and the sort order of the Browse page, with the same names as in its address."""
 
     model_config = ConfigDict(extra="forbid", validate_by_name=False)
 
@@ -149,7 +149,7 @@ class TraceQuery(ListQuery):
 
 
 class TraceLine(BaseModel):
-    """A trace without its steps. The fields from `validity` on are by the query's evaluator."""
+    """A trace without its steps. The fields from `validity` on come from the evaluator in the query."""
 
     trace: int = Field(description="The number of the trace in addresses.")
     id: str = Field(description="The id of the trace in its dataset.")

@@ -1,8 +1,8 @@
-"""Routes of other reward-model servers, for training loops that support these: vLLM's POST /pooling and POST
-/classify, which verl uses too, its GET /v1/models, and OpenRLHF's remote reward model.
+"""Routes that imitate other reward-model servers, for training loops that support those.
 
-They are at the root of the server, where those clients expect them. Options other than the texts are ignored:
-numbers are always probabilities.
+They are vLLM's POST /pooling and POST /classify, which verl uses too, vLLM's GET /v1/models, and OpenRLHF's remote
+reward model. They are at the root of the server, where the clients expect them. Options other than the texts are
+ignored, and numbers are always probabilities.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _MOST = 1000
 
 
 class _Asked(BaseModel):
-    """The fields of vLLM's requests that contain the texts to be judged, and a mode of our own."""
+    """The fields of vLLM's requests that contain the texts to judge, and the `mode`, which vLLM does not have."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -47,7 +47,7 @@ class _Asked(BaseModel):
 
 
 class _RewardAsked(BaseModel):
-    """OpenRLHF's request: whole texts, and the prompts that they begin with."""
+    """OpenRLHF's request: whole texts and the prompts that they begin with."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -58,14 +58,14 @@ class _RewardAsked(BaseModel):
 
 
 class _Validities(BaseModel):
-    """The validity of each sub-step of one text."""
+    """The validities of the sub-steps of one text."""
 
     index: int
     steps: list[float]
 
 
 class _Route(APIRoute):
-    """A route that reports an undecodable body the way the API does."""
+    """A route that reports a body it cannot decode in the same way as the API."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -135,7 +135,7 @@ def _listed(kind: str, name: str, rows: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def _pairs(validities: Sequence[float]) -> list[list[float]]:
-    """The probabilities of wrong and right, as from a head with two classes."""
+    """Return pairs of the probabilities of wrong and right, in the form that a two-class head gives."""
     return [[rounded(1 - valid), valid] for valid in validities]
 
 
@@ -192,7 +192,7 @@ async def _answer(
 
 
 async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
-    """All answers of a stream. Raises `ClientDisconnect` if the client no longer waits for them."""
+    """Collect all answers of a stream. Raises `ClientDisconnect` if the client goes away first."""
 
     async def collect() -> list[BaseModel]:
         async with aclosing(stream.answers()) as answers:

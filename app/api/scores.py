@@ -1,5 +1,7 @@
-"""Scoring: POST /score and, for programs that ask repeatedly, POST /score/batch and POST /next, whose responses are
-streamed; and GET /evaluators."""
+"""The routes for scoring: POST /score, POST /score/batch, POST /next and GET /evaluators.
+
+POST /score/batch and POST /next are for programs that send many requests; their responses are streamed.
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -40,7 +42,7 @@ def routes(context: Context) -> APIRouter:
 
     @router.post("/score", summary="Judge every step of a solution")
     async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
-        """Simultaneous requests are scored together, taking turns among clients."""
+        """Simultaneous requests are scored together, and clients take turns."""
         name = asked.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
@@ -55,9 +57,9 @@ def routes(context: Context) -> APIRouter:
 
 
 async def _awaited(scoring: PendingScore[Judgment], request: Request, seconds: float) -> Judgment:
-    """The judgment, whose computation stops once the client has gone or the time is over.
+    """Wait for a judgment, and cancel its computation if the client disconnects or time runs out.
 
-    Raises `ShortError` if it takes longer than `seconds`, and `ClientDisconnect` if the client went away.
+    Raises `ShortError` if it takes longer than `seconds`, and `ClientDisconnect` if the client has disconnected.
     """
     judged = asyncio.wrap_future(scoring)
     gone = asyncio.ensure_future(gone_away(request))
@@ -81,7 +83,7 @@ async def _awaited(scoring: PendingScore[Judgment], request: Request, seconds: f
 
 
 async def gone_away(request: Request) -> None:
-    """Completes when the client no longer waits for the response."""
+    """Wait until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -94,8 +96,9 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         responses=_lines_of(BatchLine | FailedLine),
     )
     async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
-        """A line of JSON for each solution as soon as it is judged, in any order. The limit of computation applies
-        to each solution, the limit of time to all of them."""
+        """The response has one line of JSON for each solution, sent as soon as the solution is judged, in any
+        order. The limit on computation applies to each solution, and the time limit applies to all of them
+        together."""
         name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_batch_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -107,9 +110,9 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         responses=_lines_of(NextLine | FailedLine),
     )
     async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
-        """A line of JSON for each candidate, judged online, as soon as it is ready, in any order. A causal
-        evaluator reads the candidates' shared prefix once and, for a call that extends an earlier one, only the new
-        part."""
+        """The response has one line of JSON for each candidate, judged online and sent as soon as it is ready, in
+        any order. A causal evaluator reads the prefix that the candidates share only once. If a request extends an
+        earlier one, it reads only the new part."""
         name = asked.evaluator or context.evaluators.default
         parts = await to_thread.run_sync(_next_parts, context, name, asked)
         return await streamed(context, request, parts)
@@ -120,7 +123,7 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
-    """The response with a line for each place of the parts."""
+    """Return a streamed response with a line for each place in the parts."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
     await stream.begin()
@@ -145,7 +148,8 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
 
 
 def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
-    """One part if the evaluator scores all candidates together, else one for each distinct text."""
+    """Split a request into parts: a single part if the evaluator scores all candidates together, or else one part
+    for each distinct text."""
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
     texts = check_candidates(asked.candidates)

@@ -1,4 +1,4 @@
-"""The API as an application of its own: its routes, its errors, its description."""
+"""The API as an application of its own, with its routes, its error handling and its description."""
 
 import json
 from collections.abc import Mapping
@@ -50,8 +50,10 @@ def add_api(application: FastAPI, store: Store, evaluators: Evaluators, *, read_
 def build_api(
     store: Store, evaluators: Evaluators, *, read_only: bool = False, seconds: float = REQUEST_SECONDS
 ) -> FastAPI:
-    """The application to be mounted at `API`. With `read_only` no route changes the store. A request is computed
-    for at most this many `seconds`."""
+    """Build the application that is mounted at `API`.
+
+    With `read_only`, no route changes the store. The computation for one request may take at most `seconds`.
+    """
     context = Context(store, evaluators, read_only, seconds)
     api = FastAPI(
         title="StepSight",
@@ -102,12 +104,12 @@ async def _left(request: Request, error: Exception) -> Response:
 
 
 def description_html(document: Document) -> Markup:
-    """Every route with its input and output."""
+    """Render a page that describes every route with its input and output."""
     return render("api/description.html", document=document, json=json.dumps, example=partial(_example, document))
 
 
 def _example(document: Document, body: Document | None) -> dict[str, Any]:
-    """An example of a request's body, made of the fields that have one."""
+    """Build an example of a request body from the fields that have an example."""
     if body is None:
         return {}
     schema = document["components"]["schemas"][body["$ref"].rpartition("/")[2]]

@@ -1,4 +1,4 @@
-"""Streamed responses: each part of a request as a line of JSON, as soon as it is ready."""
+"""Streamed responses, which send each part of the answer as a line of JSON as soon as it is ready."""
 
 import asyncio
 import logging
@@ -32,8 +32,10 @@ _PASSING = (BusyError, ShortError, LoadingError)
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """The answers at `places` of a request, counted from 0: `submit` requests them, `lines` formats the result;
-    `texts` are the texts then shown with scores."""
+    """A part of a request that is scored on its own, and answers the request's entries at `places`, counted from 0.
+
+    `submit` starts the scoring and `lines` formats the result. `texts` are the texts whose scores are then shown.
+    """
 
     places: tuple[int, ...]
     submit: Callable[[], PendingScore[Any]]
@@ -42,11 +44,13 @@ class AnswerPart:
 
 
 class Stream:
-    """The lines of a response. Parts that the client no longer waits for are not scored."""
+    """The lines of a streamed response. Parts that the client no longer waits for are not scored."""
 
     def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
-        """Scored within this many `seconds` in all. `note` is called with the texts whose scores are about to be
-        sent."""
+        """Prepare to score all parts within `seconds`.
+
+        `note` is called with the texts whose scores are about to be sent.
+        """
         self._parts = list(reversed(parts))
         self._seconds, self._note = seconds, note
         self._until = time.monotonic() + seconds
@@ -54,13 +58,14 @@ class Stream:
         self._failed: list[BaseModel] = []
 
     async def begin(self) -> None:
-        """Request the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if none is accepted."""
+        """Submit the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if none of them is
+        accepted."""
         passing = await self._ask()
         if passing is not None and not self._waiting and not self._failed:
             raise passing
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The lines of all parts, in the order in which they are ready."""
+        """Yield the lines of all parts in the order in which they become ready."""
         async with aclosing(self.answers()) as answers:
             async for some in answers:
                 yield b"".join(
@@ -68,7 +73,7 @@ class Stream:
                 )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
-        """The contents of the lines, in groups that are ready at the same time."""
+        """Yield the contents of the lines, in groups that become ready at the same time."""
         try:
             while self._parts or self._waiting or self._failed:
                 done = await self._next()
@@ -80,7 +85,7 @@ class Stream:
                 waiting.cancel()
 
     async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
-        """The parts that are ready, after waiting; none once the time is over."""
+        """Wait for the next parts that are ready. Returns none once the time is up."""
         left = self._until - time.monotonic()
         if left <= 0:
             self._give_up()
@@ -95,7 +100,10 @@ class Stream:
         return {one: self._waiting.pop(one) for one in done}
 
     async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Request as many parts as may wait; returns the reason why there are not more, if it is temporary."""
+        """Submit as many parts as may wait at once.
+
+        Returns the reason why no more were accepted, if it is temporary.
+        """
         count = min(len(self._parts), _WAITING - len(self._waiting))
         if count <= 0:
             return None

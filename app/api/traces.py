@@ -1,4 +1,4 @@
-"""Datasets and their traces: GET /datasets, /datasets/NAME/traces, /traces/NUMBER."""
+"""The routes of datasets and traces: GET /datasets, /datasets/NAME/traces and /traces/NUMBER."""
 
 from typing import Annotated
 
@@ -75,7 +75,10 @@ def routes(context: Context) -> APIRouter:
 
 
 def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """The selection of the Browse page at the same address. Raises as `Selection.exact` does."""
+    """Return the selection that the Browse page makes at the same address.
+
+    Raises the errors of `Selection.exact`.
+    """
     address = Address(**query.model_dump(exclude={"limit", "offset"}))
     return Selection.exact(context.store, context.evaluators, dataset.id, address)
 

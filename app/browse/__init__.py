@@ -1,4 +1,4 @@
-"""The Browse page: a dataset as a filtered list, and one trace with its gold, evaluators and people.
+"""The Browse page: a dataset as a filtered list, and single traces with their gold, evaluators and people's labels.
 
-Begin with `browse_page`; a `Selection` is the part of the store that an address selects.
+Begin with `browse_page`. A `Selection` is the part of the store that an address selects.
 """

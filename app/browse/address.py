@@ -26,7 +26,10 @@ def _check_order(text: str) -> str:
 
 
 class ListQuery(NamedFilter):
-    """The filter and the order of a list of traces. `sort` is the name of an order, with a minus for descending."""
+    """The filter and the sort order of a list of traces.
+
+    `sort` is the name of an order, with a leading minus for descending.
+    """
 
     sort: Annotated[str, AfterValidator(_check_order)] = Field(
         default="position",
@@ -38,18 +41,21 @@ class ListQuery(NamedFilter):
         return _read_order(self.sort)
 
     def without_verdicts(self) -> Self:
-        """A copy without conditions on an evaluator's verdicts, and without an order by them."""
+        """Return a copy without any condition on an evaluator's verdicts and without sorting by them."""
         plain = super().without_verdicts()
         return plain.without("sort") if self.order.by in _BY_SCORES else plain
 
     def without_redundancy(self) -> Self:
-        """A copy without a condition on redundancy, and without an order by it."""
+        """Return a copy without any condition on redundancy and without sorting by it."""
         plain = self.without("verdict") if self.verdict == "redundant" else self
         return plain.without("sort") if self.order.by == "redundancy" else plain
 
 
 class _Place(PageQuery):
-    """`trace` is a database id, `page` counts from 1, and `field` is the metadata field whose values are listed."""
+    """The position within Browse.
+
+    `trace` is a database id, `page` counts from 1, and `field` is the metadata field whose values are listed.
+    """
 
     dataset: str = ""
     trace: Number | None = None
@@ -58,10 +64,10 @@ class _Place(PageQuery):
 
 
 class Address(ListQuery, _Place):
-    """The query string.
+    """The query string of the Browse page.
 
-    `evaluator` is the evaluator of the list, `against` another one whose verdict differs, and `beside` are those on
-    the page of a trace, each by its key (see `EvaluatorChoice`).
+    `evaluator` is the evaluator of the list, and `against` is another one whose verdict has to differ. `beside`
+    lists the evaluators on the page of a trace. All are given by their keys (see `EvaluatorChoice`).
     """
 
     PATH: ClassVar[str] = "/browse"
@@ -70,23 +76,24 @@ class Address(ListQuery, _Place):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The keys of the evaluators on the page of a trace; a first key "" stands for the default one."""
+        """The keys of the evaluators on the page of a trace. If the first key is "", it stands for the default
+        evaluator."""
         return self.beside or (self.evaluator, self.against or self.other)
 
     def narrowed(self, **changes: object) -> Markup:
-        """The URL of the list's first page with other conditions."""
+        """Return the URL of the first page of the list with changed conditions."""
         return self.url(**({"page": 1, "trace": None} | changes))
 
     def loosened(self, name: str) -> "Address":
-        """The address of the list's first page without one condition."""
+        """Return the address of the first page of the list without one of the conditions."""
         return self.without(name, "page", "trace")
 
     def without_meta(self, *conditions: str) -> "Address":
-        """The address of the list's first page without some conditions on metadata."""
+        """Return the address of the first page of the list without some of the conditions on metadata."""
         left = tuple(condition for condition in self.meta if condition not in conditions)
         return self.changed(meta=left, page=1, trace=None)
 
     @property
     def cleared(self) -> Markup:
-        """The URL of the list without any condition."""
+        """The URL of the list without any conditions."""
         return self.without(*self.active).narrowed()

@@ -1,5 +1,4 @@
-"""A table of the outcomes of two evaluators against each other, above the list of traces that its numbers link
-to."""
+"""A table that compares the outcomes of two evaluators, shown above the list of traces that its counts link to."""
 
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ _TITLES = {True: ("error", "Gold has an error"), False: ("clean", "Gold has no e
 
 @dataclass(frozen=True)
 class Cell:
-    """The number of traces with a pair of outcomes, and the URL that lists them."""
+    """The number of traces with a given pair of outcomes, and the URL that lists them."""
 
     count: int
     url: Markup
@@ -28,7 +27,10 @@ class Cell:
 
 
 def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
-    """The outcomes of the evaluators `first` and `second`; empty if the address does not name a second one."""
+    """Render the table that compares the outcomes of the evaluators `first` and `second`.
+
+    Returns empty markup if the address names no second evaluator.
+    """
     if pairs is None:
         return Markup()
     both = ((True, False), (False, True), (True, True), (False, False))

@@ -1,5 +1,7 @@
-"""The distribution of validity by gold in Browse's sidebar, as histograms or, for verdicts in words, as a table.
-Each number links to its traces."""
+"""The distribution of validity by gold label, in Browse's sidebar.
+
+It is drawn as histograms or, for verdicts given in words, as a table. Each number links to its traces.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +21,11 @@ _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos"}
 
 @dataclass(frozen=True)
 class Bar:
-    """A bin with its `height` in percent of the highest, and the URL of the traces with a step in it, "" if there
-    is none."""
+    """A bin of a histogram.
+
+    `height` is its height in percent of the highest bin. `url` lists the traces that have a step in the bin; it is
+    "" if there are none.
+    """
 
     count: int
     height: float
@@ -31,7 +36,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The bins for the steps of one gold; `median` is the range of the bin that contains the median."""
+    """The histogram of the steps with one gold label. `median` is the range of the bin that contains the median."""
 
     gold: str
     colour: str
@@ -43,8 +48,10 @@ class Histogram:
 def distribution_html(
     distribution: Distribution | None, address: Address, words: Mapping[str, str] | None = None
 ) -> Markup:
-    """A histogram for each gold that occurs; empty if there are no steps. `words` are those of an evaluator without
-    numbers, by the label that they stand for."""
+    """Render a histogram for each gold label that occurs, or empty markup if there are no steps.
+
+    For an evaluator that gives verdicts instead of numbers, `words` maps each label to the evaluator's word for it.
+    """
     if distribution is None or not distribution.counts.any():
         return Markup()
     histograms = [
@@ -64,7 +71,8 @@ def distribution_html(
 
 
 def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """A gold label with the counts of both verdicts on its steps: the lowest bin and the highest."""
+    """Return a gold label with the counts of both verdicts on its steps, which are the lowest and the highest
+    bin."""
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
     return histogram.gold, [
@@ -73,8 +81,10 @@ def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, lis
 
 
 def bin_words(bin: str, words: Mapping[str, str] | None) -> str:
-    """The condition on a bin in words. With `words`, as for `distribution_html`, the lowest and the highest bin are
-    verdicts."""
+    """Describe the condition on a bin in words.
+
+    With `words`, as in `distribution_html`, the lowest and the highest bin stand for verdicts.
+    """
     gold, _, least = bin.partition("-")
     place = round(float(least) * BINS)
     said = {0: words["neg"], BINS - 1: words["pos"]} if words is not None else {}

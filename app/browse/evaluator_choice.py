@@ -1,4 +1,4 @@
-"""The evaluators to choose from for a dataset, and the judgments of a trace."""
+"""The evaluators that can be chosen for a dataset, and the judgments of a trace by the chosen ones."""
 
 import time
 from collections import Counter, defaultdict
@@ -24,10 +24,10 @@ _SHOWN_OF_FINGERPRINT = 8
 
 @dataclass(frozen=True)
 class EvaluatorChoice:
-    """An evaluator with the `key` that names it in addresses.
+    """An evaluator that can be chosen, with the `key` that identifies it in addresses.
 
-    `loaded` is its name if it can score here, else None; `row` is its row in the store, None if it has never judged
-    anything; `judged` is True if it has judged a trace of the dataset.
+    `loaded` is its name if it can score here, or else None. `row` is its row in the store, None if it has never
+    judged anything. `judged` is True if it has judged a trace of the dataset.
     """
 
     key: str
@@ -38,12 +38,13 @@ class EvaluatorChoice:
 
     @property
     def id(self) -> int | None:
-        """Its database id."""
+        """The evaluator's database id, None if it has never judged anything."""
         return self.row.id if self.row else None
 
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
-    """The loaded evaluators in their order, then the store's others by name."""
+    """List the loaded evaluators in their own order, followed by the other evaluators that have judged the
+    dataset."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     loaded = {name: evaluators.about(name) for name in evaluators.all_names}
@@ -59,7 +60,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[
 
 
 def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice:
-    """The evaluator with that key. Raises `NotFoundError`, which lists the keys."""
+    """Return the evaluator with this key. Raises `NotFoundError`, which lists the valid keys, if there is none."""
     keys = {choice.key: choice for choice in choices}
     if key not in keys:
         raise NotFoundError(
@@ -70,21 +71,26 @@ def find_choice(choices: Iterable[EvaluatorChoice], key: str) -> EvaluatorChoice
 
 
 def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
-    """The evaluator of a page whose address names none. One that has judged the dataset is preferred, then one that
-    runs here, then the most informative outputs."""
+    """Choose the evaluator for a page whose address names none.
+
+    Evaluators that have judged the dataset come first, then those that run here, then those with the most
+    informative outputs.
+    """
     return min(choices, key=lambda one: (not one.judged, one.loaded is None, list(Outputs).index(one.outputs)))
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:
-    """At most `MOST_BESIDE` evaluators by their keys; a first key "" stands for the default one. Raises
-    `NotFoundError` for an unknown key."""
+    """Return the evaluators with these keys, at most `MOST_BESIDE` of them.
+
+    If the first key is "", it stands for the default evaluator. Raises `NotFoundError` for an unknown key.
+    """
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
 
 
 def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
-    """The name of a stored evaluator, and a longer key for the case that another one has that name too."""
+    """Return the name of a stored evaluator and a longer key, for use if another evaluator has the same name."""
     # Two of one name are mostly one evaluator before and after a change.
     return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
 
@@ -96,11 +102,11 @@ def judge_trace(
     trace: StoredTrace,
     patience: float | None = None,
 ) -> list[TraceJudgments]:
-    """The judgments by each chosen evaluator, in order: stored ones if they are fresh, else one made now if the
-    evaluator runs here.
+    """Return the judgments of a trace by each chosen evaluator, in order.
 
-    One that is not ready after `patience` seconds in all continues in the background, for a later request; None
-    means no limit.
+    Fresh stored judgments are used where they exist. Otherwise, the evaluator judges the trace now if it runs here.
+    A judgment that is not ready after `patience` seconds in all continues in the background, for a later request.
+    If `patience` is None, there is no limit.
     """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
@@ -117,7 +123,10 @@ def judge_trace(
 def _begin(
     evaluators: Evaluators, choice: EvaluatorChoice, trace: StoredTrace, stored: Sequence[StoredJudgment]
 ) -> "Future[Judgment] | None":
-    """The future judgment; None if a stored hindsight judgment stands, or the evaluator does not run here."""
+    """Start judging a trace and return the future judgment.
+
+    Returns None if a stored hindsight judgment stands, or if the evaluator does not run here.
+    """
     if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
@@ -153,7 +162,7 @@ def _judgments(
 
 
 def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
-    """The thresholds in force, which the filters of lists use too."""
+    """Return the evaluator's current thresholds, which the filters of lists use too."""
     if choice.id is None:
         return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
     return find_thresholds(store, choice.id)

@@ -1,5 +1,7 @@
-"""The traces that Browse's conditions select, as a file of traces, judgments or, for managers of campaigns,
-labels."""
+"""Downloads of the traces that match Browse's conditions.
+
+The file holds traces, judgments or, for managers of campaigns, labels.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,8 +51,11 @@ OF_PEOPLE = ("labels", "annotations")
 
 
 class ExportAddress(Address):
-    """The list's address with `content`, one of `CONTENTS`, the `format` of its table, and `by`, the key of the
-    only evaluator whose judgments are included, "" for all."""
+    """The address of a list with the options of the download.
+
+    `content` is one of `CONTENTS`, and `format` is the format of its table. `by` is the key of an evaluator and
+    restricts judgments to its own; "" includes those of all evaluators.
+    """
 
     content: Annotated[str, choice(tuple(CONTENTS))] = "judgments"
     format: Annotated[str, choice(TABLE_FORMATS)] = "csv"
@@ -58,7 +63,7 @@ class ExportAddress(Address):
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The route of the file."""
+    """Build the route of the download."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(PATH, dependencies=[Depends(RequiresRight(Right.READ))])
@@ -93,7 +98,7 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
 
 
 def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> tuple[Iterator[bytes], str]:
-    """The bytes of the file, and its format."""
+    """Return the bytes of the file, in parts, and its format."""
     store = selection.store
     if address.content == "traces":
         return trace_lines(store, ids), "jsonl"
@@ -112,8 +117,10 @@ def _evaluators(selection: Selection, key: str) -> list[int] | None:
 
 
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:
-    """The labels of these traces in every campaign, with a row per step; open campaigns come first, newest
-    first."""
+    """Yield the labels of these traces in every campaign, with one row per step.
+
+    Open campaigns come first, and newer campaigns come before older ones.
+    """
     only = frozenset(trace_ids)
     for campaign in list_campaigns(store):
         for trace in LabelledTraces(

@@ -1,4 +1,5 @@
-"""The conditions of the Browse page: every value with its count, and the active conditions as removable chips."""
+"""The filter conditions of the Browse page: every value with its count, and the active conditions as removable
+chips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,11 @@ EMPTY = "(empty)"
 
 @dataclass(frozen=True)
 class ConditionOptions:
-    """A condition of the filter with its possible values and their labels; no values if they depend on the dataset.
-    `about_evaluator` is True for conditions on an evaluator's verdicts."""
+    """A condition of the filter with its possible values and their labels.
+
+    `values` is empty if the values depend on the dataset. `about_evaluator` is True for a condition on an
+    evaluator's verdicts.
+    """
 
     name: str
     title: str
@@ -35,8 +39,11 @@ class ConditionOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of a condition, with the `url` that sets or removes it, "" if no trace would be left, and the number
-    of traces that have it, None if unknown."""
+    """A value that can be chosen for a condition.
+
+    `url` sets or removes the value; it is "" if no trace would be left. `count` is the number of traces with the
+    value, None if unknown.
+    """
 
     key: str
     label: str
@@ -47,7 +54,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class FacetSection:
-    """The choices for one condition."""
+    """The section of the sidebar with the values of one condition."""
 
     title: str
     about_evaluator: bool
@@ -111,7 +118,10 @@ MISTAKES = dict(next(condition for condition in _CONDITIONS if condition.name ==
 
 @dataclass(frozen=True)
 class SetCondition:
-    """An active condition in words, with the `key` of its count in totals, and the URL without it."""
+    """An active condition in words.
+
+    `key` is the key of its count in the totals, and `url` is the URL without the condition.
+    """
 
     key: str
     text: str
@@ -126,8 +136,11 @@ def facets_html(
     metadata: Markup | str = "",
     distribution: Markup | str = "",
 ) -> Markup:
-    """The sidebar: the values of each condition, as links that set or remove them, then the sections on `metadata`
-    and on the `distribution` of scores."""
+    """Render the sidebar.
+
+    It shows the values of each condition as links that set or remove them, followed by the sections for `metadata`
+    and for the `distribution` of scores.
+    """
     sections = [_section(condition, address, counts, choices, about) for condition in _CONDITIONS]
     shown = [section for section in sections if section.choices]
     whose = about.key if about.judged else ""
@@ -137,7 +150,7 @@ def facets_html(
 
 
 def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
-    """The active conditions, with a separate entry for each one on metadata."""
+    """List the active conditions, with a separate entry for each condition on metadata."""
     found = []
     for name in address.active:
         if name == "meta":
@@ -151,15 +164,20 @@ def conditions_set(address: Address, words: Words = None) -> list[SetCondition]:
 
 
 def chips_html(address: Address, words: Words = None) -> Markup:
-    """The active conditions, each with a link to remove it, and a link to remove all; empty if there is none."""
+    """Render the active conditions, with a link to remove each one and a link to remove them all.
+
+    Returns empty markup if no condition is active.
+    """
     if not address.active:
         return Markup()
     return macro(_TEMPLATE, "chips", conditions_set(address, words), address.cleared)
 
 
 def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None) -> Markup:
-    """Suggestions for an empty list: conditions to remove. `totals` are the numbers of traces without each of the
-    active conditions."""
+    """Render suggestions for an empty list: conditions whose removal would give traces.
+
+    `totals` holds the number of traces left when each active condition is removed.
+    """
     if not address.active:
         return Markup('<p class="hint empty">This dataset has no trace.</p>')
     ways = [
@@ -171,13 +189,13 @@ def loosen_html(address: Address, totals: Mapping[str, int], words: Words = None
 
 
 def meta_words(condition: str) -> str:
-    """A condition on metadata in words."""
+    """Describe a condition on metadata in words."""
     one = MetaCondition.read(condition)
     return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
 
 
 def condition_words(address: Address, name: str, words: Words = None) -> str:
-    """An active condition in words."""
+    """Describe an active condition in words."""
     value = getattr(address, name)
     if name == "meta":
         return " · ".join(map(meta_words, value))
@@ -218,7 +236,10 @@ def _values(
     choices: Sequence[EvaluatorChoice],
     about: EvaluatorChoice,
 ) -> tuple[tuple[str, str], ...]:
-    """The values of a condition that depend on the dataset: the chosen one first, then the most common."""
+    """Return the values of a condition whose values depend on the dataset.
+
+    The chosen value comes first, followed by the others from most to least common.
+    """
     if condition.name == "against":
         return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)
     chosen = getattr(address, condition.name)

@@ -1,4 +1,4 @@
-"""Search hits in a text: marked in its HTML, and an excerpt around the first one."""
+"""Search hits in a text: marking them in HTML, and taking an excerpt around the first one."""
 
 import re
 
@@ -13,10 +13,9 @@ _LONGEST_FORMULA = 200
 
 
 def marked_html(html: Markup, wanted: str) -> Markup:
-    """HTML from `text_html` or `markdown_html` with each hit of `wanted` in a `mark`, ignoring case and outer
-    spaces.
+    """Wrap each hit of `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
 
-    Formulas are searched as written, and marked whole.
+    Case and outer spaces are ignored. Formulas are searched as written and marked as a whole.
     """
     if not wanted.strip():
         return html
@@ -24,8 +23,11 @@ def marked_html(html: Markup, wanted: str) -> Markup:
 
 
 def marked_markdown(text: str, wanted: str) -> Markup:
-    """A text with its Markdown rendered and hits of `wanted` marked. If a hit includes Markdown's own signs, the
-    text is shown unrendered, or the hit would not be visible."""
+    """Render a text's Markdown with the hits of `wanted` marked.
+
+    If a hit includes Markdown's own characters, it would not be visible when rendered, so the text is shown
+    unrendered.
+    """
     html = markdown_html(text)
     if not wanted.strip():
         return html
@@ -40,9 +42,9 @@ def has_hit(text: str, wanted: str) -> bool:
 
 
 def excerpt(text: str, length: int, wanted: str = "") -> str:
-    """About `length` characters of a text, from its beginning or around the first hit of `wanted`.
+    """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`.
 
-    It is cut at spaces, and not within a `$…$` formula.
+    The text is cut at spaces, and never within a `$…$` formula.
     """
     match = _pattern(wanted).search(text) if wanted.strip() else None
     start = 0 if match is None or match.end() <= length else _start(text, match.start())
@@ -54,16 +56,20 @@ def excerpt(text: str, length: int, wanted: str = "") -> str:
 
 
 def _start(text: str, hit: int) -> int:
-    """The start of an excerpt that shows a hit: a few words before it, or the start of the formula that contains
-    it."""
+    """Return the start of an excerpt that shows a hit.
+
+    It is a few words before the hit, or the start of the formula that contains that position.
+    """
     about = max(hit - _BEFORE, 0)
     start = text.rfind(" ", 0, about) + 1 or about
     return text.rindex("$", 0, start) if _is_open(text[:start]) else start
 
 
 def _whole(text: str, start: int, end: int, hit: int) -> int:
-    """`end`, moved before a formula that it would cut or, if the formula has the hit or begins the excerpt, behind
-    it."""
+    """Move `end` so that the excerpt does not cut a formula.
+
+    It moves in front of the formula, or behind it if the formula contains the hit or begins the excerpt.
+    """
     if not _is_open(text[start:end]):
         return end
     opened, closed = text.rindex("$", start, end), text.find("$", end)
@@ -73,7 +79,7 @@ def _whole(text: str, start: int, end: int, hit: int) -> int:
 
 
 def _is_open(text: str) -> bool:
-    """True if the text ends within a formula."""
+    """True if the text ends inside a formula."""
     return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
 
 

@@ -1,5 +1,4 @@
-"""Filters on metadata: a section of Browse's sidebar with the dataset's fields, and the values of the one that is
-open."""
+"""Filters on metadata: a section of Browse's sidebar with the dataset's fields and the values of the open field."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class _FieldEntry:
-    """A field, with the `url` that opens or closes it."""
+    """A metadata field, with the URL that opens or closes it."""
 
     field: MetaField
     url: str
@@ -27,8 +26,11 @@ class _FieldEntry:
 
 
 def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCounts | None) -> Markup:
-    """The fields with their numbers of traces and, below the open one, its values, a text that they may contain,
-    and bounds for numbers; empty if the dataset has no fields."""
+    """Render the metadata fields with their numbers of traces.
+
+    The open field also shows its values, an input for a text that they contain, and inputs for numeric bounds.
+    Returns empty markup if the dataset has no fields.
+    """
     if not fields:
         return Markup()
     conditions = list(map(MetaCondition.read, address.meta))

@@ -1,6 +1,6 @@
-"""The Browse page: a dataset's traces, filtered and ordered, and the page of a single trace.
+"""The Browse page: a dataset's traces, filtered and sorted, and the page of a single trace.
 
-Everything it shows follows from the address; the page's script changes the address and requests the content again.
+The address determines everything on the page. The page's script changes the address and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ _PATIENCE = 0.4
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """The routes of the page, of its files and of saved views; with `read_only`, none that writes to the store."""
+    """Build the routes of the page, its files and saved views. With `read_only`, no route writes to the store."""
 
     def content(query: Query, request: Request) -> PageContent:
         return browse_page(store, evaluators, query, find_user_of(request), checks, read_only=read_only)
@@ -79,8 +79,11 @@ def browse_page(
     *,
     read_only: bool = False,
 ) -> PageContent:
-    """The page for a query; a mistake in it becomes a notice above the part that can be shown. `user` is the person
-    who sees it; with `checks` it names evaluators that do not clear the trivial baselines."""
+    """Render the page for a query.
+
+    Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
+    With `checks`, the page names the evaluators that do not beat the trivial baselines.
+    """
     address, problems = Address.read(query)
     errors: list[UserError] = []
     try:
@@ -109,7 +112,10 @@ def browse_page(
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
-    """The trace that an address names. If there is no such trace, None, and one more of the `errors`."""
+    """Return the trace that an address names.
+
+    If there is no such trace, an error is appended to `errors` and None is returned.
+    """
     try:
         return None if address.trace is None else get_trace(store, address.trace)
     except NotFoundError as error:
@@ -118,7 +124,8 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 
 
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
-    """The dataset of that name, the first one for "". Raises `NotFoundError`."""
+    """Return the dataset with this name, or the first dataset if the name is "". Raises `NotFoundError` if there is
+    none."""
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
@@ -174,7 +181,7 @@ def _list_html(
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:
-    """The list's evaluator, and the one that it is compared with."""
+    """Return the list's evaluator and, if there is one, the evaluator it is compared with."""
     other = selection.address.other
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
 
@@ -182,7 +189,7 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
 def _baseline_check(
     checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
-    """The line on evaluators shown that do not clear the trivial baselines on the dataset."""
+    """Render the line that names the shown evaluators which do not beat the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
     return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
@@ -194,7 +201,7 @@ def _metadata_html(selection: Selection) -> Markup:
 
 
 def _download(selection: Selection, manages: bool) -> dict[str, object]:
-    """The values for the form that downloads the list."""
+    """Return the values for the form that downloads the list."""
     query = selection.address.query(trace=None, page=1, beside=())
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
@@ -246,7 +253,8 @@ def _trace_html(
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The routes of a trace with its judgments as JSON and CSV, with the query of the trace's page."""
+    """Build the routes that return a trace with its judgments as JSON and CSV. They take the query of the trace's
+    page."""
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
         trace, judgments = _read_judgments(store, evaluators, request.query_params)
@@ -271,7 +279,7 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
 
 
 def file_address(path: str, address: Address) -> str:
-    """The URL of a file of the trace that an address shows, for use in an attribute."""
+    """Return the URL of a file for the trace that an address shows, for use in an HTML attribute."""
     kept = ("trace", "evaluator", "against", "other", "beside")
     short = Address(**{name: getattr(address, name) for name in kept})
     return short.url(path)

@@ -1,4 +1,4 @@
-"""People's labels of a trace, and disputes of its gold, for those who may see them."""
+"""People's labels of a trace and disputes of its gold, for those who may see them."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,12 @@ _ALIVE = (DisputeState.OPEN, DisputeState.ACCEPTED)
 
 
 class PeopleLabels:
-    """People's labels of a trace, as far as `user` may see them; None is a visitor who is not logged in.
+    """The labels that people gave to a trace, as far as `user` may see them.
 
-    The consensus is visible to everybody who sees the trace, except to a person who has begun to label it in a
-    blind campaign and, while a campaign is open, to visitors. Individual labels are visible once the campaign is
-    closed, and to its manager before that. The person's exposure is recorded before the labels are shown.
+    `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, with two
+    exceptions: a person who has begun to label the trace in a blind campaign and, while a campaign is open,
+    visitors. Individual labels are visible once the campaign is closed; its manager may see them earlier. The
+    user's exposure is recorded before the labels are shown.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
@@ -47,12 +48,12 @@ class PeopleLabels:
 
     @property
     def labels(self) -> tuple[str | None, ...]:
-        """The consensus of the newest campaign, one label per step; empty if there is nothing to show."""
+        """The consensus labels of the newest campaign, one per step. Empty if there is nothing to show."""
         return self._shown[0].consensus.labels if self._shown else ()
 
     @property
     def words(self) -> str:
-        """A short summary, for the line below the trace."""
+        """A short summary, shown below the trace."""
         if self.hidden:
             return "hidden until you have submitted yours"
         if not self._shown:
@@ -62,7 +63,7 @@ class PeopleLabels:
         )
 
     def html(self) -> Markup:
-        """A table for each campaign, with the consensus and each annotator's label of every step."""
+        """Tables, one for each campaign, with the consensus and each annotator's label for every step."""
         if not self._shown:
             return Markup()
         return macro(_TEMPLATE, "tables", [(one, self._annotations(one)) for one in self._shown], _REASONS)
@@ -73,8 +74,10 @@ class PeopleLabels:
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Links to the disputes of each step's gold and, for a `user` who may label, to file one; empty if the trace
-    has no gold."""
+    """Return, for each step, links to the disputes of its gold label and, if `user` may label, to file a new one.
+
+    Returns an empty tuple if the trace has no gold labels.
+    """
     if not trace.has_gold:
         return ()
     disputes = [one for one in list_disputes(store, DisputeFilter(trace_id=trace.trace_id)) if one.state in _ALIVE]

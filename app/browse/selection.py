@@ -1,5 +1,4 @@
-"""The selection of an address: a dataset, the evaluators to choose from, and the traces that meet the
-conditions."""
+"""What an address selects: a dataset, the evaluators to choose from, and the traces that meet the conditions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,11 @@ from stepsight.storage.traces.queries import Neighbours, load_traces, traces
 
 @dataclass(frozen=True)
 class ListPlace:
-    """A trace's neighbours in a list, and its `number`, from 1, of `total`; None if the list does not contain
-    it."""
+    """The place of a trace in a list.
+
+    `near` holds its neighbours. `number` counts from 1 up to `total`; it is None if the list does not contain the
+    trace.
+    """
 
     near: Neighbours
     number: int | None = None
@@ -32,14 +34,16 @@ class ListPlace:
 
     @property
     def words(self) -> str:
-        """A text such as `12 of 83`, or nothing."""
+        """Return a text such as `12 of 83`, or "" if the list does not contain the trace."""
         return "" if self.number is None else f"{self.number:,} of {self.total:,}"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of the store that an address selects. `about` is the list's evaluator; the address is without names
-    that do not exist."""
+    """The part of the store that an address selects.
+
+    `about` is the list's evaluator. Names that do not exist have been removed from the address.
+    """
 
     store: Store
     address: Address
@@ -51,7 +55,11 @@ class Selection:
     def of(
         cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
     ) -> tuple["Selection", list[UserError]]:
-        """The selection of an address in its dataset, and an error for each evaluator in it that does not exist."""
+        """Return the selection for an address, and a list of the errors in that address.
+
+        There is an error for each unknown evaluator, and for conditions that the evaluator's outputs do not
+        support.
+        """
         choices = list_choices(store, evaluators, dataset_id)
         offered: set[str] = set()
         problems: list[UserError] = []
@@ -79,7 +87,8 @@ class Selection:
 
     @classmethod
     def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
-        """As `of`, but raises the first error, which is `NotFoundError` for an unknown evaluator."""
+        """Return the selection as `of` does, but raise the first error. It is a `NotFoundError` for an unknown
+        evaluator."""
         selection, problems = cls.of(store, evaluators, dataset_id, address)
         if problems:
             raise problems[0]
@@ -94,12 +103,12 @@ class Selection:
 
     @property
     def words(self) -> Mapping[str, str] | None:
-        """The evaluator's words for a verdict on a step, by label; None if it gives numbers."""
+        """The evaluator's words for its verdicts on a step, by label. None if it gives numbers."""
         return words_of(self.about.outputs) if self.about.outputs.in_words else None
 
     @property
     def pairs(self) -> OutcomePairs | None:
-        """The outcomes of the address's two evaluators against each other; None if it names only one."""
+        """The outcomes of the address's two evaluators, cross-tabulated. None if the address names only one."""
         return pair_outcomes(self.store, self.dataset_id, self.where)
 
     @property
@@ -109,18 +118,21 @@ class Selection:
 
     @property
     def distribution(self) -> Distribution | None:
-        """The validities of steps by gold, 0 or 1 for verdicts in words; None if the evaluator has none here."""
+        """The validities of steps by gold label, with 0 or 1 for verdicts given in words.
+
+        None if the evaluator has judged no steps of this dataset.
+        """
         if not self.about.judged or not self.about.outputs.has_steps:
             return None
         return read_distribution(self.store, self.dataset_id, self.where)
 
     def page(self, size: int) -> BrowsePage:
-        """The rows of the address's page, their total, and the counts for every condition."""
+        """Return the rows on the address's page, the total number of rows, and the counts for every condition."""
         offset = (self.address.page - 1) * size
         return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
-        """A trace's place in the list; a trace outside the list still has neighbours."""
+        """Return a trace's place in the list. A trace outside the list still has neighbours."""
         ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
         if trace_id not in ids:
             return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))
@@ -129,8 +141,10 @@ class Selection:
         return ListPlace(near, at + 1, len(ids))
 
     def hits_in_steps(self, rows: Sequence[BrowseRow]) -> dict[int, tuple[int, str]]:
-        """The number and text of the first step with a search hit, by trace id, for the rows without one in the
-        problem."""
+        """Return the number and text of the first step with a search hit, by trace id.
+
+        Only rows without a hit in the problem are searched.
+        """
         wanted = self.address.text.strip()
         ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
         if not ids:

@@ -1,4 +1,4 @@
-"""A page of a dataset's traces as a table: problem, gold, and an evaluator's verdicts."""
+"""A page of a dataset's traces as a table, with the problem, the gold, and an evaluator's verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,8 +42,11 @@ _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), (
 
 @dataclass(frozen=True)
 class ColumnHead:
-    """The head of a column, with the `url` that sorts `by` it, "" if it cannot be sorted, and the current
-    `direction`."""
+    """The head of a column.
+
+    `url` sorts the list by the column; it is "" if the column cannot be sorted. `direction` is the current sort
+    direction.
+    """
 
     title: str
     kind: str
@@ -55,8 +58,11 @@ class ColumnHead:
 def list_html(
     rows: Sequence[BrowseRow], address: Address, hits: Mapping[int, tuple[int, str]], outputs: Outputs | None
 ) -> Markup:
-    """The rows under sortable heads. `hits` are, by trace id, the number and text of a step with a search hit, for
-    rows without one in the problem; `outputs` are the evaluator's, None if it has judged nothing."""
+    """Render the rows under sortable column heads.
+
+    For rows without a search hit in the problem, `hits` maps the trace id to the number and text of a step with a
+    hit. `outputs` is the kind of the evaluator's outputs, None if it has judged nothing.
+    """
     # An evaluator with judgments of only one mode has no changes.
     changes = any(row.change is not None for row in rows)
     columns = _COLUMNS + (_EVALUATOR_COLUMNS[: None if changes else -1] if outputs else ())
@@ -76,7 +82,10 @@ def list_html(
 
 
 def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
-    """The available orders, including those by scores if the evaluator has them; `outputs` as in `list_html`."""
+    """Return the available sort orders.
+
+    Orders by score are included if the evaluator has such scores. `outputs` has the same meaning as in `list_html`.
+    """
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 

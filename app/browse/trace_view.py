@@ -1,4 +1,4 @@
-"""A trace on the page of Browse: gold, and each evaluator's verdict on every sub-step, side by side."""
+"""A trace on the Browse page: the gold and each evaluator's verdict on every sub-step, side by side."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,12 @@ def trace_html(
     people: Sequence[str | None] = (),
     disputes: Sequence[Markup] = (),
 ) -> Markup:
-    """The problem, each evaluator's verdicts on the solution, and every step with its sub-steps, with search hits
-    marked. `people` are the agreed labels, and `disputes` the links below the gold, both by step."""
+    """Render the problem, each evaluator's verdicts on the solution, and every step with its sub-steps and search
+    hits.
+
+    `people` holds the labels that people agreed on, and `disputes` the links below the gold; both have one entry
+    per step.
+    """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     # Only the first column with scores explains the modes.
     explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)

@@ -13,7 +13,10 @@ from stepsight.core.trace import Trace
 
 
 def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
-    """The evaluator's statements on the solution, one piece of HTML each; with `hints`, its modes are explained."""
+    """Return the evaluator's statements about the solution as pieces of HTML.
+
+    With `hints`, its modes are explained.
+    """
     if answer.outputs == Outputs.SOLUTION:
         return [_number_piece(answer.solution)]
     if answer.outputs == Outputs.CHECKS:
@@ -28,21 +31,26 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """The first step, 0-based, that an evaluator calls wrong in one of its modes; None if it calls none wrong."""
+    """Return the first step, counted from 0, that an evaluator calls wrong in one mode, or None if it calls none
+    wrong."""
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 
 def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
-    """The first step, 0-based, with a sub-step whose validity is below the threshold, except silent ones; None if
-    there is none."""
+    """Return the first step, counted from 0, with a sub-step whose validity is below the threshold, or None.
+
+    Silent sub-steps are skipped.
+    """
     below = scores.validity < threshold
     wrong = np.flatnonzero(below if silent is None else below & ~silent)
     return int(trace.owners[wrong[0]]) if len(wrong) else None
 
 
 def outcome_words(wrong: int | None, trace: Trace) -> str:
-    """The comparison of the first step called wrong with the gold's first error, as far as the gold tells whether
-    there is one."""
+    """Describe how the first step called wrong compares with the gold's first error.
+
+    If the gold does not tell whether there is an error, only the step called wrong is mentioned.
+    """
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
         return "" if wrong is None else f"first wrong step {wrong + 1}"
@@ -82,7 +90,10 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
-    """Either mode will do, since later steps do not change a check."""
+    """Render the result of checking equations.
+
+    Either mode will do, since later steps do not change a check.
+    """
     mode = next(iter(answer.modes))
     wrong = first_wrong(answer, mode, trace)
     if wrong is not None:

@@ -1,4 +1,4 @@
-"""Saved views: the line above Browse's list, and the routes of its forms, which need no script."""
+"""Saved views: the line of links above Browse's list, and the routes of its forms, which work without a script."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ Text = Annotated[str, Form()]
 
 
 def router(store: Store) -> APIRouter:
-    """The routes that save, rename and delete a view."""
+    """Build the routes that save, rename and delete a view."""
     routes = APIRouter(include_in_schema=False)
     keeping = [Depends(RequiresRight(Right.KEEP))]
 
@@ -48,7 +48,7 @@ def router(store: Store) -> APIRouter:
 
 
 def views_html(store: Store, address: Address, user: User | None, keeps: bool) -> Markup:
-    """A person's views as links, with forms for a person who `keeps` views."""
+    """Render a person's views as links. With `keeps`, there are also forms to save and change views."""
     views = list_views(store, user)
     here = view_query(address)
     if not views and not keeps:
@@ -63,11 +63,11 @@ def views_html(store: Store, address: Address, user: User | None, keeps: bool) -
 
 
 def view_query(address: Address) -> str:
-    """The part of an address that a view saves: the list, without a page or a trace."""
+    """Return the part of an address that a view saves, which is the list without a page or a trace."""
     return urlencode(address.query(page=1, trace=None, beside=()), doseq=True)
 
 
 def _to(query: str) -> Response:
-    """A redirect to the list with that query, whose mistakes the page itself reports."""
+    """Redirect to the list with this query. The page itself reports any mistakes in the query."""
     address, _ = Address.read(read_query(query))
     return RedirectResponse(str(address.narrowed().unescape()), 303)
