@@ -1,4 +1,4 @@
 """Measuring evaluators on datasets of the store.
 
-Begin with `evaluate`; the figures themselves are in `core.metrics.figures`.
+Begin with `evaluate`. The figures themselves are in `core.metrics.figures`.
 """

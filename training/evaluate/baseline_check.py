@@ -1,9 +1,10 @@
-"""The check that an evaluator clears the best trivial baseline on a dataset.
+"""Checking whether an evaluator clears the best trivial baseline on a dataset.
 
 An evaluator *clears* the baselines if the 95 % interval of its paired difference to the best of them, over
-resamples of the traces, lies above 0. The figure is that of the tables of an evaluation, step AUC if there is one,
-for invalid errors if the gold has any, else for redundant ones. With fewer than `FEWEST` steps that have an error,
-or fewer that have none, there is no check, since hardly any evaluator would pass."""
+resamples of the traces, lies above 0. The figure compared is the one shown in the tables of an evaluation: step AUC
+if it exists. The errors are invalid ones if the gold has any, and redundant ones otherwise. There is no check with
+fewer than `FEWEST` steps that have an error, or fewer that have none, since hardly any evaluator would pass.
+"""
 
 import math
 from dataclasses import dataclass
@@ -23,8 +24,11 @@ steps."""
 
 @dataclass(frozen=True)
 class BaselineCheck:
-    """An evaluator compared with the best trivial `baseline` on the traces that it has judged: the name of the
-    `figure`, the evaluator's `value`, and the paired `difference`."""
+    """The comparison of an evaluator with the best trivial baseline on the traces that the evaluator has judged.
+
+    `figure` is the name of the figure compared, `value` is the evaluator's value of it, and `difference` is the
+    paired difference.
+    """
 
     evaluator: str
     mode: Mode
@@ -45,8 +49,10 @@ class BaselineCheck:
 
 
 def check_row(row: Row) -> BaselineCheck | None:
-    """The check of a row of an evaluation; None for a baseline, without a comparable baseline, or with too few
-    labels."""
+    """Check a row of an evaluation.
+
+    Returns None if the row is a baseline, if no baseline is comparable, or if there are too few labels.
+    """
     if row.is_baseline or not row.beats.exists or math.isnan(row.beats.low) or not _has_enough(row):
         return None
     value = row.measured[row.beats_in].value.number
@@ -56,8 +62,10 @@ def check_row(row: Row) -> BaselineCheck | None:
 def check_baselines(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, draws: int = DRAWS
 ) -> BaselineCheck | None:
-    """The check of an evaluator in a mode, or online if the traces stop at their first error. None as for
-    `check_row`, and if the evaluator has judged no trace in that mode."""
+    """Check an evaluator in one mode, or online if the traces stop at their first error.
+
+    Returns None in the same cases as `check_row`, and if the evaluator has judged no trace in that mode.
+    """
     measured = with_thresholds(store, dataset, evaluator, force=True)
     rows = evaluate(store, dataset, [measured], [mode], draws).rows
     row = next((row for row in rows if not row.is_baseline), None)

@@ -1,7 +1,8 @@
-"""Calibration of thresholds on a validation dataset, since none may be chosen on the dataset that is measured
-(paper, App. C).
+"""Calibrating thresholds on a validation dataset, since none may be chosen on the dataset that is measured (paper,
+App. C).
 
-One threshold between every two adjacent scores is tried, all at once: others there give the same verdicts.
+One threshold is tried between every two adjacent scores, since all thresholds in between give the same verdicts.
+All of them are evaluated at once.
 """
 
 from dataclasses import dataclass
@@ -36,8 +37,11 @@ _DIGITS = range(2, 10)
 
 
 class Goal(StrEnum):
-    """macro-f1: the best mean F1 of both classes of steps; recall: of the thresholds that find at least the wanted
-    share of the errors, the one with the best precision."""
+    """The goal by which a threshold is chosen.
+
+    The goal macro-f1 asks for the best mean F1 of both classes of steps. The goal recall asks for the best
+    precision among the thresholds that find at least the wanted share of the errors.
+    """
 
     MACRO_F1 = "macro-f1"
     RECALL = "recall"
@@ -45,8 +49,11 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdChoice:
-    """A threshold with its figures on the steps on which it was chosen: macro-F1, and precision and recall of the
-    errors, as fractions; the precision is NaN if it finds none."""
+    """A threshold with its figures on the steps on which it was chosen.
+
+    The figures are macro-F1, and the precision and recall of the errors, as fractions. The precision is NaN if the
+    threshold finds no error.
+    """
 
     value: float
     macro_f1: float
@@ -56,7 +63,10 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The threshold chosen for an evaluator on a dataset, in which `errors` of `steps` steps have the error."""
+    """The threshold chosen for an evaluator on a dataset.
+
+    `steps` counts the steps of the dataset, and `errors` those that have the error.
+    """
 
     evaluator: str
     dataset: str
@@ -80,8 +90,8 @@ def calibrate(
 ) -> Calibrated:
     """Choose the threshold for one kind of error from the stored judgments of a dataset, and put it in force.
 
-    `recall` is used only with that goal. Raises `UserError` if the evaluator, the gold or the scores allow no
-    choice.
+    `recall` is used only with the goal recall. Raises `UserError` if the evaluator, the gold or the scores leave
+    nothing to choose from.
     """
     _check_outputs(evaluator, errors)
     gold = read_gold(store, dataset)
@@ -135,11 +145,11 @@ def _check_ending(gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> None:
 
 
 def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: float = 0.9) -> ThresholdChoice:
-    """The best threshold for the goal. Of equally good ones it is the nearest to the default, with as few digits as
-    separate it from its neighbours.
+    """Return the best threshold for the goal.
 
-    Raises `UserError` if there is nothing to choose from, the gold has only one class, a step has no score, or no
-    threshold reaches the recall.
+    Among equally good thresholds, the nearest to the default is chosen, with as few digits as are needed to
+    separate it from its neighbours. Raises `UserError` if there is nothing to choose from, the gold has only one
+    class, a step has no score, or no threshold reaches the wanted recall.
     """
     unread = int(np.isnan(items.scores).sum())
     if unread:
@@ -160,7 +170,10 @@ def choose(items: Items, errors: Errors, goal: Goal = Goal.MACRO_F1, recall: flo
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Every threshold worth trying, shape (m,): above `above` and at most `up_to`, with its figures."""
+    """All thresholds worth trying, with their figures; every array has shape (m,).
+
+    Threshold i lies above `above[i]` and is at most `up_to[i]`.
+    """
 
     above: Floats64
     up_to: Floats64
@@ -170,7 +183,10 @@ class _Tried:
 
     @classmethod
     def of(cls, scores: Floats64, wrong: NDArray[np.bool_], errors: Errors) -> "_Tried":
-        """A step is invalid below a threshold, and redundant from it on. Thresholds lie in 0 to 1."""
+        """Compute the figures of all thresholds from 0 to 1.
+
+        A step is invalid if its score lies below the threshold; it is redundant if its score reaches the threshold.
+        """
         order = np.argsort(scores, kind="stable")
         values, counts = np.unique(scores[order], return_counts=True)
         ends = np.cumsum(counts)
@@ -190,7 +206,7 @@ class _Tried:
         return cls(*(column[inside] for column in columns))
 
     def best(self, goal: Goal, recall: float, default: float) -> int:
-        """The index of the best threshold."""
+        """Return the index of the best threshold. Raises `UserError` if none reaches the wanted recall."""
         distance = np.maximum(self.above - default, 0) + np.maximum(default - self.up_to, 0)
         if goal == Goal.MACRO_F1:
             return int(np.lexsort((distance, -self.macro_f1))[0])
@@ -205,9 +221,10 @@ class _Tried:
 
 
 def _shortest(above: float, up_to: float, default: float) -> float:
-    """The default if it lies in the range, else the number with the fewest digits in it, nearest to the middle.
+    """Return the default if it lies in the range, or else the number in the range that has the fewest digits.
 
-    Scores are in single precision, as is every comparison with a threshold.
+    That number is the middle of the range, rounded. Scores are in single precision, and so is every comparison with
+    a threshold.
     """
     low, high = max(above, 0.0), min(up_to, 1.0)
 

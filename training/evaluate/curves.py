@@ -1,5 +1,7 @@
-"""Curves of a class against the rest: ROC, and the decision rule at many thresholds. They are a module of their own
-because only figures need scikit-learn, which takes a second to import."""
+"""Curves of one class against the rest: ROC, and the decision rule at many thresholds.
+
+They are in a separate module because only figures need scikit-learn, which takes a second to import.
+"""
 
 from dataclasses import dataclass
 
@@ -16,9 +18,11 @@ TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Precision, recall and F1 of a class over `taus`, each of shape (len(taus),): the class is predicted if its
-    probability is at least tau. Precision is NaN where nothing is predicted, and all are NaN if there is a
-    `reason`."""
+    """Precision, recall and F1 of a class at the thresholds `taus`, each of shape (len(taus),).
+
+    The class is predicted if its probability is at least tau. Precision is NaN where nothing is predicted. If there
+    is a `reason`, no figure exists and all are NaN.
+    """
 
     taus: Floats64
     precision: Floats64
@@ -28,8 +32,10 @@ class Sweep:
 
 
 def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
-    """The decision rule of one class against the rest at many thresholds (the paper's appendix on the neutral
-    class)."""
+    """Apply the decision rule for one class against the rest at many thresholds.
+
+    It follows the paper's appendix on the neutral class.
+    """
     side = ternary.classify(table).against_rest(label)
     if side.ranking_problem:
         none = np.full(len(taus), np.nan)
@@ -44,7 +50,8 @@ def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> 
 
 
 def roc(items: Items) -> tuple[Floats64, Floats64, Floats64]:
-    """False positive rate, true positive rate and threshold of each point; empty if there is no curve."""
+    """Return the false positive rates, true positive rates and thresholds of the ROC curve, empty if there is no
+    curve."""
     if items.ranking_problem:
         empty = np.empty(0)
         return empty, empty, empty

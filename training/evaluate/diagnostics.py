@@ -1,6 +1,7 @@
-"""Diagnostics beyond the figures of a table: by position, by class, and by the effect of later steps.
+"""Diagnostics that go beyond the figures of a table: by position, by class, and by the effect of later steps.
 
-The paper has them in its appendices: neutral-class and class-wise diagnostics, and the positional decomposition.
+They appear in the paper's appendices on neutral-class and class-wise diagnostics and on the positional
+decomposition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,18 +23,19 @@ from stepsight.training.evaluate.evaluation import Row
 
 
 def is_three_way(subject: Subject) -> bool:
-    """True if there are classes to compare: three probabilities, and a gold of at least two classes."""
+    """True if there are classes to compare: the evaluator gives three probabilities and the gold has at least two
+    classes."""
     labels = subject.table.label
     return subject.outputs == Outputs.THREE_WAY and len(np.unique(labels[labels != SILENT])) > 1
 
 
 def lacking(labels: AnyInts) -> list[Label]:
-    """The classes that do not occur among labels."""
+    """Return the classes that do not occur among the labels."""
     return [label for label in Label if not (labels == label).any()]
 
 
 def shares(labels: AnyInts) -> Floats64:
-    """The share of each class among labels, shape (3,); NaN if there are none."""
+    """Return the share of each class among the labels, shape (3,), or NaN if there are no labels."""
     counts = np.bincount(labels, minlength=len(Label))
     with np.errstate(invalid="ignore"):
         fractions: Floats64 = counts / counts.sum()
@@ -42,8 +44,10 @@ def shares(labels: AnyInts) -> Floats64:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """The figures of a decision rule for a class: `rule` is its name, `predicted` the share of steps assigned to
-    the class."""
+    """The figures of a decision rule for a class.
+
+    `rule` is the name of the rule, and `predicted` is the share of steps that it assigns to the class.
+    """
 
     rule: str
     predicted: float
@@ -53,7 +57,10 @@ class RuleFigures:
 
 
 def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigures:
-    """The figures of deciding for a class by argmax, or if its probability is at least `tau`."""
+    """Return the figures of a decision rule for a class.
+
+    The rule is argmax if `tau` is None; otherwise the class is predicted if its probability is at least `tau`.
+    """
     # Probabilities are in single precision, so the threshold has to be too.
     steps = ternary.classify(table) if tau is None else ternary.classify(table, label, float(np.float32(tau)))
     side = steps.against_rest(label)
@@ -63,7 +70,10 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
 
 
 def class_f1(side: Items) -> Value:
-    """F1 of a class against the rest; 0 if it is never predicted, undefined if the gold has none."""
+    """Return the F1 of a class against the rest.
+
+    It is 0 if the class is never predicted, and undefined if the gold has no step of the class.
+    """
     if not side.gold.any():
         return Value.none("the gold has no such item")
     return Value(f1(side.gold, side.predicted))
@@ -71,14 +81,14 @@ def class_f1(side: Items) -> Value:
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Figures of one class against the rest: AUC of its probability, and F1 by argmax."""
+    """The figures of one class against the rest: the AUC of its probability, and its F1 by argmax."""
 
     auc: Value
     f1: Value
 
 
 def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
-    """The figures of each class, with intervals."""
+    """Return the figures of each class, with intervals."""
     steps = ternary.classify(subject.table)
     figures = {}
     for label in Label:
@@ -99,8 +109,11 @@ def _f1_draws(side: Items, weights: Weights) -> Floats64:
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
-    """True for each step that the protocol counts, shape (n,): for invalid errors those up to the first one. Parts
-    of a table have to be selected from these, since a part may lack the step that ends the counting."""
+    """Return a mask of the steps that the protocol counts, shape (n,).
+
+    For invalid errors, these are the steps up to and including the first error of a trace. To analyse part of a
+    table, compute the mask on the whole table first: a part may lack the step at which counting ends.
+    """
     if errors == Errors.REDUNDANT:
         return np.ones(len(table), np.bool_)
     first = table.first_errors()[table.trace]
@@ -109,8 +122,11 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
 
 
 def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
-    """`step_auc` in each third of the solutions, and `macro_auc` if the row has it: the positional decomposition. A
-    third may lack a class, so that its macro-AUC covers fewer classes; its `reason` says so."""
+    """Return `step_auc`, and `macro_auc` if the row has it, in each third of the solutions: the positional
+    decomposition.
+
+    A third may lack a class, in which case its macro-AUC covers fewer classes and its `reason` says so.
+    """
     subject = row.subject
     table = subject.table
     parts = by_third(table, counted(table, row.errors))
@@ -133,7 +149,7 @@ def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measurement
 
 
 def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """The online and the offline row of each evaluator that has both."""
+    """Yield the online and the offline row of each evaluator that has both."""
     offline = {(row.evaluator, row.errors): row for row in rows if row.mode == "offline"}
     for row in rows:
         if row.mode == "online" and (row.evaluator, row.errors) in offline:
@@ -143,7 +159,8 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 def offline_gain(
     online: Mapping[Third, Mapping[str, Measurement]], offline: Mapping[Third, Mapping[str, Measurement]], name: str
 ) -> dict[Third, Value]:
-    """Offline minus online of a figure in each third, with the interval of the paired resamples."""
+    """Return a figure's offline value minus its online value in each third, with an interval over the paired
+    resamples."""
     gains = {}
     for third in Third:
         late, early = offline[third][name], online[third][name]
@@ -153,8 +170,11 @@ def offline_gain(
 
 @dataclass(frozen=True)
 class Changed:
-    """The steps whose validity fell, rose or stayed once later steps were visible: their number, the number with an
-    error, and the share judged correctly online and offline."""
+    """The steps whose validity fell, rose or stayed the same once later steps were visible.
+
+    `steps` is the number of these steps, and `wrong` the number with an error. `online` and `offline` are the
+    shares judged correctly in each mode.
+    """
 
     steps: int
     wrong: int
@@ -167,7 +187,11 @@ class Changed:
 
 
 def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
-    """`fell`, `rose` and `stayed`, among the steps that the protocol counts and both modes have judged."""
+    """Group the steps by whether their validity `fell`, `rose` or `stayed` once later steps were visible.
+
+    Only steps that the protocol counts and that were judged in both modes are included. A change of less than
+    `least` counts as none.
+    """
     both = online.subject.table.present & offline.subject.table.present
     tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]
     change = retroactive(*tables)

@@ -1,7 +1,7 @@
-"""An evaluation: evaluators' figures on a dataset of the store, from their stored judgments.
+"""Evaluating evaluators on a dataset of the store, from their stored judgments.
 
 Every evaluation includes the trivial baselines. All evaluators share the same resamples of the dataset's traces, so
-that differences are paired. The paper's figures for the dataset are given beside the measured ones.
+differences between them are paired. The paper's figures for the dataset are given beside the measured ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,8 +35,11 @@ _MAY_SHARE = 0.03
 
 @dataclass(frozen=True)
 class MeasuredEvaluator:
-    """A baseline, or an evaluator of the store with its `id`, and the thresholds at which it is measured:
-    calibrated ones, else its `own`."""
+    """A baseline, or an evaluator of the store, with the thresholds at which it is measured.
+
+    `id` is the evaluator's id in the store, None for a baseline. The thresholds are the calibrated ones if there
+    are any, and the evaluator's `own` otherwise.
+    """
 
     name: str
     outputs: Outputs
@@ -53,8 +56,11 @@ class MeasuredEvaluator:
 def with_thresholds(
     store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool = False
 ) -> MeasuredEvaluator:
-    """The evaluator with its thresholds. Raises `UserError` if they were chosen on the dataset's traces; with
-    `force` its rows are marked instead."""
+    """Return the evaluator with its thresholds.
+
+    Raises `UserError` if the thresholds were chosen on the dataset's own traces. With `force`, the evaluator's rows
+    are marked instead.
+    """
     calibration = find_calibration(store, evaluator.id)
     problem = _chosen_here(store, dataset, calibration) if calibration else ""
     if problem and not force:
@@ -69,7 +75,7 @@ def with_thresholds(
 
 
 def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """The dataset with these traces on which thresholds were chosen, in words; "" if there is none."""
+    """Describe the dataset on which thresholds were chosen, if it shares traces with this one; "" if none does."""
     for origin in calibration.origins.values():
         if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
             return f"on {dataset.name}"
@@ -87,8 +93,10 @@ BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 def read_tables(
     store: Store, gold: Gold, evaluators: Sequence[MeasuredEvaluator], trivial: BaselineTables
 ) -> Iterator[tuple[MeasuredEvaluator, Mode, StepTable]]:
-    """The tables of the baselines, `trivial`, and of the evaluators' judgments, by mode. Those of judgments are
-    read one at a time, to save memory."""
+    """Yield the tables of the baselines (`trivial`) and of the evaluators' judgments, by mode.
+
+    Tables of judgments are read one at a time to save memory.
+    """
     for mode, tables in trivial.items():
         for baseline, table in tables:
             yield MeasuredEvaluator(baseline.name, baseline.outputs), mode, table
@@ -100,8 +108,11 @@ def read_tables(
 
 
 def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> BaselineTables:
-    """A table of each baseline for each mode, from one pass over the texts. Baselines of sub-steps are included if
-    a step has several. Modes share the table of a baseline whose scores do not depend on the mode."""
+    """Build a table of each baseline for each mode, in one pass over the texts.
+
+    Baselines that score sub-steps are included if any step has several. Modes share the table of a baseline whose
+    scores do not depend on the mode.
+    """
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
     views = [(one, mode) for one in baselines for mode in (modes if one.by_mode else modes[:1])]
     probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in views]
@@ -121,7 +132,7 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
 
 
 def cut_at_random(gold: Gold, seed: int) -> Gold:
-    """The gold with each trace cut after a step drawn uniformly."""
+    """Return the gold with each trace cut after a step drawn uniformly."""
     kept = [draw_kept(int(count), seed, place) for place, count in enumerate(gold.counts)]
     return replace(gold, kept=np.array(kept, np.int64))
 
@@ -136,9 +147,10 @@ RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1")
 class Row:
     """The figures of one evaluator in one mode for one kind of error.
 
-    `beats` is the difference to the best baseline, whose name is `rival`, in the figure `beats_in`: step AUC or,
-    without one, the next in `RIVALRY`. `calibration` holds the origin of calibrated thresholds; `chosen_here` is
-    True if they were chosen on this dataset. `published` holds the paper's figures for it on these traces.
+    `beats` is the difference to the best baseline, whose name is `rival`. It is computed in the figure `beats_in`:
+    step AUC or, if that does not exist, the next figure in `RIVALRY`. `calibration` records how calibrated
+    thresholds were chosen; `chosen_here` is True if they were chosen on this dataset. `published` holds the paper's
+    figures for this evaluator on these traces.
     """
 
     evaluator: str
@@ -167,7 +179,8 @@ class Row:
 
     @property
     def on_thresholds(self) -> str:
-        """The thresholds and the datasets on which they were chosen, in words; "" for default ones."""
+        """A description of calibrated thresholds and the datasets on which they were chosen, or "" for default
+        thresholds."""
         if self.calibration is None:
             return ""
         cut = self.subject.thresholds
@@ -175,7 +188,8 @@ class Row:
         return f"thresholds {cut.validity:g} and {cut.redundancy:g}, chosen on {where}"
 
     def as_json(self) -> dict[str, object]:
-        """Fractions, null for NaN, with intervals and reasons by name."""
+        """Return the row as JSON values: figures are fractions, or null if undefined, with intervals and
+        reasons."""
         head: dict[str, object] = {
             "evaluator": self.evaluator,
             "mode": self.mode.value,
@@ -206,11 +220,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The rows of a dataset, or of its `group`, with the number of `traces`.
+    """The rows of an evaluation on a dataset, or on the traces of its `group`.
 
-    `warning` gives the reason why offline figures are left out, or their limits. `published` are the paper's
-    figures that no row reproduces. `patch` is the label patch by which the gold was changed, if any; the paper's
-    figures are for the original gold, so a patched evaluation has none. `cut` is the seed of random cuts.
+    `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
+    trusted. `published` holds the paper's figures that no row reproduces. `patch` is the label patch applied to the
+    gold, if any; the paper's figures are for the original gold, so a patched evaluation has none of them. `cut` is
+    the seed of random cuts.
     """
 
     dataset: Dataset
@@ -235,7 +250,7 @@ class Evaluation:
 
     @property
     def judged(self) -> list[tuple[Mode, Errors]]:
-        """The modes and kinds of error in which an evaluator has judged; without any, those of the baselines."""
+        """The modes and kinds of error that have a row of an evaluator, or else those of the baselines."""
         evaluators = dict.fromkeys((row.mode, row.errors) for row in self.rows if not row.is_baseline)
         return list(evaluators or dict.fromkeys((row.mode, row.errors) for row in self.rows))
 
@@ -277,11 +292,11 @@ def evaluate(
     patch: Patch | None = None,
     cut: int | None = None,
 ) -> Evaluation:
-    """Measure evaluators and every baseline on a dataset, or on one `group` of its traces. With `cut`, a seed, each
-    trace ends after a step drawn uniformly; evaluators need hindsight judgments for that.
+    """Measure evaluators and every baseline on a dataset, or on one `group` of its traces.
 
-    If its traces stop at their first error, only online figures are given, unless `force` is set. An evaluator
-    without a judgment of the dataset in a mode has no row. With a `patch`, its labels replace the gold's
+    If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator that
+    has judged no trace of the dataset in a mode has no row there. With `cut`, a seed, each trace ends after a step
+    drawn uniformly; evaluators need hindsight judgments for that. With a `patch`, its labels replace the gold's
     (`storage.labelling.patches`). Raises `UserError` if the dataset has no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
@@ -314,7 +329,7 @@ def evaluate(
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """True for each trace in the group, or for all traces if it is "", shape (n,)."""
+    """Return a mask of the traces in the group, shape (n,). The group "" contains all traces."""
     groups = np.array(gold.groups, np.str_)
     if not group:
         return np.ones(len(groups), np.bool_)
@@ -328,7 +343,7 @@ def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
 
 
 def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
-    """Resamples of the traces that are `inside`, with weight 0 for the others."""
+    """Return the weights of resamples of the traces in the mask `inside`; all other traces have weight 0."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():
         return drawn
@@ -338,7 +353,8 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
 
 
 def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
-    """A row for each kind of error in the gold. The first also has the figures that do not depend on the kind."""
+    """Yield a row for each kind of error in the gold. The first row also holds the figures that do not depend on
+    the kind."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
@@ -362,8 +378,10 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
 
 
 def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tuple[list[Row], tuple[Published, ...]]:
-    """The rows with their published figures, and the published figures that no row matches. An evaluator that has
-    judged only some of the traces matches none."""
+    """Return the rows with their published figures, and the published figures that no row matches.
+
+    An evaluator that has judged only some of the traces matches no published figure.
+    """
     matched, beside = set(), []
     for row in rows:
         matches = [
@@ -379,8 +397,11 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class PairedComparison:
-    """First minus second, on the traces that both have judged: the differences by figure, and McNemar's test for
-    each level that both judge."""
+    """A comparison of two evaluators on the traces that both have judged.
+
+    `differences` holds, for each figure, the first evaluator's value minus the second's. `tests` holds McNemar's
+    test for each level at which both judge.
+    """
 
     first: str
     second: str
@@ -433,7 +454,7 @@ def _on_common_traces(first: Row, second: Row, weights: Weights) -> tuple[Row, R
 
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
-    """The row with its difference to the best baseline on its own traces."""
+    """Return the row with its difference to the best baseline on the row's own traces."""
     if row.is_baseline:
         return row
     rivals = [rival for rival in rows if rival.is_baseline and (rival.mode, rival.errors) == (row.mode, row.errors)]
@@ -450,7 +471,7 @@ def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
 
 
 def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
-    """The difference between a row and a baseline in one figure, on the row's traces."""
+    """Return the difference between a row and a baseline in one figure, on the row's traces."""
     if row.n_traces < rival.n_traces:
         row, rival = _on_common_traces(row, rival, weights)
     if row.subject.outputs == Outputs.CHECKS:
@@ -460,7 +481,7 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
 
 
 def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:
-    """The baseline restricted to the steps that the evaluator of `row` judges, on the same traces."""
+    """Restrict a baseline to the steps that the evaluator of `row` judges, on the same traces."""
     silent = np.isnan(row.subject.table.validity)
     probs = np.where(silent[:, None], np.float32(np.nan), rival.subject.table.probs)
     table = replace(rival.subject.table, probs=probs)

@@ -1,8 +1,8 @@
-"""The grader of answers: math-verify, in a process of its own.
+"""The grader of answers, which runs math-verify in a separate process.
 
-math-verify interrupts slow work with a signal, which works only in a process's main thread, counts time taken by
-other processes, and does not stop a power of huge numbers. A separate process grades for any thread, with its
-processor time and memory limited, and its verdict does not depend on how busy the machine is.
+math-verify interrupts slow work with a signal. That works only in the main thread of a process, counts time taken
+by other processes, and does not stop a power of huge numbers. The separate process can grade for any thread. Its
+processor time and memory are limited, and its verdict does not depend on how busy the machine is.
 """
 
 import logging
@@ -34,10 +34,10 @@ _CODE = "from stepsight.training.evaluate.grading import serve; serve()"
 
 
 class Grader:
-    """Decides whether texts end in the right answer; a context manager, to be used by one thread at a time.
+    """A context manager that decides whether texts end in the right answer. Only one thread may use it at a time.
 
-    `timeouts` counts the texts given up for time or memory, which are graded as wrong. Raises `UserError` if
-    math-verify is not installed, or does not start.
+    `timeouts` counts the texts that exceeded the limit of time or memory, which are graded as wrong. Raises
+    `UserError` if math-verify is not installed or does not start.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -57,7 +57,7 @@ class Grader:
         self._end()
 
     def grade(self, answer: str, text: str) -> bool:
-        """True if `text`, a solution, ends in `answer`, which is LaTeX as a benchmark gives it, without `$`."""
+        """True if the solution `text` ends in `answer`, which is LaTeX without `$`, as benchmarks give it."""
         pipe = self._start()
         verdict = None
         try:
@@ -74,7 +74,7 @@ class Grader:
         return bool(verdict)
 
     def grade_all(self, pairs: Iterable[tuple[str, str]]) -> Iterator[bool]:
-        """`grade` for each pair of an answer and a text."""
+        """Grade pairs of an answer and a text, one after another, with `grade`."""
         for answer, text in pairs:
             yield self.grade(answer, text)
 
@@ -107,12 +107,15 @@ class Grader:
 
 
 class _TimeUp(BaseException):
-    """Raised when grading a text takes too long; a `BaseException`, because math-verify swallows `Exception`."""
+    """Raised when grading a text takes too long. It is a `BaseException`, because math-verify swallows
+    `Exception`."""
 
 
 def serve() -> None:
-    """Grade the requests from the pipe whose number is the first argument until it is closed; the second is the
-    time limit per text in seconds."""
+    """Grade the requests from a pipe until it is closed.
+
+    The first command-line argument is the number of the pipe, and the second is the time limit per text in seconds.
+    """
     pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
     # Ctrl-C is handled by the parent process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -130,7 +133,7 @@ def serve() -> None:
 
 
 def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
-    """The verdict, None if time or memory do not suffice."""
+    """Return the verdict on a text, or None if time or memory ran out."""
     # A signal cannot interrupt a single long operation, such as a power: there the system ends the process.
     used = math.ceil(time.process_time() + seconds) + _GRACE
     resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))

@@ -1,4 +1,4 @@
-"""Verifying a published figure: F1 on a part of ProcessBench, by its authors' rule for thresholds.
+"""Verifying a published F1 on a part of ProcessBench, with the threshold chosen as its authors do.
 
 ProcessBench (Zheng et al., 2024), 4.1: the threshold of a reward model with numeric scores is the one with the best
 F1 on GSM8K, and is kept for the other parts. A threshold named by the evaluator's authors takes precedence.
@@ -20,8 +20,11 @@ _MOST = 2000
 
 
 def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
-    """F1 as a fraction, with its interval over traces, and the threshold used: the best one for these traces if
-    `threshold` is None. Raises `UserError` unless there are traces of both kinds."""
+    """Return F1 as a fraction, with its interval over traces, and the threshold used.
+
+    If `threshold` is None, the best threshold for these traces is used. Raises `UserError` unless there are traces
+    of both kinds.
+    """
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
     errors = first_errors(table, chosen)
@@ -32,7 +35,10 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
 
 
 def best_threshold(table: StepTable) -> float:
-    """The threshold with the best F1, the one nearest to 0.5 if there are several; 0.5 if there is no score."""
+    """Return the threshold with the best F1, or 0.5 if there is no score.
+
+    Of several equally good thresholds, the nearest to 0.5 is returned.
+    """
     scores = np.unique(table.validity[~np.isnan(table.validity)])
     if len(scores) > _MOST:
         scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))
