@@ -1,4 +1,4 @@
-"""Training an evaluator: one run, from a configuration to a folder.
+"""Training an evaluator, in one run from a configuration to a folder.
 
 Begin with `TrainConfig` and `train`.
 """

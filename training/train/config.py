@@ -1,4 +1,4 @@
-"""The configuration of a training run: a YAML file, checked before any work."""
+"""The configuration of a training run: a YAML file that is checked before any work is done."""
 
 from dataclasses import field
 from pathlib import Path
@@ -23,8 +23,11 @@ _LEAST_WITH_GROUPS = 1400
 
 @dataclass(frozen=True, config=STRICT)
 class Backbone(Record):
-    """The dimensions of a Llama backbone: `mlp` is the width of its feed-forward layer, `context` its longest input
-    in tokens, and `kv_heads` the number of key and value heads if they are fewer than `heads`."""
+    """The dimensions of a Llama backbone.
+
+    `mlp` is the width of its feed-forward layer. `context` is its longest input in tokens. `kv_heads` is the number
+    of key and value heads, if it is smaller than `heads`.
+    """
 
     hidden: PositiveInt
     layers: PositiveInt
@@ -45,11 +48,12 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """The data and hardware for which a recipe is written, from which `stepsight train --plan` estimates its needs.
+    """The data and hardware for which a recipe is written, from which `stepsight train --plan` estimates what the
+    run needs.
 
-    `gpu` has the GiB and TFLOP/s of each of the `devices`, and its GB/s to the others. `traces` and `tokens`, the
-    mean of a trace, stand for data that is not on this machine; `backbone` and `vocabulary` for an `init` that is
-    not.
+    `gpu` gives, for each of the `devices`, its memory in GiB, its TFLOP/s, and the GB/s that it exchanges with the
+    others. `traces` and `tokens` (the mean per trace) are used if the data is not on this machine; `backbone` and
+    `vocabulary` are used if the model that `init` names is not.
     """
 
     gpu: Annotated[tuple[PositiveFloat, PositiveFloat, PositiveFloat], Strict(False)] | None = None
@@ -62,14 +66,17 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Head(Record):
-    """The input of a new head: the states after the `last` of the backbone's `layers`, those after the layer of
-    that number, above which nothing is loaded or computed, or a learnt `mixture` of all."""
+    """The hidden states that a new head reads.
+
+    `layers` is `last` for the states after the last layer of the backbone, `mixture` for a learnt mixture of all
+    layers, or the number of a layer, above which nothing is loaded or computed.
+    """
 
     layers: Literal["last", "mixture"] | PositiveInt = "last"
 
     @property
     def depth(self) -> int | None:
-        """The number of layers that are computed; None for all."""
+        """The number of layers that are computed, or None for all."""
         return self.layers if isinstance(self.layers, int) else None
 
     @property
@@ -79,10 +86,10 @@ class Head(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Lora(Record):
-    """Adapters `W + alpha / rank · B A` beside frozen weights `W` (Hu et al. 2022), trained in their place.
+    """Adapters `W + alpha / rank · B A` beside frozen weights `W` (Hu et al. 2022), trained instead of the weights.
 
-    `alpha` defaults to twice the rank. `dropout` applies to an adapter's input. `targets` are the layers with an
-    adapter, by the ends of their names, as in PEFT: by default all linear layers of the blocks.
+    `alpha` defaults to twice the rank. `dropout` applies to an adapter's input. `targets` are the layers that get
+    an adapter, given by the ends of their names, as in PEFT. They default to all linear layers of the blocks.
     """
 
     rank: PositiveInt = 16
@@ -92,7 +99,7 @@ class Lora(Record):
 
     @property
     def scale(self) -> float:
-        """`alpha`, or its default."""
+        """`alpha`, or its default if it is not set."""
         return 2 * self.rank if self.alpha is None else self.alpha
 
 
@@ -100,26 +107,27 @@ class Lora(Record):
 class TrainConfig(Optimisation):
     """The configuration of a training run.
 
-    `objective` steps learns the labels of steps; masked-tokens pretrains the backbone on the texts of all traces,
-    labelled or not, and leaves the head as it is (`training.train.masked`).
+    `objective` steps learns the labels of steps. Masked-tokens pretrains the backbone on the texts of all traces,
+    labelled or not, and does not train the head (`training.train.masked`).
 
-    `loss` pooled is the mean over all supervised ends of an optimiser step; example, as in the paper's equation in
-    section 3.3, is the mean over each trace's own ends first, so that every trace counts alike.
+    `loss` pooled is the mean over all supervised ends of an optimiser step. Example, as in the paper's equation in
+    section 3.3, first takes the mean over each trace's own ends, so that every trace counts equally.
 
-    A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted, or with
-    `too_long` truncate cut there: ends behind the cut are not learnt from.
+    A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted. With
+    `too_long` truncate it is cut there instead, and ends behind the cut are not learnt from.
 
-    `truncation` random cuts every second trace after a step drawn uniformly, so that the ending of a trace says
-    nothing about its last step; continued first appends the steps that were generated but not labelled, if the data
-    has them (`training.data.transforms`); as-labelled keeps traces as they are.
+    `truncation` random cuts half of the traces after a step drawn uniformly, so that the ending of a trace says
+    nothing about its last step. Continued first appends the steps that were generated but not labelled, if the data
+    has them (`training.data.transforms`). As-labelled keeps traces as they are.
 
-    `tokenizer` is the folder of a tokenizer for training from scratch, for which the embedding has `vocabulary`
-    rows; without it, one of that size is learnt from the data. `initialisation` mitchell is LLaDA's
-    (`training.train.init`). `order` sorted takes the traces of an epoch from the longest to the shortest; mixed is
-    in `training.runs.batches`. `plan` does not affect what is learnt.
+    `tokenizer` is the folder of a tokenizer for training from scratch; the embedding then has `vocabulary` rows.
+    Without it, a tokenizer of that size is learnt from the data. `initialisation` mitchell is the one that LLaDA
+    uses (`training.train.init`). `order` sorted takes the traces of an epoch from the longest to the shortest;
+    mixed is described in `training.runs.batches`. `plan` does not affect what is learnt.
 
-    `head` is that of an evaluator that has none yet. With `lora`, `init` stays as it is: adapters are trained
-    beside it, with the head; with `bf16` the frozen weights are held in bfloat16.
+    `head` describes the head of an evaluator that has none yet. With `lora`, the model that `init` names stays as
+    it is, and adapters are trained beside it, together with the head; with `bf16` as well, the frozen weights are
+    held in bfloat16.
     """
 
     attention: Attention
@@ -143,7 +151,7 @@ class TrainConfig(Optimisation):
 
     @property
     def needs_labels(self) -> bool:
-        """True if only labelled traces are learnt from."""
+        """True if the run learns only from labelled traces."""
         return self.objective == "steps"
 
     @model_validator(mode="after")
@@ -186,9 +194,9 @@ class TrainConfig(Optimisation):
 
 
 def read_config(path: str | Path) -> TrainConfig:
-    """The configuration in a YAML file.
+    """Read the configuration in a YAML file.
 
-    Raises `UserError` naming the file and key on an unknown key (with the nearest valid one), a wrong type or
-    an impossible combination.
+    Raises `UserError` naming the file and the key if there is an unknown key (with the nearest valid one), a wrong
+    type or an impossible combination.
     """
     return validate_yaml(TrainConfig, path)

@@ -1,4 +1,4 @@
-"""The estimate of a run before anything is loaded: its size, the memory on each device, and the time.
+"""Estimating the size of a run, its memory on each device and its time before anything is loaded.
 
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
 """
@@ -43,8 +43,11 @@ _ENDS = 14
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device: its `memory` in GiB, its `peak` in TFLOP/s as its maker states it for bfloat16, and its `link`, the
-    GB/s that it exchanges with the others: about three quarters of NVLink's figure, 12 to 25 over PCIe."""
+    """A device on which a run computes.
+
+    `memory` is its memory in GiB. `peak` is the TFLOP/s that its maker states for bfloat16. `link` is the GB/s that
+    it exchanges with the others: about three quarters of the nominal figure for NVLink, and 12 to 25 over PCIe.
+    """
 
     memory: float
     peak: float
@@ -52,8 +55,10 @@ class Gpu:
 
     @classmethod
     def read(cls, text: str) -> "Gpu":
-        """The device described by a text such as `80,989,335`. Raises `UserError` if it is not three positive
-        numbers."""
+        """Parse the description of a device, such as `80,989,335`.
+
+        Raises `UserError` if the text is not three positive numbers.
+        """
         try:
             memory, peak, link = map(float, text.split(","))
         except ValueError:
@@ -77,9 +82,12 @@ DEFAULT = Gpu(80, 989, 335)
 
 @dataclass(frozen=True)
 class Network:
-    """The size of a network: the number of `parameters` of the backbone and the score head, including those of the
-    `embedding`, and the dimensions `layers`, `hidden` and `mlp`. With LoRA, `adapters` are the additional
-    parameters, and `head` those of the score head."""
+    """The size of a network.
+
+    `parameters` counts those of the backbone and the score head, including those of the `embedding`. `layers`,
+    `hidden` and `mlp` are its dimensions. With LoRA, `adapters` counts the additional parameters and `head` those
+    of the score head.
+    """
 
     parameters: int
     embedding: int
@@ -101,10 +109,11 @@ class Network:
 
 
 def network_of(config: TrainConfig, root: Path) -> Network:
-    """The network that a run trains, from its configuration alone; `root` is the folder of the configuration.
+    """Return the size of the network that a run trains, from its configuration alone.
 
-    The dimensions of `init` come from its config.json if it is on this machine, else from the recipe's `plan`.
-    Nothing is fetched. Raises `UserError` if neither has them.
+    `root` is the folder of the configuration. The dimensions of `init` come from its config.json if it is on this
+    machine, and from the recipe's `plan` otherwise. Nothing is downloaded. Raises `UserError` if neither gives the
+    dimensions.
     """
     head = config.head or Head()
     values = _config(config, root)
@@ -145,7 +154,7 @@ def _config(config: TrainConfig, root: Path) -> PretrainedConfig:
 
 
 def _folder(init: str, root: Path) -> Path | None:
-    """The folder that `init` names, None if it is not on this machine."""
+    """Return the folder that `init` names, or None if it is not on this machine."""
     for folder in (root / init, Path(init), asset("evaluators", init)):
         if (folder / "config.json").is_file():
             return folder
@@ -155,8 +164,10 @@ def _folder(init: str, root: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Work:
-    """The amount of training data: the traces of an epoch and their mean number of tokens, `counted` or taken from
-    the recipe."""
+    """The amount of training data: the number of traces in an epoch and their mean number of tokens.
+
+    `counted` is True if the data was counted, and False if the numbers are the recipe's.
+    """
 
     traces: int
     tokens: float
@@ -165,7 +176,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The needs of a run on `devices` devices of one kind."""
+    """The estimated needs of a run on `devices` devices of one kind."""
 
     config: TrainConfig
     network: Network
@@ -185,7 +196,7 @@ class Estimate:
 
     @property
     def per_device(self) -> int:
-        """The number of traces that a device computes at once."""
+        """The number of traces that a device processes at once."""
         return math.ceil(self.config.batch_size / self.config.accumulation / self.devices)
 
     @property
@@ -203,8 +214,11 @@ class Estimate:
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
-        """Bytes on each device with the longest traces: `_STATE` per trained parameter, the weights of frozen ones,
-        both divided among the devices with FSDP, and the activations."""
+        """The bytes needed on each device with the longest traces, by purpose.
+
+        These are the `_STATE` of each trained parameter, the frozen weights and the activations. With FSDP,
+        everything but the activations is divided among the devices.
+        """
         share = self.devices if self.config.fsdp else 1
         states = {name: size * self.network.trained / share for name, size in _STATE.items()}
         states["weights"] += self.width * self.network.frozen / share
@@ -212,8 +226,10 @@ class Estimate:
 
     @property
     def activations(self) -> float:
-        """Bytes kept for the backward pass on each device; with checkpointing, every layer's input and one whole
-        layer."""
+        """The bytes kept on each device for the backward pass.
+
+        With checkpointing, these are the inputs of all layers and the activations of a single layer.
+        """
         net, (wide, fed) = self.network, _LAYER[self.width]
         layer = wide * net.hidden + fed * net.mlp
         checkpointing = self.config.activation_checkpointing
@@ -222,12 +238,12 @@ class Estimate:
 
     @property
     def states(self) -> float:
-        """Bytes of weights, gradients and optimiser state on each device, which only sharding reduces."""
+        """The bytes of weights, gradients and optimiser state on each device, which only sharding reduces."""
         return sum(self.memory[name] for name in _STATE)
 
     @property
     def needed(self) -> float:
-        """The total number of bytes on each device."""
+        """The total number of bytes needed on each device."""
         return sum(self.memory.values())
 
     @property
@@ -236,11 +252,11 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """The hours of arithmetic plus those of exchange between devices.
+        """The estimated hours of the run: those of arithmetic plus those of exchange between devices.
 
-        Arithmetic: 6 operations for each weight and token, 8 with checkpointing, two fewer for a frozen weight
-        (Kaplan et al. 2020; Korthikanti et al. 2022). Exchange: with FSDP each part of a step gathers all weights
-        twice and scatters the gradients; without it a step sums the gradients once.
+        Arithmetic takes 6 operations for each weight and token, 8 with checkpointing, and two fewer for a frozen
+        weight (Kaplan et al. 2020; Korthikanti et al. 2022). For the exchange, with FSDP each part of a step
+        gathers all weights twice and scatters the gradients; without it, each step sums the gradients once.
         """
         passes, net = 4 if self.config.activation_checkpointing else 3, self.network
         operations = 2 * (passes * net.trained + (passes - 1) * net.frozen) * self.tokens
@@ -251,12 +267,12 @@ class Estimate:
         return (seconds + self.steps * size * others / (self.gpu.link * 1e9)) / 3600
 
     def check(self) -> None:
-        """Raises `UserError` if the devices' memory is too small."""
+        """Raise `UserError` if the devices' memory is too small."""
         if not self.fits:
             self.refuse(self.needed)
 
     def refuse(self, needed: float) -> NoReturn:
-        """Raise the error that a run with this many bytes on each device does not fit."""
+        """Raise a `UserError` which says that a run with this many bytes on each device does not fit."""
         raise UserError(
             f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
             f"{self.gpu.memory:g} GiB.",
@@ -290,10 +306,10 @@ def _duration(hours: float) -> str:
 def estimate_run(
     config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
 ) -> Estimate:
-    """The estimate of a configuration in the folder `root`, on the devices of its plan, or others.
+    """Estimate the run of a configuration in the folder `root`, on the devices of its plan or on others.
 
-    `gpu` is a text for `Gpu.read`. Raises `UserError` if it is invalid, or if neither the recipe nor its files show
-    the amount of data.
+    `gpu` is a text for `Gpu.read`. Raises `UserError` if it is invalid, or if neither the recipe nor the data files
+    tell the amount of data.
     """
     expected = config.plan or Expected()
     device, count = choose_gpu(gpu, config.plan), devices or expected.devices
@@ -301,13 +317,18 @@ def estimate_run(
 
 
 def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
-    """The device named by `gpu`, else the recipe's, else `DEFAULT`. Raises `UserError` as `Gpu.read` does."""
+    """Return the device that `gpu` describes, or else the recipe's, or else `DEFAULT`.
+
+    Raises `UserError` in the same cases as `Gpu.read`.
+    """
     return Gpu.read(gpu) if gpu else Gpu(*plan.gpu) if plan and plan.gpu else DEFAULT
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
-    """Raises `UserError` if weights, gradients and optimiser state alone are more than this machine's GPUs hold,
-    before anything is loaded. Without a GPU, or if the dimensions are unknown, nothing is checked."""
+    """Raise `UserError` if this machine's GPUs cannot even hold the weights, gradients and optimiser state.
+
+    The check comes before anything is loaded. Nothing is checked without a GPU or if the dimensions are unknown.
+    """
     if not torch.cuda.is_available():
         return
     device = torch.cuda.get_device_properties(0)
@@ -322,8 +343,10 @@ def check_devices(config: TrainConfig, root: Path) -> None:
 
 
 def work_of(config: TrainConfig, root: Path) -> Work:
-    """The amount of data according to the recipe, or counted in its files with three characters per token. Raises
-    `UserError` if there is none."""
+    """Return the amount of data from the recipe or, failing that, count it in the data files.
+
+    Counting assumes a fixed number of characters per token (`CHARACTERS`). Raises `UserError` if there is no data.
+    """
     expected = config.plan or Expected()
     if expected.traces and expected.tokens:
         return Work(expected.traces, float(expected.tokens), counted=False)

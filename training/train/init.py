@@ -1,4 +1,4 @@
-"""The initial model of a run with its tokenizer and encoder, made from a configuration or read from a folder."""
+"""The initial model of a run, with its tokenizer and encoder, made from a configuration or read from a folder."""
 
 import json
 import math
@@ -58,9 +58,12 @@ _TOKENIZER_TRACES = 4000
 
 
 class InitialModel(NamedTuple):
-    """`origin`: name and fingerprint of the model trained further, None from scratch; `folder` is its place. An
-    evaluator's fingerprint is its own, whatever the mask of the run; a backbone's includes the template and the
-    mask it is trained with."""
+    """The model that a run starts from, with its encoder.
+
+    `origin` gives the name and fingerprint of the model that is trained further, and `folder` its location; both
+    are None when training from scratch. An evaluator keeps its own fingerprint, whatever the mask of the run. A
+    backbone's fingerprint includes the template and the mask with which it is trained.
+    """
 
     encoder: Encoder
     model: StepModel
@@ -69,15 +72,19 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Encoder and initial model, in float32; new weights are drawn from the seed alone, whatever the mask.
+    """Return the initial model in float32, with its encoder. New weights depend on the seed alone, whatever the
+    mask.
 
     `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further, or
-    the folder of a backbone: a plain Hugging Face one or LLaDA's, with or without a language-modelling head, which
-    is never read. A backbone gets a head, and the template in its `stepsight.json`; without one, it gets the
-    default template, for which a token that closes a step is added to the tokenizer; with `config.lora`, which
-    leaves the embedding as it is, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is
-    set. Raises `UserError` if the folder cannot be read, its architecture cannot have the mask that
-    `config.attention` asks for, its head has two classes or reads other layers than `config.head` asks for, or
+    the folder of a backbone: a plain Hugging Face backbone or LLaDA's, with or without a language-modelling head,
+    which is never read.
+
+    A backbone gets a new head and the template in its `stepsight.json`. If it has no such file, it gets the default
+    template, for which a token that closes a step is added to the tokenizer. With `config.lora`, which does not
+    train the embedding, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is set.
+
+    Raises `UserError` if the folder cannot be read, if its architecture does not support the mask of
+    `config.attention`, if its head has two classes or reads other layers than `config.head` says, or if
     `config.lora` does not fit.
     """
     if config.init is None:
@@ -114,8 +121,10 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
 
 
 def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
-    """Raises `UserError`, before any weight is read, if the targets do not exist or the start is itself an
-    adapter."""
+    """Raise `UserError` if the LoRA targets do not exist or the starting model is itself an adapter.
+
+    The check comes before any weight is read.
+    """
     if unmerged_folders(checkpoint.folder):
         raise UserError(
             f"{checkpoint.source}: this is an adapter, on which no adapters can be trained.",
@@ -137,8 +146,10 @@ def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
 
 
 def init_folder(init: str, root: Path) -> Path:
-    """The folder that `init` names: one in `root`, a shipped evaluator's, one relative to the current folder, or a
-    hub's model."""
+    """Return the folder that `init` names.
+
+    It may be a folder in `root`, a shipped evaluator, a folder relative to the current one, or a model on a hub.
+    """
     if (root / init).is_dir():
         return root / init
     # A base for training is not listed as an evaluator.
@@ -146,7 +157,10 @@ def init_folder(init: str, root: Path) -> Path:
 
 
 def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
-    """A Llama configuration of these dimensions; the mask is `is_causal` and nothing else."""
+    """Return a Llama configuration with these dimensions.
+
+    `attention` affects only the value `is_causal`.
+    """
     values: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": backbone.hidden,
@@ -184,14 +198,14 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
 
 
 def initialise(backbone: PreTrainedModel) -> None:
-    """Draw the weights of a Llama anew, from torch's global generator: Mitchell's truncated-normal initialisation,
-    which LLaDA inherits from OLMo.
+    """Draw the weights of a Llama anew by Mitchell's truncated-normal initialisation, which LLaDA inherits from
+    OLMo.
 
-    It follows `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration: every
-    matrix is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, with `d` the width of its input,
-    cut off at three standard deviations; the two that write to the residual stream of layer `l`, counted from 1,
-    from one of `1 / sqrt(2 l d)`. The embedding's `d` is the width of the model. Norms are ones; there are no
-    biases.
+    It follows `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration. Every
+    matrix is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, cut off at three standard
+    deviations, where `d` is the width of its input. For the two matrices that write to the residual stream of layer
+    `l`, counted from 1, the standard deviation is `1 / sqrt(2 l d)`. For the embedding, `d` is the width of the
+    model. Norms are ones, and there are no biases. The draws come from torch's global generator.
     """
     llama: Any = backbone
     _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
@@ -207,7 +221,7 @@ def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
 
 
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
-    """The encoder, and the number of rows that its embedding needs."""
+    """Return the encoder, and the number of rows that the embedding needs for it."""
     if config.tokenizer is None:
         tokenizer = learn_tokenizer(mixture, config.vocabulary, config.numbers)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
@@ -227,7 +241,7 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
 
 
 def learn_tokenizer(mixture: Mixture, vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """A tokenizer with this many tokens, learnt from the first traces of each source."""
+    """Learn a tokenizer with this many tokens from the first traces of each source."""
     return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary, numbers)
 
 
@@ -272,8 +286,10 @@ def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> Promp
 
 
 def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
-    """Add rows for tokens that the embedding lacks, each the mean of the others; many embeddings have spare
-    rows."""
+    """Add rows to the embedding for tokens that it lacks. Each new row is the mean of the existing ones.
+
+    Nothing is added if the embedding has enough spare rows, as many have.
+    """
     before = int(backbone.config.vocab_size)
     if vocabulary <= before:
         return
@@ -283,13 +299,13 @@ def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
 
 
 def mask_token(tokenizer: Tokenizer) -> int | None:
-    """The id of the token that stands for a hidden one, if the tokenizer has one."""
+    """Return the id of the tokenizer's mask token, which stands for a hidden token, or None if it has none."""
     found = (tokenizer.token_to_id(name) for name in _MASKS)
     return next((number for number in found if number is not None), None)
 
 
 def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
-    """The encoder with a mask token, and a row for it in the embedding."""
+    """Return the encoder with a mask token, and add a row for the token to the embedding if needed."""
     if mask_token(encoder.tokenizer) is not None:
         return encoder
     encoder.tokenizer.add_special_tokens([_MASKS[-1]])
@@ -312,8 +328,10 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """A byte-level BPE tokenizer of `vocabulary` tokens, learnt from `texts`. Any UTF-8 text can be encoded. Every
-    digit is a token or, with `numbers` groups, every group of at most three digits, counted from the last."""
+    """Learn a byte-level BPE tokenizer of `vocabulary` tokens from `texts`. It can encode any UTF-8 text.
+
+    Every digit is a token or, with `numbers` groups, every group of at most three digits, counted from the right.
+    """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _pieces(_PIECES[numbers])
     tokenizer.decoder = decoders.ByteLevel()
@@ -341,11 +359,12 @@ def _pieces(pattern: str) -> pre_tokenizers.PreTokenizer:
 
 
 def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
-    """Add to the embedding of each number from 0 to 999 the Fourier features of its value, projected at random.
+    """Add randomly projected Fourier features of its value to the embedding of each number from 0 to 999.
 
-    After FoNE (Zhou et al. 2025, arXiv 2502.09741), where cosine and sine of `2 pi n / T` with `T` 10, 100 and
-    1,000 are the embedding: sums become rotations, and a number is near those that share its last digits. Here they
-    are only the starting point, with more periods, whose remainders also test products, and the logarithm.
+    This follows FoNE (Zhou et al. 2025, arXiv 2502.09741), where the embedding consists of the cosine and sine of
+    `2 pi n / T` with `T` 10, 100 and 1,000: sums become rotations, and numbers with the same last digits are close
+    to each other. Here the features are only the starting point. They also include more periods, whose remainders
+    can check products too, and the logarithm.
     """
     values = torch.arange(1000.0)
     waves = [2 * math.pi * values / period for period in _PERIODS]

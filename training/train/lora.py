@@ -1,7 +1,7 @@
-"""LoRA: training adapters in place of all weights, through PEFT, and writing their folder.
+"""LoRA: training adapters instead of all weights, through PEFT, and writing the folder of an adapter.
 
-The folder is in PEFT's own layout, with the base's config.json as trained, our stepsight.json and the tokenizer
-beside it.
+The folder has PEFT's own layout, with the base's config.json as used in training, StepSight's stepsight.json and
+the tokenizer beside it.
 """
 
 import copy
@@ -37,11 +37,11 @@ _PREFIX = "base_model.model."
 
 
 def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
-    """The names of the layers that get adapters, as PEFT takes them: a name matches a layer called so, or whose
-    name ends with it after a dot.
+    """Return the names of the layers that get adapters, in the form that PEFT accepts.
 
-    By default all linear layers of the network's blocks. Raises `UserError` if a given name matches no layer;
-    `backbone` may be without weights.
+    A name matches every layer whose name equals it or ends with it after a dot. The names default to all linear
+    layers of the network's blocks. Raises `UserError` if a given name matches no layer. `backbone` may be without
+    weights.
     """
     linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
     inside = [name for name in linear if LAYER.search(name)]
@@ -59,7 +59,7 @@ def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
 
 
 def adapted_layers(lora: Lora, backbone: nn.Module) -> list[nn.Linear]:
-    """The layers that get adapters. Raises `UserError` as `trained_targets` does."""
+    """Return the layers that get adapters. Raises `UserError` in the same cases as `trained_targets`."""
     targets = trained_targets(lora, backbone)
     return [
         module
@@ -69,7 +69,7 @@ def adapted_layers(lora: Lora, backbone: nn.Module) -> list[nn.Linear]:
 
 
 def _shortest_end(name: str, others: set[str]) -> str:
-    """The shortest end of a layer's name that is unique among all layers."""
+    """Return the shortest end of a layer's name that matches none of the `others`."""
     parts = name.split(".")
     ends = (".".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
     return next((end for end in ends if not any(_is_meant(other, end) for other in others)), name)
@@ -80,7 +80,7 @@ def _is_meant(name: str, target: str) -> bool:
 
 
 def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
-    """The model with adapters drawn from the seed; only they and the head are trained.
+    """Return the model with adapters drawn from the seed. Only the adapters and the head are trainable.
 
     Adapters and head are in float32, whatever the type of the frozen weights.
     """
@@ -106,8 +106,11 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class AdapterBase:
-    """The base of an adapter: its `folder`, its name in the adapter's config, with a hub's `revision`, and the hash
-    of its weights."""
+    """The base of an adapter.
+
+    `folder` is its location. `name` is its name in the adapter's config, and `revision` is its revision if it comes
+    from a hub. `sha256` is the hash of its weights.
+    """
 
     folder: Path
     name: str
@@ -116,8 +119,10 @@ class AdapterBase:
 
     @classmethod
     def of(cls, init: str, folder: Path, output: Path) -> "AdapterBase":
-        """The base of a run whose `init` led to that folder; a path is relative to the output's folder, so that
-        both can be moved together."""
+        """Return the base of a run whose `init` names this folder.
+
+        The path of a local folder is stored relative to the output's folder, so that both can be moved together.
+        """
         if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
             name = init
         else:
@@ -136,8 +141,10 @@ def save_adapter(
     provenance: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> None:
-    """Write the folder of an adapter with that `config`; `weights` are the trained ones, by their name in PEFT's
-    model."""
+    """Write the folder of an adapter with this `config`.
+
+    `weights` are the trained weights, by their names in PEFT's model.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
     save_file(tensors, folder / ADAPTER_WEIGHTS, metadata={"format": "pt"})
@@ -153,8 +160,10 @@ def save_adapter(
 
 
 def _stored_name(name: str, model: StepModel) -> str:
-    """The name under which PEFT stores a weight: without the adapter's own name, and with the prefix of the
-    backbone's class."""
+    """Return the name under which PEFT stores a weight.
+
+    It omits the adapter's own name and includes the prefix of the backbone's class.
+    """
     name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
     if name.startswith("model."):
         prefix = model.model.base_model_prefix

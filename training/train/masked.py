@@ -1,9 +1,9 @@
-"""Pretraining by masked-token diffusion: a backbone learns to predict hidden tokens.
+"""Pretraining by masked-token diffusion, in which a backbone learns to predict hidden tokens.
 
-The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1): for each example a rate `t` is drawn
-uniformly, each token is hidden with probability `t`, and the loss is the cross-entropy of the hidden tokens divided
-by `t`, over all tokens. A backbone under a causal mask learns from the same examples, hidden alike; it predicts a
-hidden token from those before it.
+The objective is LLaDA's (Nie et al. 2025, arXiv 2502.09992, algorithm 1). For each example a rate `t` is drawn
+uniformly, and each token is hidden with probability `t`. The loss is the cross-entropy of the hidden tokens divided
+by `t`, over all tokens. A backbone with a causal mask learns from the same examples with the same tokens hidden,
+but predicts a hidden token only from those before it.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,11 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class MaskedExample:
-    """`ids` as shown, the true `labels`, and the `weights` of their losses, 0 for a token that is not hidden; each
-    of shape (tokens,)."""
+    """An example with hidden tokens; every array has shape (tokens,).
+
+    `ids` holds the tokens that the backbone sees, `labels` the true tokens, and `weights` the weights of their
+    losses, which are 0 for tokens that are not hidden.
+    """
 
     ids: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -37,15 +40,18 @@ class MaskedExample:
 
 
 class MaskedExamples(Dataset[MaskedExample]):
-    """The tokens of `examples`, of which each epoch hides others, determined by `seed`, epoch and index alone; plus
-    one without a label, for a part of a step that has too few traces."""
+    """The tokens of `examples`, of which different ones are hidden in each epoch.
+
+    The choice depends on `seed`, epoch and index alone. The data set ends with an example without a label, for a
+    part of a step that has too few traces.
+    """
 
     def __init__(self, examples: Sequence[Example], mask: int, seed: int) -> None:
         self._examples, self._mask, self._seed = examples, mask, seed
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by the loader before each epoch."""
+        """Set the epoch. The loader calls this before each epoch."""
         self._epoch = epoch
 
     def __len__(self) -> int:
@@ -62,7 +68,10 @@ class MaskedExamples(Dataset[MaskedExample]):
 
 
 def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> dict[str, Tensor]:
-    """Right-padded tensors for `MaskedTokenModel.forward`, as wide as `collate` makes those of step examples."""
+    """Pad the examples on the right and return the tensors for `MaskedTokenModel.forward`.
+
+    The tensors have the same width as those that `collate` makes for step examples.
+    """
     width = padded_width(max(len(example.ids) for example in batch), limit)
     ids = np.zeros((len(batch), width), np.int64)
     attention = np.zeros((len(batch), width), np.int64)
@@ -77,8 +86,10 @@ def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> 
 
 
 class MaskedTokenModel(StepModel):
-    """The backbone of a step model with the transposed embedding as its token head, so that pretraining adds no
-    weights. The step head stays as it is."""
+    """The backbone of a step model with the transposed embedding as its token head.
+
+    Pretraining thus adds no weights. The step head stays as it is.
+    """
 
     def __init__(self, model: StepModel) -> None:
         super().__init__(model.model, model.score, model.mixture)
@@ -94,9 +105,11 @@ class MaskedTokenModel(StepModel):
         weights: Tensor,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """The weighted cross-entropy over all tokens whose `labels` entry is not `IGNORED`; all arguments are of
-        shape (batch, tokens). `num_items_in_batch` is their number in the whole optimiser step, as in
-        `StepModel.forward`."""
+        """Return the weighted cross-entropy over all tokens whose `labels` entry is not `IGNORED`.
+
+        All tensors have the shape (batch, tokens). `num_items_in_batch` is the number of these tokens in the whole
+        optimiser step, as in `StepModel.forward`.
+        """
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
         asked = weights > 0
         embedding: Any = self.model.get_input_embeddings()
@@ -107,7 +120,8 @@ class MaskedTokenModel(StepModel):
 
 
 class MaskedTrainer(StepTrainer):
-    """Pretrains the backbone of a `MaskedTokenModel`. Otherwise as `StepTrainer`."""
+    """A trainer that pretrains the backbone of a `MaskedTokenModel`. In all other respects it is a
+    `StepTrainer`."""
 
     def __init__(self, mask: int, *args: Any) -> None:
         self._mask = mask

@@ -1,4 +1,4 @@
-"""One training run: from a configuration to an evaluator's folder.
+"""A training run, from a configuration to an evaluator's folder.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
 torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
@@ -45,12 +45,14 @@ _EXAMPLES = "examples_sha256"
 
 
 def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
-    """Train an evaluator, write its folder to `output`, and return it. Paths in `config` are resolved in `root`.
+    """Train an evaluator, write its folder to `output`, and return the folder.
 
-    Beside the evaluator's own files it gets `log_history.json` and the curves, `training.html` and `.png`.
-    Checkpoints go to `output/checkpoints`; a killed run resumes from the last whole one, and a finished one is left
-    alone. Raises `UserError` if `output` cannot be written, holds another run or one on other traces, or another
-    process is using it; and if a data file has a bad line, memory or disk run out, or the loss is not a number.
+    Paths in `config` are resolved in `root`. Besides the evaluator's own files, the folder gets `log_history.json`
+    and the training curves, `training.html` and `training.png`. Checkpoints go to `output/checkpoints`. A killed
+    run resumes from the last complete checkpoint, and a finished run is left alone.
+
+    Raises `UserError` if `output` cannot be written, holds another run or a run on other traces, or is in use by
+    another process; and if a data file has a bad line, memory or disk space runs out, or the loss is not a number.
     """
     if config.lora is not None:
         check_peft()
@@ -89,13 +91,13 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
-    """A configuration as JSON returns it."""
+    """Return a configuration in the form in which JSON reads it back."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return values
 
 
 def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
-    """Claim the folder for this run. Raises `UserError` if its run began with other examples."""
+    """Claim the folder for this run. Raises `UserError` if the folder's run was begun with other examples."""
     digest = _digest(examples)
     if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(
@@ -108,7 +110,7 @@ def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) 
 def _examples(
     config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, shown: bool
 ) -> tuple[list[Example], int]:
-    """The examples, with the number of traces left out for their length or lack of labels."""
+    """Return the examples, with the number of traces left out because of their length or a lack of labels."""
     context = context_of(model.model)
     if context is None:
         raise UserError(
@@ -151,7 +153,7 @@ def _sources(
     examples: Sequence[Example],
     left_out: int,
 ) -> dict[str, Any]:
-    """The inputs of the run, for its provenance; they say nothing about the machine."""
+    """Return the inputs of the run for its provenance. They reveal nothing about the machine."""
     used = settings(config)
     del used["notes"], used["plan"]
     return {
@@ -179,7 +181,10 @@ def _save(
     base: AdapterBase | None,
     record: dict[str, Any],
 ) -> None:
-    """Write the evaluator, the log and its figure; every process takes part in collecting the weights."""
+    """Write the evaluator, the log and the training curves.
+
+    Every process must call this, because all take part in collecting the weights.
+    """
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()
     if not trainer.args.should_save:
@@ -204,7 +209,7 @@ def _save(
 
 
 def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:
-    """The type of that name, or float32 if a weight exceeds its range."""
+    """Return the type with this name, or float32 if a weight exceeds the range of that type."""
     dtype: torch.dtype = getattr(torch, name)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
     if largest <= torch.finfo(dtype).max:

@@ -1,4 +1,4 @@
-"""The trainer of evaluators: its batches and its loss, with an error if that is not a number."""
+"""The trainer of evaluators, with its batches and its loss. It raises an error if the loss is not a number."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,8 +35,11 @@ _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORE
 
 
 def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
-    """The trainer's arguments from a configuration, with checkpoints in `folder`; joins processes that were
-    launched together. Raises `UserError` if `fsdp` is set with a single process."""
+    """Return the trainer's arguments for a configuration, with checkpoints in `folder`.
+
+    Creating them joins processes that were launched together. Raises `UserError` if `fsdp` is set with a single
+    process.
+    """
     arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
     # Each process uses one device.
     arguments._n_gpu = min(arguments.n_gpu, 1)
@@ -45,7 +48,10 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 
 
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
-    """A model of these weights, with a bias in its head if they have one; without weights it holds none."""
+    """Build a model with these weights, and with a bias in its head if they include one.
+
+    If `weights` is empty, the model has no weights.
+    """
     with torch.device("meta"):
         whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
         if "score.bias" in weights:
@@ -56,14 +62,20 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
 
 
 def _of_examples(labels: Tensor) -> Tensor:
-    """A label for each example, shape (batch,): `IGNORED` if none of its ends, shape (batch, steps), has one."""
+    """Return a label for each example, shape (batch,), from the labels of its ends, shape (batch, steps).
+
+    It is `IGNORED` for an example without a labelled end.
+    """
     return torch.where((labels != IGNORED).any(1), 0, IGNORED)
 
 
 class StepTrainer(Resumable):
-    """Trains `model` on `examples`. A step's loss is the mean cross-entropy over its supervised ends, or the mean
-    of its examples' means, however many parts and processes compute it. Raises `UserError` if memory or disk run
-    out, or the loss is not a number."""
+    """A trainer that trains `model` on `examples`.
+
+    The loss of an optimiser step is the mean cross-entropy over its supervised ends, or the mean of its examples'
+    means, however many parts and processes compute it. Raises `UserError` if memory or disk space runs out, or if
+    the loss is not a number.
+    """
 
     def __init__(
         self,
@@ -104,12 +116,14 @@ class StepTrainer(Resumable):
         self.keep_quiet()
 
     def learning(self, config: TrainConfig, model: StepModel, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """The data set to learn from, which ends with an example without a label, and the function that makes
-        batches of it."""
+        """Return the data set to learn from and the function that makes batches of it.
+
+        The data set ends with an example without a label.
+        """
         return [*examples, _EMPTY], collate
 
     def get_train_dataloader(self) -> EpochLoader:
-        """The process's own parts: the batches are already divided among processes."""
+        """Return a loader of this process's own parts. The batches are already divided among the processes."""
         dataset: Any = self.train_dataset
         return EpochLoader(
             dataset,
@@ -119,13 +133,15 @@ class StepTrainer(Resumable):
         )
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """The trainer's own, which counts labels: those of a step's ends, or one for each labelled example."""
+        """Count the labels of a step as the base trainer does, or count one per labelled example if the loss is per
+        example."""
         if self.step_model.per_example:
             batch_samples = [{"labels": _of_examples(batch["labels"])} for batch in batch_samples]
         return super()._get_num_items_in_batch(batch_samples, device)
 
     def whole_model(self) -> StepModel:
-        """The trained model with all its weights, gathered in the main process; every process has to call it."""
+        """Return the trained model with all its weights, gathered in the main process. Every process must call
+        this."""
         model: Any = self.model
         if not self.is_fsdp_enabled:
             return cast(StepModel, model)
@@ -133,8 +149,10 @@ class StepTrainer(Resumable):
         return assembled(model.config, weights if self.args.should_save else {})
 
     def adapter_weights(self) -> dict[str, Tensor]:
-        """The trained weights by their names in PEFT's model, gathered in the main process; every process has to
-        call it."""
+        """Return the trained weights by their names in PEFT's model, gathered in the main process.
+
+        Every process must call this.
+        """
         model: Any = self.model
         if not self.is_fsdp_enabled:
             return trained_weights(model)
@@ -142,8 +160,10 @@ class StepTrainer(Resumable):
         return cast(dict[str, Tensor], get_model_state_dict(model, options=options))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """The trainer's own, except that sharded adapters are read into the weights directly, since PEFT's way of
-        setting them has no effect on shards."""
+        """Load a checkpoint as the base trainer does, but read sharded adapters directly into the weights.
+
+        PEFT's way of setting adapter weights has no effect on shards.
+        """
         if self.adapter_config is None or not self.is_fsdp_enabled:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
             return
@@ -154,7 +174,7 @@ class StepTrainer(Resumable):
         load(state, storage_reader=FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """The trainer's own; adds up the loss of the parts for the error message."""
+        """Do a training step as the base trainer does, and add up the loss of the parts for the error message."""
         if self.args.use_cpu:
             width = int(inputs["input_ids"].shape[1])
             self._attend("eager" if width <= _NARROW else "sdpa")
@@ -167,7 +187,10 @@ class StepTrainer(Resumable):
             self._backbone.set_attn_implementation(implementation)
 
     def _clip_grad_norm(self, model: nn.Module) -> Any:
-        """Called in every process, with the same norm, between a step's gradients and its update."""
+        """Clip the gradients, and raise `UserError` if their norm is not finite.
+
+        The trainer calls this in every process, with the same norm, between a step's gradients and its update.
+        """
         norm: Any = super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
         loss, self._loss = float(self._loss), 0.0
         if not np.isfinite(float(norm)):
