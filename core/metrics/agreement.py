@@ -89,8 +89,10 @@ def several(trace: Ints) -> bool:
 
 
 def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Return alpha on each resample, shape (draws,). It is NaN for a resample without pairs or whose ratings are
-    all equal."""
+    """Return alpha on each resample, shape (draws,).
+
+    It is NaN for a resample without pairs or whose ratings are all equal.
+    """
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
@@ -99,7 +101,7 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
 
 
 def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Return the share of equal pairs in each resample, shape (draws,). It is NaN for a resample without pairs."""
+    """Return the share of equal pairs in each resample, shape (draws,), NaN for a resample without pairs."""
     drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
     with np.errstate(invalid="ignore"):
         shares: Floats64 = drawn[:, 0] / drawn[:, 1]
@@ -180,7 +182,10 @@ def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
 
 
 def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Return kappa on each resample, shape (draws,). It is NaN for a resample without units or with only one value."""
+    """Return kappa on each resample, shape (draws,).
+
+    It is NaN for a resample without units or with only one value.
+    """
     kept, place = np.unique(pair.trace, return_inverse=True)
     drawn = weights[:, kept]
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]

@@ -153,7 +153,7 @@ class Third(StrEnum):
 
 
 def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepTable]:
-    """Group the labelled steps by third, keeping only the `chosen` ones if given.
+    """Group the labelled steps by third, or only the `chosen` ones among them.
 
     Three labelled steps are one in each third, and a single labelled step is early.
     """
@@ -183,7 +183,7 @@ def retroactive(online: StepTable, offline: StepTable) -> Floats64:
 
 
 def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[str, StepTable]:
-    """Group the steps by whether their validity fell by at least `least`, rose by at least `least`, or did neither."""
+    """Group the steps by whether their validity fell by at least `least`, rose by at least that, or did neither."""
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
@@ -229,7 +229,7 @@ class Items:
 
     @property
     def problem(self) -> str:
-        """The reason why metrics of the predictions are undefined, or "" if they are defined."""
+        """The reason why metrics of the predictions are undefined, or ""."""
         if not len(self):
             return NO_ITEMS
         return ONE_CLASS if self.gold.all() or not self.gold.any() else ""
