@@ -1,4 +1,4 @@
-"""LoRA adapters in PEFT's own layout, merged into the weights of their base in memory, by PEFT.
+"""Reading LoRA adapters in PEFT's own layout, and merging them into their base's weights in memory with PEFT.
 
 adapter_config.json, abbreviated:
 
@@ -6,13 +6,13 @@ adapter_config.json, abbreviated:
      "revision": null, "r": 8, "lora_alpha": 32, "use_rslora": false, "target_modules": ["q_proj", "v_proj"],
      "modules_to_save": null, "rank_pattern": {}, "alpha_pattern": {}, "fan_in_fan_out": false, …}
 
-Tensors of adapter_model.safetensors: `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`, shape (r,
-inputs), and `….lora_B.weight`, shape (outputs, r); `base_model.model.score.weight` for a module that was trained
-whole. The merged weight is `W + lora_alpha / r · B A`, or with the square root of r if `use_rslora` is true,
-computed in float32, whatever the type of W.
+adapter_model.safetensors holds tensors such as `base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight`,
+shape (r, inputs), and `….lora_B.weight`, shape (outputs, r). A module that was trained whole is stored under a name
+such as `base_model.model.score.weight`. The merged weight is `W + lora_alpha / r · B A`, or with the square root of
+r if `use_rslora` is true. It is computed in float32, whatever the type of W.
 
-PEFT gets a config built here, which lists modules by their exact names. From a stranger's config, it would take
-names for regular expressions and load pickles.
+PEFT gets a config built here, which lists modules by their exact names. Given the config of an untrusted adapter,
+PEFT would treat names as regular expressions and load pickles.
 """
 
 import re
@@ -49,9 +49,11 @@ _OTHER_BASES = ("pissa", "olora", "loftq", "corda")
 
 @dataclass(frozen=True)
 class Adapter:
-    """The content of an adapter's folder: `config` is its adapter_config.json, `pairs` holds the matrices A and B
-    of each changed module, and `whole` the tensors that were trained as a whole, both by their names in the
-    base."""
+    """The contents of an adapter's folder.
+
+    `config` is its adapter_config.json. `pairs` holds the matrices A and B of each changed module, and `whole` the
+    tensors that were trained as a whole. Both are keyed by names in the base.
+    """
 
     folder: Path
     config: Mapping[str, Any]
@@ -60,7 +62,10 @@ class Adapter:
 
     @classmethod
     def open(cls, folder: Path) -> "Adapter":
-        """Raises `UserError` if it is not plain LoRA, a file is missing or damaged, or PEFT is not installed."""
+        """Read the adapter in a folder.
+
+        Raises `UserError` if it is not plain LoRA, a file is missing or damaged, or PEFT is not installed.
+        """
         check_peft()
         config = read_adapter_file(folder)
         _check_plain(folder, config)
@@ -80,19 +85,22 @@ class Adapter:
 
     @property
     def rows(self) -> Mapping[str, int]:
-        """The number of rows of each tensor that was trained whole, such as the classes of a score head."""
+        """The number of rows of each tensor that was trained as a whole, such as the classes of a score head."""
         return {name: len(tensor) for name, tensor in self.whole.items() if tensor.ndim}
 
     @property
     def size(self) -> int:
-        """An upper bound of the bytes that `written` gives."""
+        """An upper bound on the number of bytes that `written` yields."""
         pairs = (self._matrices(module) for module in self.pairs if not _is_in_layer(module))
         changed = (first.shape[1] * len(second) for first, second, _ in pairs)
         return 4 * sum(changed) + sum(tensor.nbytes for tensor in self.whole.values())
 
     def check(self, base: Mapping[str, Path]) -> None:
-        """Raises `UserError` if the base, its tensors' files by name, lacks a weight that the adapter changes, or
-        has it in another shape. Reads no weight."""
+        """Check that the adapter fits its base without reading any weights.
+
+        `base` maps the names of the base's tensors to files. Raises `UserError` if a weight that the adapter
+        changes is missing or has another shape.
+        """
         names = _with_our_names(base)
         for module in self.pairs:
             name = self._in_base(f"{module}.weight", names)
@@ -110,8 +118,10 @@ class Adapter:
                 )
 
     def written(self, base: Mapping[str, Path]) -> Iterator[tuple[str, Tensor]]:
-        """The changed weights outside the layers of the network: heads and embeddings, which are read from files.
-        `base` gives the file of each of the base's tensors."""
+        """Yield the changed weights outside the layers, i.e. heads and embeddings, which are read from files.
+
+        `base` maps the names of the base's tensors to files.
+        """
         names = _with_our_names(base)
         for module in self.pairs:
             if not _is_in_layer(module):
@@ -128,8 +138,11 @@ class Adapter:
             yield names[found][0] if found else name, tensor
 
     def merge_into(self, model: nn.Module, layers: int) -> None:
-        """Merge the adapter into a network cut to its first `layers` layers; each weight keeps its type and its
-        device. Raises `UserError` if it has no such weight, or Accelerate keeps it out of memory."""
+        """Merge the adapter into a network that has been cut to its first `layers` layers.
+
+        Each weight keeps its type and its device. Raises `UserError` if the network lacks a weight that the adapter
+        changes, or if Accelerate keeps such a weight out of memory.
+        """
         modules, names = dict(model.named_modules()), {}
         for module in self.pairs:
             number = LAYER.search(module)
@@ -147,7 +160,8 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge modules of the adapter into those of a network; `names` maps the former to the latter."""
+        """Merge modules of the adapter into a network. `names` maps modules of the adapter to modules of the
+        network."""
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():
@@ -182,7 +196,7 @@ class Adapter:
                 digest.update(matrix.float().contiguous().numpy().data)
 
     def _matrices(self, module: str) -> tuple[Tensor, Tensor, float]:
-        """A, B and the factor of their product. Raises `UserError` if they do not fit."""
+        """Return A, B and the factor of their product. Raises `UserError` if they do not fit each other."""
         sides = _OF_EMBEDDING if self._is_embedding(module) else _SIDES
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
@@ -206,7 +220,10 @@ class Adapter:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
     def _of(self, module: str, others: str, key: str) -> float:
-        """A number of the config, which may differ for modules of a given name, or of names that end with it."""
+        """Return a number from the config for a module.
+
+        The config may give a different number for modules with a given name, or whose name ends with it.
+        """
         named = self.config.get(others) or {}
         value = next(
             (one for name, one in named.items() if f".{module}".endswith(f".{name}")), self.config.get(key)
@@ -226,18 +243,21 @@ class Adapter:
 
     @staticmethod
     def _candidates(name: str, base: Mapping[str, object]) -> str | None:
-        """The base's name for a part; a network saved without its head drops the first part of each name."""
+        """Return the base's name for a part of the adapter, or None.
+
+        The names in a network saved without its head lack their first component.
+        """
         return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
 
 
 def check_peft() -> None:
-    """Raises `UserError` if PEFT is not installed. It is not loaded."""
+    """Check that PEFT is installed, without importing it. Raises `UserError` if it is not."""
     if find_spec("peft") is None:
         raise UserError("LoRA adapters need peft.", "Run: pip install 'stepsight[lora]'")
 
 
 def load_peft() -> Any:
-    """The package `peft`. Raises `UserError` if it is not installed."""
+    """Import and return the package `peft`. Raises `UserError` if it is not installed."""
     check_peft()
     # It brings Transformers.
     import peft
@@ -246,7 +266,7 @@ def load_peft() -> Any:
 
 
 def keep_unmerged(folder: Path, adapters: Sequence[Path], link: Callable[[Path, Path], None]) -> None:
-    """Link adapters into an assembled folder, for `unmerged` to find in this order."""
+    """Link adapters into an assembled folder, where `unmerged` finds them in the same order."""
     for number, adapter in enumerate(adapters, start=1):
         target = folder / f"{_UNMERGED}{number:02d}"
         target.mkdir()
@@ -260,12 +280,12 @@ def unmerged_folders(folder: Path) -> list[Path]:
 
 
 def unmerged(folder: Path) -> list[Adapter]:
-    """The adapters to merge into the layers of a folder's network when it is loaded."""
+    """Open the adapters that have to be merged into the layers of a folder's network when it is loaded."""
     return [Adapter.open(one) for one in unmerged_folders(folder)]
 
 
 def our_name(name: str) -> str:
-    """Transformers' name for one of LLaDA's own; any other name is unchanged."""
+    """Return Transformers' name for one of LLaDA's own names. Any other name is unchanged."""
     closed = f"{name}."
     for pattern, ours in llada.NAMES.items():
         if (found := re.sub(pattern, ours, closed)) != closed:
@@ -280,7 +300,7 @@ def _linear(weight: Tensor) -> nn.Linear:
 
 
 def _with_our_names(base: Mapping[str, Path]) -> dict[str, tuple[str, Path]]:
-    """The name and the file of each tensor of a base, by the name in Transformers' network."""
+    """Map the names in Transformers' network to the stored name and the file of each tensor of a base."""
     return {our_name(name): (name, path) for name, path in base.items()}
 
 

@@ -1,4 +1,4 @@
-"""The backbone of a checkpoint: its network of hidden states."""
+"""Loading the backbone of a checkpoint, the network that computes hidden states."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 def backbone_of(
     checkpoint: Checkpoint, place: Placement, layers: int | None = None, *, all_states: bool = False
 ) -> "PreTrainedModel":
-    """The backbone of a checkpoint, with the mask that its stepsight.json names: a `Decoder` if possible, else the
-    network that Transformers loads. Layers above the first `layers` are left out; with `all_states` it can give the
-    states of every layer. Raises `UserError` as `core.models.pretrained.load_backbone` does."""
+    """Load the backbone of a checkpoint, with the mask that its stepsight.json names.
+
+    It is a `Decoder` if possible, and otherwise the network that Transformers loads. Layers above the first
+    `layers` are left out. With `all_states` set, it can return the states of every layer. Raises `UserError` as
+    `core.models.pretrained.load_backbone` does.
+    """
     decoder = None if layers is not None or all_states else decoder_of(checkpoint, place)
     if decoder is not None:
         return cast("PreTrainedModel", decoder)
@@ -32,8 +35,11 @@ def backbone_of(
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
-    """The backbone as a `Decoder`, with its weights mapped from the files; None if the network or the device needs
-    Transformers, or the folder has a fault, which Transformers names."""
+    """Load the backbone as a `Decoder`, with its weights mapped from the files.
+
+    Returns None if the network or the device needs Transformers. It also returns None if the folder has a fault, so
+    that Transformers reports it.
+    """
     if not place.on_processor or unmerged_folders(checkpoint.folder):
         return None
     attention = checkpoint.card.get("attention")
@@ -41,13 +47,14 @@ def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
-    """The device for the inputs of a model: that of its first weights in memory, else `otherwise`."""
+    """Return the device for a model's inputs: that of its first weights in memory, or `otherwise` if there are
+    none."""
     devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
     return next(devices, otherwise or torch.device("cpu"))
 
 
 def context_of(backbone: "PreTrainedModel") -> int | None:
-    """The longest input in tokens, None if the config has no limit."""
+    """Return the length of the longest input in tokens, or None if the config sets no limit."""
     limit = getattr(backbone.config, "max_position_embeddings", None)
     if not isinstance(limit, int):
         return None
@@ -59,10 +66,10 @@ def context_of(backbone: "PreTrainedModel") -> int | None:
 
 @torch.inference_mode()
 def looks_ahead(backbone: "PreTrainedModel") -> bool:
-    """True if the last token changes any hidden state before it. This is tried out, since configs do not always
-    say.
+    """True if the last token changes any hidden state before it.
 
-    Raises `UserError` if it depends on padding: some encoders respect `is_causal` only in a batch without padding.
+    This is tried out, since configs do not always say so. Raises `UserError` if the result depends on padding: some
+    encoders respect `is_causal` only in a batch without padding.
     """
     training = backbone.training
     backbone.train(False)

@@ -1,4 +1,4 @@
-"""A checkpoint on disk, a folder in Hugging Face layout: config, tokenizer and safetensors, sharded or not."""
+"""A checkpoint on disk: a folder in Hugging Face layout with config, tokenizer and safetensors, sharded or not."""
 
 import hashlib
 import math
@@ -26,10 +26,10 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An evaluator's folder: `config` is its config.json, `card` its stepsight.json, empty if it has none.
+    """An evaluator's folder.
 
-    `source` is the original folder if `folder` was assembled from it and others. Every error is a `UserError` that
-    names the folder.
+    `config` is its config.json, and `card` its stepsight.json, or empty if it has none. `source` is the original
+    folder if `folder` was assembled from it and others. Every error is a `UserError` that names the folder.
     """
 
     folder: Path
@@ -39,7 +39,10 @@ class Checkpoint:
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Raises `UserError` if there is no config.json, or one of the two cannot be read."""
+        """Open the checkpoint in a folder.
+
+        Raises `UserError` if there is no config.json, or if config.json or stepsight.json cannot be read.
+        """
         return cls(folder, read_config_file(folder), read_card(folder))
 
     @property
@@ -57,11 +60,12 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens; encoders change their own. Reading one takes half a second."""
+        """The tokenizer, for looking up tokens only, since encoders modify theirs. Reading it takes half a
+        second."""
         return load_tokenizer(self.folder)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
-        """The tensor with this name. Raises `UserError` if it is missing or has another shape."""
+        """Return the tensor with this name. Raises `UserError` if it is missing or has another shape."""
         tensor = read_tensor(self.files, [name])
         if tensor is None:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
@@ -69,7 +73,7 @@ class Checkpoint:
         return tensor
 
     def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """Some rows of a tensor with this shape; the others are not read. Raises `UserError` as `tensor` does."""
+        """Read only some rows of a tensor that has this shape. Raises `UserError` as `tensor` does."""
         if name not in self.files:
             raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
         with safe_open(self.files[name], framework="pt") as file:
@@ -78,14 +82,14 @@ class Checkpoint:
             return torch.cat([tensor[row : row + 1] for row in rows])
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """The shape of a tensor, which is not read; None if there is no such tensor."""
+        """Return the shape of a tensor without reading it, or None if there is no such tensor."""
         if name not in self.files:
             return None
         with safe_open(self.files[name], framework="pt") as file:
             return tuple(file.get_slice(name).get_shape())
 
     def special_token(self, role: str) -> str | None:
-        """The token with a role such as `bos_token` in the tokenizer's files, or None."""
+        """Return the token that the tokenizer's files give for a role such as `bos_token`, or None."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
             if not (self.folder / file).is_file():
                 continue
@@ -96,7 +100,8 @@ class Checkpoint:
         return None
 
     def size(self, key: str) -> int:
-        """An integer in the config. Raises `UserError` if the key is missing or its value is not an integer."""
+        """Return an integer from the config. Raises `UserError` if the key is missing or its value is not an
+        integer."""
         size = self.config.get(key)
         if isinstance(size, bool) or not isinstance(size, int):
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
@@ -111,7 +116,10 @@ class Checkpoint:
 
 
 def repository(folder: Path) -> str:
-    """The folder's name, or the `OWNER/NAME` of a model in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+    """Return the `OWNER/NAME` of a model in a hub's cache, or else the name of the folder.
+
+    A hub's cache stores a model in a folder such as `models--OWNER--NAME/snapshots/HASH`.
+    """
     folder = folder.resolve()
     cache = folder.parent.parent.name
     if folder.parent.name != "snapshots" or "--" not in cache:
@@ -120,13 +128,15 @@ def repository(folder: Path) -> str:
 
 
 def model_name(folder: Path) -> str:
-    """The name of the folder's `repository` without its owner."""
+    """Return the `repository` of a folder without its owner."""
     return repository(folder).rpartition("/")[2]
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The stepsight.json of a folder, empty if it has none. Raises `UserError` if it cannot be read or is
-    of another version."""
+    """Read the stepsight.json of a folder. The result is empty if it has none.
+
+    Raises `UserError` if the file cannot be read or has another version.
+    """
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     if (version := card.get("version", CARD_VERSION)) != CARD_VERSION:
         raise UserError(
@@ -136,7 +146,7 @@ def read_card(folder: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer.json of a folder. Raises `UserError` if there is none or it is damaged."""
+    """Load the tokenizer.json of a folder. Raises `UserError` if it is missing or damaged."""
     path = folder / TOKENIZER
     slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
     if not path.is_file() and slow:
@@ -157,7 +167,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def first_token(tokenizer: Tokenizer) -> str | None:
-    """The token that a tokenizer adds before every text, or None."""
+    """Return the token that a tokenizer adds at the start of every text, or None."""
     bare, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
     if len(whole) == len(bare) or whole[: len(bare)] == bare:
         return None
@@ -165,7 +175,7 @@ def first_token(tokenizer: Tokenizer) -> str | None:
 
 
 def tensor_files(folder: Path) -> dict[str, Path]:
-    """The safetensors file of each tensor, by the tensor's name.
+    """Map the name of each tensor to its safetensors file.
 
     Raises `UserError` if the folder has no safetensors, a shard is missing, or a file is damaged.
     """
@@ -182,8 +192,8 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def count_numbers(folder: Path) -> int:
-    """The number of elements in all tensors of a folder, none of which is read. Raises `UserError` as
-    `tensor_files` does."""
+    """Count the elements of all tensors in a folder without reading them. Raises `UserError` as `tensor_files`
+    does."""
     count = 0
     for path in set(tensor_files(folder).values()):
         with safe_open(path, framework="pt") as file:
@@ -192,7 +202,10 @@ def count_numbers(folder: Path) -> int:
 
 
 def hash_tensors(digest: Any, folder: Path) -> None:
-    """Add every tensor of a folder (name, type, shape, bytes) to a hash, however they are split into files."""
+    """Add the name, type, shape and bytes of every tensor in a folder to a hash.
+
+    The hash does not depend on how the tensors are split into files.
+    """
     files = tensor_files(folder)
     for name in sorted(files):
         tensor = read_tensor(files, [name])
@@ -202,7 +215,7 @@ def hash_tensors(digest: Any, folder: Path) -> None:
 
 
 def weights_sha256(folder: Path) -> str:
-    """SHA-256 over every tensor of a folder."""
+    """Return the SHA-256 of all tensors in a folder."""
     digest = hashlib.sha256()
     hash_tensors(digest, folder)
     return digest.hexdigest()
@@ -221,7 +234,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:
-    """The first tensor of `names` that the folder has, or None."""
+    """Read the first tensor of `names` that the folder has, or return None if it has none of them."""
     for name in names:
         if name in files:
             with safe_open(files[name], framework="pt") as file:

@@ -1,9 +1,11 @@
-"""From the name of an evaluator to a complete checkpoint: fetched if it is not here, and assembled from the parts
-of its repositories, such as pickled weights, an adapter and its base, or a tokenizer from elsewhere.
+"""Finding the complete checkpoint for the name of an evaluator.
 
-A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache: links to complete
-files, beside files written here. Code that reads checkpoints sees only such folders. An adapter is merged into the
-layers as they are loaded, so that no copy of them is kept.
+A checkpoint that is not on this machine is fetched. It is assembled if its parts come from several places, such as
+pickled weights, an adapter and its base, or a tokenizer from another repository.
+
+A checkpoint is assembled once, as a folder in Hugging Face layout below `assembled` in the cache. The folder links
+to files that are complete, and holds the files that had to be written. Code that reads checkpoints sees only such
+folders. An adapter is merged into the layers as they are loaded, so that no copy of them is kept.
 """
 
 import hashlib
@@ -70,10 +72,11 @@ _DESCRIBING = (
 
 
 def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
-    """The folder for a shipped evaluator's name, a path or a hub's id. For an id this is the revision fetched
-    before, else the newest one, fetched now with everything it needs (see `core.hubs.hub_download`).
+    """Return the folder for a shipped evaluator's name, a path or a hub's id.
 
-    Raises `UserError` if there is none, or it would have to be fetched and does not fit at `place`.
+    For an id it is the revision that was fetched before. If there is none, the newest revision is fetched now with
+    everything it needs (see `core.hubs.hub_download`). Raises `UserError` if there is no such evaluator, or if it
+    would have to be fetched and does not fit at `place`.
     """
     folder = local_folder(spec)
     if folder is not None:
@@ -87,10 +90,10 @@ def evaluator_folder(spec: str | Path, place: Placement | None = None) -> Path:
 
 
 def model_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path:
-    """The folder of a hub's model that is not an evaluator by itself, without its weights if `weights` is false. It
-    is fetched unless it is here; `revision` is a branch or commit, the newest if None.
+    """Return the folder of a hub's model that is not an evaluator by itself, fetching it if necessary.
 
-    Raises `UserError` if the hub has no such model, refuses it, or cannot be reached.
+    The weights are left out if `weights` is false. `revision` is a branch or commit, or None for the newest. Raises
+    `UserError` if the hub has no such model, refuses access, or cannot be reached.
     """
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
@@ -123,9 +126,9 @@ def _unreachable(spec: str, error: UserError) -> UserError:
 
 
 def resolve_placement(place: Placement, folder: Path) -> Placement:
-    """The placement with the type in which a folder's evaluator is computed there: the type asked for, else the one
-    that its stepsight.json names, else its `computed_dtype`.
+    """Return the placement with the data type in which this folder's evaluator is computed.
 
+    This is the type asked for, else the one that the folder's stepsight.json names, else its `computed_dtype`.
     Raises `UserError` if a part of the evaluator is missing.
     """
     return replace(place, dtype=_own_dtype(folder, place)) if place.dtype == STORED else place
@@ -142,10 +145,11 @@ def _own_dtype(folder: Path, place: Placement) -> str:
 
 
 def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
-    """The checkpoint of a folder, assembled in the cache if the folder is incomplete.
+    """Open the checkpoint of a folder, assembling it in the cache if the folder is incomplete.
 
-    `fetched` holds the models fetched for it, by `part_key`; None looks for those of the folder itself. Raises
-    `UserError` if a part is missing, damaged or does not fit, or the cache has no room.
+    `fetched` holds the models that were fetched for it, by `part_key`. If it is None, those fetched for the folder
+    itself are looked up. Raises `UserError` if a part is missing, damaged or does not fit, or if the cache has no
+    room.
     """
     card = with_known(repository(folder), read_card(folder))
     whole = _whole(folder, card, _fetched_for(folder) if fetched is None else fetched)
@@ -154,10 +158,10 @@ def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) 
 
 
 def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
-    """The checkpoint that a key of the card names: a hub's id, or a folder relative to the card's or the current
-    one.
+    """Open the checkpoint that a key of the card names.
 
-    Raises `UserError`, calling it `what`, if the card does not name it or it is not there.
+    The card gives a hub's id, or a folder relative to its own folder or to the current one. Raises `UserError` if
+    the card does not have the key or there is no such checkpoint. `what` is the name of the part in that message.
     """
     folder = checkpoint.source or checkpoint.folder
     parts = _Parts(folder, checkpoint.card, _fetched_for(folder))
@@ -167,7 +171,7 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
 
 
 def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
-    """The models fetched for the one in a folder, at their pinned commits."""
+    """Return the models that were fetched for the model in a folder, at their pinned commits."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
     return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
@@ -176,7 +180,10 @@ def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
 def _whole(
     folder: Path, card: Mapping[str, Any], fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()
 ) -> Path:
-    """The folder itself, or the one assembled from it. `above` lists the adapters on top of it, against circles."""
+    """Return the folder itself if it is complete, or else the folder assembled from it.
+
+    `above` lists the adapters on top of it, to detect circular references.
+    """
     parts = _Parts(folder, card, fetched, above)
     if parts.are_whole:
         return folder
@@ -197,7 +204,7 @@ def _whole(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The places of a checkpoint's parts: its own folder, one below it, the folder of its base, or elsewhere."""
+    """The places of a checkpoint's parts: its own folder, a subfolder, its base's folder, or elsewhere."""
 
     folder: Path
     card: Mapping[str, Any]
@@ -206,14 +213,17 @@ class _Parts:
 
     @cached_property
     def own(self) -> Path:
-        """The folder with the weights: the subfolder that the card names, if it exists."""
+        """The folder with the weights: the subfolder that the card names if it exists, else the checkpoint's
+        folder."""
         below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
         return below if below.is_dir() else self.folder
 
     @cached_property
     def are_whole(self) -> bool:
-        """True if the folder needs no part from elsewhere and none converted. A part that is missing and named
-        nowhere is reported by the code that reads it."""
+        """True if the folder needs no part from elsewhere and no conversion.
+
+        A part that is missing and not named anywhere is reported by the code that reads it.
+        """
         if self.own != self.folder or self.is_adapter or self.pickles:
             return False
         has_tokenizer = (self.folder / TOKENIZER).is_file() or not {"tokenizer", "base"} & set(self.card)
@@ -225,7 +235,7 @@ class _Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        """True if the folder has an adapter and no complete weights: with both, it was merged already."""
+        """True if the folder has an adapter and no complete weights. With both, the adapter was merged already."""
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
     @cached_property
@@ -234,12 +244,12 @@ class _Parts:
 
     @cached_property
     def pickles(self) -> list[Path]:
-        """The pickle files with its weights; empty if it has safetensors."""
+        """The pickle files that hold the weights. Empty if the folder has safetensors."""
         return [] if self._has_safetensors or self.is_adapter else pickle_files(self.own)
 
     @cached_property
     def base(self) -> Path | None:
-        """The complete folder of the base; None if neither card nor adapter names one."""
+        """The complete folder of the base, or None if neither card nor adapter names one."""
         config = read_adapter_file(self.own) if self.is_adapter else {}
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
@@ -258,7 +268,7 @@ class _Parts:
         return _whole(folder, with_known(repository(folder), read_card(folder)), self.fetched, above)
 
     def check_base(self) -> None:
-        """Raises `UserError` if the base's weights have another hash than stepsight.json says."""
+        """Raise `UserError` if the hash of the base's weights differs from the one in stepsight.json."""
         expected = self.card.get(BASE_HASH)
         if expected is None or self.base is None or weights_sha256(self.base) == expected:
             return
@@ -269,7 +279,7 @@ class _Parts:
 
     @cached_property
     def config(self) -> Path:
-        """Its config.json, else its base's. Raises `UserError` if there is none."""
+        """The folder's config.json, or its base's. Raises `UserError` if there is none."""
         folders = [self.own, self.folder, *([self.base] if self.base else [])]
         path = next((folder / CONFIG for folder in folders if (folder / CONFIG).is_file()), None)
         if path is None:
@@ -278,7 +288,7 @@ class _Parts:
 
     @cached_property
     def tokenizer(self) -> list[Path]:
-        """The files of its own tokenizer, of the one that the card names, or of its base's."""
+        """The files of the folder's own tokenizer, of the one that the card names, or of the base's."""
         for folder in self._tokenizer_folders():
             if (folder / TOKENIZER).is_file() or any((folder / name).is_file() for name in SLOW_TOKENIZERS):
                 return [folder / name for name in (*_DESCRIBING, *SLOW_TOKENIZERS) if (folder / name).is_file()]
@@ -293,7 +303,7 @@ class _Parts:
 
     @cached_property
     def safetensors(self) -> list[Path]:
-        """The safetensors files that are linked: its own, or its base's."""
+        """The safetensors files to link to: the base's if there is an adapter, else the folder's own."""
         if self.pickles:
             return []
         folder = self.base if self.adapter else self.own
@@ -302,7 +312,7 @@ class _Parts:
 
     @cached_property
     def stamp(self) -> dict[str, Any]:
-        """A value that changes whenever the parts of an assembled folder do."""
+        """A value that changes whenever the parts of an assembled folder change."""
         written = [path for path in self.own.glob("adapter_*") if path.is_file()] if self.is_adapter else []
         files = [self.config, *self.tokenizer, *self.pickles, *self.safetensors, *written]
         return {
@@ -314,15 +324,18 @@ class _Parts:
 
     @property
     def added_tokens(self) -> list[str]:
-        """Tokens that the authors' code adds to the tokenizer when it loads the model."""
+        """The tokens that the authors' code adds to the tokenizer when it loads the model."""
         tokens = self.card.get("added_tokens", [])
         if not isinstance(tokens, list) or not all(isinstance(token, str) and token for token in tokens):
             raise UserError(f"{self.folder}/{CARD}: added_tokens is {tokens!r:.40}, expected a list of texts.")
         return tokens
 
     def elsewhere(self, named: str, key: str, what: str, *, weights: bool, revision: object = None) -> Path:
-        """The folder of a part: fetched for this checkpoint, at a path relative to this folder or the current one,
-        or with this id on the hub."""
+        """Return the folder of a part that is not in this one.
+
+        It is the model fetched for this checkpoint, a path relative to this folder or the current one, or the model
+        with this id on the hub.
+        """
         asked = revision if isinstance(revision, str) and revision else NEWEST
         pinned = self.fetched.get(part_key(named, asked))
         if pinned is not None:
@@ -348,7 +361,7 @@ class _Parts:
 
 
 def _assemble(parts: _Parts, target: Path, stamp: Mapping[str, Any]) -> None:
-    """Write the folder beside its place, then give it its name. Raises `UserError` and `OSError`."""
+    """Write the assembled folder under a temporary name, then rename it. Raises `UserError` and `OSError`."""
     partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -392,7 +405,7 @@ def _write_weights(parts: _Parts, folder: Path) -> None:
 
 
 def _write_config(parts: _Parts, folder: Path) -> None:
-    """Write config.json: the base's, with the changes of an adapter or of resized embeddings."""
+    """Write config.json: the base's, with the changes that an adapter or resized embeddings require."""
     config = read_config_file(parts.config.parent)
     rows = parts.adapter.rows if parts.adapter else {}
     if parts.adapter and str(parts.adapter.config.get("task_type")) == "TOKEN_CLS":
@@ -407,7 +420,7 @@ def _write_config(parts: _Parts, folder: Path) -> None:
 
 
 def _vocabulary(folder: Path) -> int | None:
-    """The number of rows of the embedding; None if it has another name."""
+    """Return the number of rows of the embedding, or None if the embedding has an unknown name."""
     files = tensor_files(folder)
     name = next((name for name in files if name.endswith("embed_tokens.weight")), None)
     if name is None:
@@ -445,7 +458,7 @@ def _check_room(folder: Path, needed: int) -> None:
 
 
 def _link(path: Path, name: Path) -> None:
-    """Link to a file, or copy it if the system cannot link."""
+    """Link to a file, or copy it if the system does not support links."""
     try:
         name.symlink_to(path.resolve())
     except OSError:

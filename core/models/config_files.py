@@ -1,8 +1,8 @@
-"""The JSON files of a checkpoint's folder that give sizes and names of files: config.json, an adapter's
-adapter_config.json, and the index of weights in several files.
+"""Reading the JSON files of a checkpoint that give sizes and file names.
 
-Others wrote them, so sizes are bounded before anything that large is allocated, and a file of weights must lie in
-the folder itself.
+These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files come from
+strangers, so sizes are checked against bounds before anything large is allocated, and weight files have to lie in
+the checkpoint's folder.
 """
 
 import re
@@ -32,8 +32,10 @@ _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
 class _Network(BaseModel):
-    """The values of a config.json that several networks share, by the names of Transformers, GPT-2 and LLaDA. Other
-    values are left to the network that it describes."""
+    """The values of a config.json that several networks share, under the names of Transformers, GPT-2 and LLaDA.
+
+    All other values are left for the network itself to check.
+    """
 
     model_config = _STRICT
 
@@ -68,7 +70,7 @@ class _Network(BaseModel):
 
 
 def read_config_file(folder: Path) -> dict[str, Any]:
-    """The config.json of a folder. Raises `UserError` if there is none, or a size in it is impossible."""
+    """Read the config.json of a folder. Raises `UserError` if it is missing or gives an impossible size."""
     values = read_json(folder / CONFIG)
     try:
         validate(_Network, values)
@@ -78,7 +80,7 @@ def read_config_file(folder: Path) -> dict[str, Any]:
 
 
 class _Adapter(BaseModel):
-    """The values of an adapter_config.json that are read, by PEFT's names."""
+    """The values that are read from an adapter_config.json, under PEFT's names."""
 
     model_config = _STRICT
 
@@ -93,8 +95,10 @@ class _Adapter(BaseModel):
 
 
 def read_adapter_file(folder: Path) -> dict[str, Any]:
-    """The adapter_config.json of a folder. Raises `UserError` if there is none, a value in it is impossible, or a
-    module is named by a pattern."""
+    """Read the adapter_config.json of a folder.
+
+    Raises `UserError` if it is missing, has an impossible value, or names a module by a pattern.
+    """
     values = read_json(folder / ADAPTER)
     try:
         config = validate(_Adapter, values)
@@ -107,7 +111,10 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
 
 
 def read_shards(index: Path) -> list[str]:
-    """The names of the weight files listed in an index, which must lie beside it. Raises `UserError`."""
+    """Return the names of the weight files listed in an index.
+
+    Raises `UserError` if the index is malformed or names a file that does not lie beside it.
+    """
     shards = read_json(index).get("weight_map")
     if not isinstance(shards, dict):
         raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")

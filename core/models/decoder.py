@@ -1,8 +1,8 @@
-"""Decoders of Llama's family with their weights mapped from the files, for `core.models.network` to compute with.
+"""Decoders of the Llama family with weights mapped from the files, computed by `core.models.network`.
 
-They replace Transformers because of its cost: importing it takes longer than judging a trace with half a billion
-parameters, and its layers compute padded rows. Weights are mapped from the files, without a copy if they are stored
-in the type that is asked for. Networks beyond this family are left to Transformers: `read_decoder` gives None.
+They avoid the cost of Transformers: importing it takes longer than judging a trace with half a billion parameters,
+and its layers also compute padded rows. Weights are mapped from the files, and are not copied if they are stored in
+the requested type. `read_decoder` returns None for networks outside this family, which Transformers has to load.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _PREFIXES = ("model.", "", "pretrained_model.model.")
 
 
 class Decoder(nn.Module):
-    """Computes hidden states of tokens. Its weights have Transformers' names."""
+    """A network that computes the hidden states of tokens. Its weights have Transformers' names."""
 
     base_model_prefix = "model"
     _no_split_modules: ClassVar[list[str]] = []
@@ -34,8 +34,11 @@ class Decoder(nn.Module):
         self.norm = Weights(config.hidden_size)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
-        """Hidden states, shape (batch, tokens, hidden), of `input_ids`, shape (batch, tokens), right-padded where
-        `attention_mask` is 0."""
+        """Return the hidden states of `input_ids`, shape (batch, tokens), as a tensor of shape (batch, tokens,
+        hidden).
+
+        The input is right-padded where `attention_mask` is 0.
+        """
         rows, tokens = input_ids.shape
         network = DecoderNetwork.of(self, self.config)
         mask, is_causal = self._mask(network, tokens, attention_mask)
@@ -52,7 +55,7 @@ class Decoder(nn.Module):
     def _mask(
         self, network: DecoderNetwork, tokens: int, attention_mask: Tensor | None
     ) -> tuple[Tensor | None, bool]:
-        """A mask for the attention of a batch, and True if the plain causal mask is enough."""
+        """Return a mask for the attention of a batch, and True if the plain causal mask is enough."""
         if self.config.is_causal:
             # Padding follows the input, and a causal mask never looks at it.
             return (network.mask(torch.arange(tokens), tokens), False) if network.slides(tokens) else (None, True)
@@ -62,7 +65,7 @@ class Decoder(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """The weights of a layer."""
+    """The weights of one layer."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
@@ -87,7 +90,7 @@ class DecoderLayer(nn.Module):
 
 
 class Weights(nn.Module):
-    """A weight of this shape and, if `bias` is set, a bias for its rows; both are filled from files."""
+    """A weight of this shape and, if `bias` is set, a bias with an element per row. Both are filled from files."""
 
     def __init__(self, *shape: int, bias: bool = False) -> None:
         super().__init__()
@@ -100,8 +103,11 @@ class Weights(nn.Module):
 def read_decoder(
     folder: Path, values: Mapping[str, Any], dtype: torch.dtype, attention: str | None
 ) -> Decoder | None:
-    """The decoder of a folder whose config.json holds `values`, its weights mapped from the files; None if it is
-    another kind of network, or a tensor is missing or misshapen, which Transformers then reports."""
+    """Read the decoder in a folder whose config.json holds `values`, with its weights mapped from the files.
+
+    Returns None if it is another kind of network, or if a tensor is missing or misshapen, which Transformers then
+    reports.
+    """
     config = decoder_config(values, attention)
     if config is None:
         return None
@@ -124,7 +130,7 @@ def read_decoder(
 
 
 def _names(wanted: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
-    """The stored name of each weight, None if one is missing."""
+    """Map each weight to its stored name, or return None if a weight is missing."""
     if llada.recognises(values):
         own = {llada.renamed(name): name for name in stored}
         return {name: own[name] for name in wanted} if wanted <= set(own) else None

@@ -1,4 +1,4 @@
-"""Devices of a placement: checks that they exist and can compute in its type."""
+"""Checks that the devices of a placement exist and can compute in its data type."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,19 +13,21 @@ _DISK = "disk"
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """The name of a type, such as float32."""
+    """Return the name of a data type, such as float32."""
     return str(dtype).removeprefix("torch.")
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    """The type with this name, one of `DTYPES`."""
+    """Return the data type with this name, one of `DTYPES`."""
     dtype: torch.dtype = getattr(torch, name)
     return dtype
 
 
 def check_placement(place: Placement) -> Placement:
-    """The placement with `auto` as a device. Raises `UserError` if a device does not exist or cannot compute in
-    the type; no weight is read."""
+    """Return the placement with the device `auto` resolved.
+
+    Raises `UserError` if a device does not exist or cannot compute in the data type. No weights are read.
+    """
     place = replace(place, device=_default_device() if place.device == "auto" else place.device)
     for device in _devices(place):
         _check_device(device, place.dtype)
@@ -33,7 +35,7 @@ def check_placement(place: Placement) -> Placement:
 
 
 def _devices(place: Placement) -> Iterator[str]:
-    """The devices that a placement names; if Accelerate chooses among several, one of them."""
+    """Yield the devices that a placement names, or one of several if Accelerate chooses among them."""
     if place.device_map is None:
         yield place.device
     elif not isinstance(place.device_map, dict):
@@ -72,8 +74,10 @@ def _check_gpu(device: torch.device) -> None:
 
 @torch.inference_mode()
 def _computes(device: torch.device, dtype: torch.dtype) -> bool:
-    """True if a device can run the operations of every backbone in a type. This is tried out, since no list
-    says."""
+    """True if a device can run every backbone's operations in this data type.
+
+    This is tried out, since there is no list to look it up in.
+    """
     try:
         states = torch.ones((1, 1, 2, 8), dtype=dtype, device=device)
         mixed = functional.scaled_dot_product_attention(states, states, states)

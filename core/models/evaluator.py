@@ -1,4 +1,5 @@
-"""An evaluator that is a model, with its tokenizer and prompt template: a folder in Hugging Face layout."""
+"""An evaluator that is a model with its tokenizer and prompt template, read from a folder in Hugging Face
+layout."""
 
 import hashlib
 import json
@@ -31,11 +32,11 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelEvaluator(Evaluator):
-    """Turns traces into probabilities.
+    """An evaluator that turns traces into probabilities with a model.
 
-    `format` is the format of its checkpoint. `outputs` is three-way or validity; in the latter case probabilities
-    are `(1 - v, 0, v)` and redundancy means nothing. `identify` computes the fingerprint. It is called only if
-    needed, since reading all weights of a large model takes longer than judging a trace.
+    `format` is the format of its checkpoint. `outputs` is three-way or validity. If it is validity, probabilities
+    are `(1 - v, 0, v)`, and redundancy has no meaning. `identify` computes the fingerprint. It is called only when
+    needed, because reading all weights of a large model takes longer than judging a trace.
     """
 
     model: StepModel
@@ -45,13 +46,15 @@ class ModelEvaluator(Evaluator):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of weights, tokenizer and template. Raises `UserError` if the files have changed since they were
-        loaded."""
+        """The hash of the weights, tokenizer and template.
+
+        Raises `UserError` if the files have changed since they were loaded.
+        """
         return self.identify()
 
     @property
     def attention(self) -> str:
-        """`bidirectional` or `causal`, by a single value of the backbone's config."""
+        """`bidirectional` or `causal`, according to `is_causal` in the backbone's config."""
         return ATTENTIONS[bool(getattr(self.model.config, "is_causal", True))]
 
     @cached_property
@@ -70,7 +73,7 @@ class ModelEvaluator(Evaluator):
 
     @property
     def described(self) -> str:
-        """One line with its format, backbone, mask, classes and the token at which it reads a step."""
+        """One line with the format, backbone, mask, classes and the token at which a step is read."""
         classes = "neg, neu and pos" if self.outputs == Outputs.THREE_WAY else "validity only"
         read = self.encoder.template.read
         at = "the separator" if read == Read.SEPARATOR else f"the {read} token"
@@ -81,9 +84,9 @@ class ModelEvaluator(Evaluator):
         )
 
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of the whole trace.
+        """Return the token ids of the whole trace.
 
-        Raises `UserError` naming the trace, its token count and the limit if it is longer than the context.
+        Raises `UserError` if it is longer than the context, naming the trace, its token count and the limit.
         """
         encoded = self.encoder.encode(trace)
         if len(encoded) > self.context:
@@ -94,13 +97,15 @@ class ModelEvaluator(Evaluator):
         return encoded
 
     def check_numbers(self, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-        """Raises `UserError` naming the trace if one of its probabilities is not a number: weights can overflow in
-        their type."""
+        """Raise `UserError` naming the trace if one of its probabilities is not a number.
+
+        This happens when weights overflow in their data type.
+        """
         check_numbers(self.name, probs, trace)
 
 
 def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = None) -> None:
-    """Raises `UserError` naming the trace and the evaluator if a probability is not a number."""
+    """Raise `UserError` naming the trace and the evaluator if a probability is not a number."""
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
             f"{named(trace)}: probabilities of {name} are not numbers.",
@@ -109,7 +114,7 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
 
 
 def named(trace: Trace | None) -> str:
-    """The words for a trace in a message."""
+    """Return how a message refers to a trace."""
     return f"trace {trace.id!r}" if trace is not None and trace.id else "the trace"
 
 
@@ -123,7 +128,7 @@ def save_evaluator(
 ) -> None:
     """Write an evaluator's folder: config.json, model.safetensors, tokenizer.json and stepsight.json.
 
-    Raises `UserError` unless its head is linear with three classes: the folder cannot hold another.
+    Raises `UserError` unless the head is linear with three classes, the only kind that the folder can hold.
     """
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
@@ -145,8 +150,10 @@ def write_description(
     dtype: str = "float32",
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the files beside the weights, which are of type `dtype`: config.json, tokenizer.json and stepsight.json
-    with the keys of `more`."""
+    """Write the files that accompany weights of type `dtype`.
+
+    These are config.json, tokenizer.json and stepsight.json. The keys of `more` are added to stepsight.json.
+    """
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
     # A path on this machine.
@@ -171,8 +178,11 @@ def write_description(
 
 
 def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
-    """Weights by the names that Transformers expects: with the prefix of the backbone's class, such as `model` for
-    Llama, `bert` for BERT and `transformer` for GPT-2."""
+    """Yield the weights under the names that Transformers expects.
+
+    Names begin with the prefix of the backbone's class, such as `model` for Llama, `bert` for BERT and
+    `transformer` for GPT-2.
+    """
     prefix = model.model.base_model_prefix
     for name, value in model.model.state_dict().items():
         yield f"{prefix}.{name}" if prefix else name, value
@@ -183,8 +193,11 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
 
 
 def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
-    """SHA-256 over every tensor (name, type, shape, bytes), adapters merged in memory, the tokenizer, the template,
-    the mask, and `more` values that determine how the weights are read."""
+    """Return the SHA-256 of everything that determines an evaluator's scores.
+
+    It covers every tensor (name, type, shape, bytes), adapters merged in memory, the tokenizer, the template, the
+    mask, and `more` values that determine how the weights are read.
+    """
     digest = hashlib.sha256()
     hash_tensors(digest, folder)
     for adapter in unmerged(folder):

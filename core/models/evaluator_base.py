@@ -1,4 +1,4 @@
-"""Evaluators: they turn traces into judgments, by a model, by rules or by asking a server."""
+"""Evaluators, which turn traces into judgments with a model, with rules or by asking a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -16,9 +16,10 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluator(ABC):
-    """Turns traces into judgments.
+    """The base class of everything that turns traces into judgments.
 
-    `format` is its kind, for models the format of the checkpoint; `provenance` says how it was trained.
+    `format` is the kind of evaluator, and for models the format of the checkpoint. `provenance` says how it was
+    trained.
     """
 
     name: str
@@ -30,35 +31,36 @@ class Evaluator(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """The identity stored with every judgment: evaluators with equal fingerprints give equal judgments."""
+        """The identity stored with every judgment. Evaluators with equal fingerprints give equal judgments."""
 
     @property
     @abstractmethod
     def attention(self) -> str:
-        """`bidirectional` if steps are judged with later ones in view, else `causal`."""
+        """`bidirectional` if a step's judgment takes later steps into account, else `causal`."""
 
     @property
     @abstractmethod
     def context(self) -> int | None:
-        """The longest input in tokens, None if there are no tokens."""
+        """The length of the longest input in tokens, or None if the evaluator does not use tokens."""
 
     @property
     @abstractmethod
     def dtype(self) -> str:
-        """The type of the weights, such as float32."""
+        """The data type of the weights, such as float32."""
 
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """The number of weights, 0 if there are none here."""
+        """The number of weights, or 0 if this machine holds none."""
 
     @property
     @abstractmethod
     def described(self) -> str:
-        """A description in one line."""
+        """A one-line description."""
 
     def description(self, seconds: float = 0.0) -> EvaluatorSummary:
-        """Its summary, for use when it is no longer in memory; loading it took `seconds`."""
+        """Return a summary that can be used when the evaluator is no longer in memory. `seconds` is the time it
+        took to load."""
         return EvaluatorSummary(
             name=self.name,
             fingerprint=self.fingerprint,
@@ -74,11 +76,14 @@ class Evaluator(ABC):
 
     @abstractmethod
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of the whole trace; empty without a tokenizer. Raises `UserError` if the trace is too long."""
+        """Return the token ids of the whole trace, or nothing if there is no tokenizer.
+
+        Raises `UserError` if the trace is too long.
+        """
 
 
 class RuleEvaluator(Evaluator):
-    """An evaluator without weights and tokens, which judges a trace by itself."""
+    """An evaluator without weights and tokens that judges each trace on its own."""
 
     @property
     def context(self) -> int | None:
@@ -98,15 +103,15 @@ class RuleEvaluator(Evaluator):
 
     @abstractmethod
     def judge(self, trace: Trace, mode: Mode) -> Judgment:
-        """The judgment of a trace."""
+        """Judge a trace."""
 
 
 class ServedEvaluator(Evaluator):
-    """An evaluator that a server runs. It judges many traces at once, and its weights cannot be seen."""
+    """An evaluator that a server runs. It judges many traces at once, and its weights are not accessible."""
 
     @property
     def dtype(self) -> str:
-        """A constant: the type is up to the server."""
+        """A constant, since the data type is up to the server."""
         return SERVED
 
     @property
@@ -115,14 +120,14 @@ class ServedEvaluator(Evaluator):
 
     @abstractmethod
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        """An estimate of the tokens that the server computes for a trace."""
+        """Estimate the number of tokens that the server computes for a trace."""
 
     @abstractmethod
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """A judgment for each trace, in order, with a bounded number in progress. `check` is called while waiting
-        for answers; an error that it raises ends the work.
+        """Yield a judgment for each trace, in order, with a bounded number of traces in progress.
 
-        Raises `UserError` if the server fails; judgments yielded before remain valid.
+        `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
+        if the server fails. Judgments that were yielded before remain valid.
         """

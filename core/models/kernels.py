@@ -1,12 +1,12 @@
-"""Kernels for a processor: matrix products, each optionally followed by one more operation.
+"""Kernels for the CPU: matrix products, each optionally fused with one further operation.
 
-They go through oneDNN if PyTorch has it. It runs the following operation in the same pass, and on AMD processors it
+They go through oneDNN if PyTorch has it. It runs the further operation in the same pass, and on AMD processors it
 is faster than PyTorch's own float32 product (2.3 times on Zen 5, with the same rounding). These operations are
-emitted by `torch.compile` and are not a public interface, so no other module uses them: they are tried before they
-are trusted, and PyTorch's own replace them if they are missing or give other numbers.
+emitted by `torch.compile` and are not a public interface, so only this module uses them. They are tried out before
+they are trusted. If they are missing or give wrong numbers, PyTorch's own operations replace them.
 
-Weights have the shape (outputs, inputs). They are multiplied as they lie: with hundreds of rows this is as fast as
-a packed copy, and a large model has no room for two copies. `packed` copies a weight into oneDNN's layout.
+Weights have the shape (outputs, inputs). They are multiplied without repacking: with hundreds of rows this is as
+fast as a packed copy, and a large model has no room for two copies. `packed` copies a weight into oneDNN's layout.
 """
 
 from functools import cache
@@ -27,36 +27,38 @@ _NATIVE = {
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`x W' + b` for `x` of shape (rows, inputs)."""
+    """Return `x W' + b` for `x` of shape (rows, inputs)."""
     return _run(x, weight, bias, "none") if _is_usable(x.dtype) else functional.linear(x, weight, bias)
 
 
 def product_swish(x: Tensor, weight: Tensor) -> Tensor:
-    """`silu(x W')`."""
+    """Return `silu(x W')`."""
     if _is_usable(x.dtype):
         return _run(x, weight, None, "swish")
     return functional.silu(functional.linear(x, weight), inplace=True)
 
 
 def product_times(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
-    """`x W' * other`."""
+    """Return `x W' * other`."""
     return _join(x, weight, other, "mul") if _is_usable(x.dtype) else functional.linear(x, weight).mul_(other)
 
 
 def product_plus(x: Tensor, weight: Tensor, other: Tensor) -> Tensor:
-    """`x W' + other`."""
+    """Return `x W' + other`."""
     return _join(x, weight, other, "add") if _is_usable(x.dtype) else functional.linear(x, weight).add_(other)
 
 
 def packed(weight: Tensor) -> Tensor:
-    """A copy of a float32 weight in oneDNN's layout, for the functions above alone; the weight itself if oneDNN is
-    not used."""
+    """Return a copy of a float32 weight in oneDNN's layout, which only the functions above accept.
+
+    Without oneDNN, the weight itself is returned.
+    """
     return _pack(weight) if _is_usable(weight.dtype) else weight
 
 
 @cache
 def is_native(dtype: str) -> bool:
-    """True if the processor has instructions for products in that type, according to PyTorch and oneDNN."""
+    """True if the processor has instructions for products in this data type, according to PyTorch and oneDNN."""
     if dtype == "float32":
         return True
     able, instructions = _NATIVE[dtype]

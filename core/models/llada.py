@@ -1,7 +1,7 @@
 """LLaDA's own names for configuration and weights, read without its remote code.
 
-LLaDA is Llama with the mask switched: the same layers under other names, with bidirectional attention. Its
-`config.json`, abbreviated:
+LLaDA is Llama with another attention mask: it has the same layers under other names, and attends in both
+directions. Its `config.json`, abbreviated:
 
     {"model_type": "llada", "d_model": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 32,
      "mlp_hidden_size": 12288, "embedding_size": 126464, "rope_theta": 500000.0, "rms_norm_eps": 1e-05,
@@ -57,7 +57,7 @@ def recognises(config: Mapping[str, Any]) -> bool:
 
 
 def renamed(name: str) -> str:
-    """A weight's name in Llama's layers; unchanged for a weight outside of them."""
+    """Return a weight's name in Llama's layers. The name of a weight outside the layers is unchanged."""
     for pattern, other in NAMES.items():
         name, found = re.subn(pattern, other, name)
         if found:
@@ -66,9 +66,9 @@ def renamed(name: str) -> str:
 
 
 def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a `LlamaConfig` equal to LLaDA's `config.json`, attention bidirectional.
+    """Translate LLaDA's `config.json` into the arguments of a `LlamaConfig` with bidirectional attention.
 
-    Raises `UserError` naming a missing key, or one with a value that Llama's layers cannot express.
+    Raises `UserError` naming the key if a key is missing or has a value that Llama's layers cannot express.
     """
     for key in _NEEDED:
         if not isinstance(config.get(key), int):

@@ -1,7 +1,7 @@
-"""The places of evaluators on this machine: shipped ones by name, others by path, and those in the cache of the
-model hub by an id such as GAIR/ReasonEval-7B.
+"""Finding evaluators on this machine, without PyTorch.
 
-Nothing is fetched here and no file is opened: `core.models.checkpoint_resolver` does both. Needs no PyTorch.
+Shipped evaluators are found by name, others by path, and those in the cache of the model hub by an id such as
+GAIR/ReasonEval-7B. Nothing is fetched and no file is opened: `core.models.checkpoint_resolver` does both.
 """
 
 import os
@@ -19,18 +19,20 @@ EQUATIONS = "equations"
 
 
 def shipped_evaluators() -> list[str]:
-    """Names of the evaluators in the assets folder, bidirectional ones first."""
+    """Return the names of the evaluators in the assets folder, with the bidirectional ones first."""
     return sorted(path.parent.name for path in asset("evaluators").glob(f"*/{CARD}"))
 
 
 def is_shipped(spec: str | Path) -> bool:
-    """True if it names an evaluator that every installation has."""
+    """True if this is the name of an evaluator that every installation has."""
     return str(spec) in (*shipped_evaluators(), EQUATIONS)
 
 
 def can_load(spec: str | Path) -> bool:
-    """True if this machine has a folder with this name, path or id, whose content is not checked, or the evaluator
-    needs none, such as one behind a server."""
+    """True if this machine has a folder with this name, path or id, or if the evaluator needs none.
+
+    An evaluator behind a server needs no folder. The contents of the folder are not checked.
+    """
     if str(spec) == EQUATIONS or is_address(spec):
         return True
     folder = local_folder(spec) or (cached(str(spec)) if is_hub_id(str(spec)) else None)
@@ -41,19 +43,21 @@ def can_load(spec: str | Path) -> bool:
 
 
 def cached(spec: str) -> Path | None:
-    """The folder of a hub's model fetched before, without asking the hub; None if there is none."""
+    """Return the folder of a hub's model that was fetched before, or None, without contacting the hub."""
     return fetched_folder(spec) or kept_folder(spec)
 
 
 def fetched_folder(repo: str) -> Path | None:
-    """The folder of a fetched evaluator, at its pinned commit; None if it was not fetched."""
+    """Return the folder of a fetched evaluator at its pinned commit, or None if it was not fetched."""
     fetched = find_fetched(repo)
     return fetched.folder if fetched is not None else None
 
 
 def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True) -> Path | None:
-    """The folder in which the hub's own client keeps a model; None if it has none or, with `weights`, one without
-    weights. Completeness is not checked."""
+    """Return the folder in which the hub's own client keeps a model, or None if there is none.
+
+    If `weights` is set, a folder without weights does not count. Completeness is not checked.
+    """
     folder = cached_snapshot(spec, revision)
     if folder is None:
         return None
@@ -63,12 +67,12 @@ def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True)
 
 
 def shipped_folder(name: str) -> Path | None:
-    """The folder of a shipped evaluator; None if there is none with this name."""
+    """Return the folder of a shipped evaluator, or None if none has this name."""
     return asset("evaluators", name) if name in shipped_evaluators() else None
 
 
 def local_folder(spec: str | Path) -> Path | None:
-    """The folder for a shipped evaluator's name or a path; None if there is none."""
+    """Return the folder with a shipped evaluator's name or a path, or None if there is none."""
     folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None
 

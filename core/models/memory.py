@@ -1,4 +1,4 @@
-"""The memory of this machine, and the share that an evaluator needs. Needs no PyTorch."""
+"""The memory of this machine, and how much of it an evaluator needs. This module works without PyTorch."""
 
 import ctypes
 import os
@@ -20,12 +20,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
 
 
 def needed_memory(parameters: int, dtype: str) -> int:
-    """An estimate of the bytes that an evaluator takes while scoring with weights of that type."""
+    """Estimate the number of bytes that an evaluator with weights of this data type takes while scoring."""
     return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
 
 
 def total_memory() -> int | None:
-    """The most bytes of memory that this process may have; None if the system does not say."""
+    """Return the most memory, in bytes, that this process may have, or None if the system does not say."""
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -35,8 +35,10 @@ def total_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """The bytes available to this process now, counting the system's cache of files as free; None if the system
-    does not say."""
+    """Return the number of bytes available to this process now, or None if the system does not say.
+
+    The system's file cache counts as free.
+    """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -49,26 +51,28 @@ def free_memory() -> int | None:
 
 
 def return_freed_memory() -> None:
-    """Have the C library return freed memory to the system early, in a long-lived process with many threads. Call
-    it before they start.
+    """Have the C library return freed memory to the system early.
 
-    Arrays of over four megabytes are mapped separately. By default the library raises that limit up to 32 MB as
-    arrays are freed, and large arrays then lie among small objects that stay: a server under load grew to 1.6 GB,
-    of which 0.6 GB were holes. All threads share two heaps: with one for each, 18 heaps held 280 MB.
+    This is for a long-lived process with many threads, and has to be called before they start. Arrays of over four
+    megabytes are mapped separately. By default the library raises that limit up to 32 MB as arrays are freed. Large
+    arrays then lie among small objects that stay: a server under load grew to 1.6 GB, of which 0.6 GB were holes.
+    All threads share two heaps, since with one heap per thread, 18 heaps held 280 MB.
     """
     _set_limits(2**22, 2**24)
     _set_option(_ARENAS, 2)
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep up to 64 MB of freed memory for reuse, in a process that scores and ends. A forward
-    pass frees some MB with every product, and getting them back from the system page by page takes a tenth of its
-    time."""
+    """Have the C library keep up to 64 MB of freed memory for reuse.
+
+    This is for a process that scores and ends. A forward pass frees a few megabytes with every product, and getting
+    them back from the system page by page takes a tenth of its time.
+    """
     _set_limits(2**25, 2**26)
 
 
 def _set_limits(mapped: int, kept: int) -> None:
-    """Set the bytes from which an array is mapped separately, and the freed bytes to keep."""
+    """Set the size in bytes from which an array is mapped separately, and the number of freed bytes to keep."""
     _set_option(_MMAP_THRESHOLD, mapped)
     _set_option(_TRIM_THRESHOLD, kept)
 
@@ -80,8 +84,10 @@ def _set_option(option: int, value: int) -> None:
 
 
 def release_memory() -> None:
-    """Return freed memory that the C library keeps to the system: a long solution leaves 200 MB behind that shorter
-    ones do not need."""
+    """Return the freed memory that the C library keeps to the system.
+
+    A long solution leaves 200 MB behind that shorter ones do not need.
+    """
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -93,7 +99,7 @@ def _c_library() -> object:
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:
-    """`needed_memory` of a fetched evaluator and the models it is read with, by the sizes of their files."""
+    """Estimate the memory that a fetched evaluator and the models it depends on need, from their file sizes."""
     models = (fetched, *fetched.parts.values())
     # Weights that came without a config have the type of their base.
     known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), dtype)
@@ -102,13 +108,16 @@ def memory_of(fetched: Fetched, dtype: str) -> int:
 
 
 def has_room(needed: int) -> bool:
-    """True if this many bytes are free, or the system does not say."""
+    """True if this many bytes are free, or if the system does not say."""
     free = free_memory()
     return free is None or needed <= free
 
 
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
-    """Raises `UserError` if fewer than `needed` bytes are free or, with `whole`, in this machine at all."""
+    """Raise `UserError` if fewer than `needed` bytes are free.
+
+    If `whole` is set, it is raised only if the machine does not have that much memory at all.
+    """
     there = total_memory() if whole else free_memory()
     if there is None or needed <= there:
         return
@@ -122,7 +131,7 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
 
 
 def _kept_of_files() -> int:
-    """The bytes of files cached in the group's memory, which can be reclaimed."""
+    """Return the number of bytes of cached files in the group's memory, which can be reclaimed."""
     try:
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The step model: a Transformers backbone with a score head, read at step ends."""
+"""The step model: a Transformers backbone with a score head that is applied at step ends."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -31,8 +31,8 @@ _EPS = 1e-6
 class LayerMixture(nn.Module):
     """A learnt mixture of the states after each layer: the sum of `softmax(w)_l · h_l / rms(h_l)`.
 
-    It is ELMo's (Peters et al. 2018, equation 1) with each layer's states scaled to a root mean square of 1, since
-    they grow from layer to layer. It begins as the mean of all layers.
+    It follows ELMo (Peters et al. 2018, equation 1), but scales each layer's states to a root mean square of 1,
+    since they grow from layer to layer. It is initialised to the mean of all layers.
     """
 
     def __init__(self, layers: int) -> None:
@@ -40,7 +40,7 @@ class LayerMixture(nn.Module):
         self.weight = nn.Parameter(torch.zeros(layers))
 
     def forward(self, states: Sequence[Tensor]) -> Tensor:
-        """The mixture of the layers' states, each of shape (…, hidden), in the same shape."""
+        """Mix the layers' states, each of shape (…, hidden). The result has the same shape."""
         shares = self.weight.softmax(0)
         mixed = torch.zeros_like(states[-1])
         for share, state in zip(shares, states, strict=True):
@@ -50,18 +50,19 @@ class LayerMixture(nn.Module):
 
 
 class Ensemble(nn.Module, ABC):
-    """A score head of several members, whose disagreement measures its uncertainty."""
+    """A score head with several members whose disagreement measures its uncertainty."""
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
-        """The standard deviation of its members' validity, shape (…), for hidden states, shape (…, hidden)."""
+        """Return the standard deviation of the members' validities, shape (…), for hidden states of shape (…,
+        hidden)."""
 
 
 class StepModel(nn.Module):
-    """`p_i = softmax(W h_i)` with `h_i` the backbone's hidden state at the end of step `i` (paper, §3.3), or a
-    mixture of its layers' states.
+    """The model `p_i = softmax(W h_i)` (paper, §3.3).
 
-    The attention mask is the backbone's own: `config.is_causal` false lets every position see the whole input.
+    `h_i` is the backbone's hidden state at the end of step `i`, or a mixture of its layers' states. The attention
+    mask is the backbone's own: if `config.is_causal` is false, every position sees the whole input.
     """
 
     accepts_loss_kwargs = True
@@ -73,8 +74,11 @@ class StepModel(nn.Module):
     def __init__(
         self, backbone: "PreTrainedModel", head: nn.Module | None = None, mixture: LayerMixture | None = None
     ) -> None:
-        """`head` gives logits of neg, neu and pos, shape (..., 3), for hidden states; None makes a linear one.
-        Without a `mixture` these are the last layer's."""
+        """Create a model from a backbone and a head.
+
+        `head` maps hidden states to the logits of neg, neu and pos, shape (..., 3). If it is None, a linear head is
+        created. Without a `mixture`, the head reads the states of the last layer.
+        """
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
@@ -88,7 +92,7 @@ class StepModel(nn.Module):
 
     @classmethod
     def from_config(cls, config: "PretrainedConfig", *, mixed: bool = False) -> "StepModel":
-        """A model with random weights, drawn from torch's global generator."""
+        """Create a model with random weights, drawn from torch's global generator."""
         # It takes seconds to import, and scoring works without it.
         from transformers import AutoModel
 
@@ -97,7 +101,8 @@ class StepModel(nn.Module):
 
     @classmethod
     def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """A model whose head is drawn from torch's global generator; `mixed`, it reads a mixture of the layers."""
+        """Create a model with a head drawn from torch's global generator. With `mixed` set, it reads a mixture of
+        the layers."""
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
@@ -111,13 +116,13 @@ class StepModel(nn.Module):
         labels: Tensor | None = None,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """`logits` of shape (batch, steps, 3) and, given `labels`, the mean cross-entropy.
+        """Return `logits` of shape (batch, steps, 3) and, if `labels` are given, the mean cross-entropy as `loss`.
 
-        `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens), right-padded; `ends`
-        (batch, steps) holds positions, any value where `labels` is `IGNORED`. With `num_items_in_batch`, the
-        number of supervised ends in the whole optimiser step, or of examples that have one, the loss is this part's
-        share of the mean over all of them. Shares add up to that mean; means over parts with different numbers of
-        ends would not average to it.
+        `input_ids` and `attention_mask` (1 on real tokens) have shape (batch, tokens) and are right-padded. `ends`,
+        shape (batch, steps), holds positions, and any value where `labels` is `IGNORED`. `num_items_in_batch` is
+        the number of supervised ends in the whole optimiser step, or of examples that have at least one. If it is
+        given, the loss is this part's share of the mean over all of them. The shares add up to that mean, whereas
+        the means of parts with different numbers of ends would not average to it.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         logits = self.logits(hidden, ends)
@@ -134,7 +139,8 @@ class StepModel(nn.Module):
         return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
-        """The states that the head reads, shape (batch, tokens, hidden), for the backbone's own arguments."""
+        """Return the states that the head reads, shape (batch, tokens, hidden). The arguments are those of the
+        backbone."""
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
             return last
@@ -144,8 +150,11 @@ class StepModel(nn.Module):
         return mixed
 
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
-        """The head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens, hidden):
-        logits of shape (batch, steps, 3)."""
+        """Apply the head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens,
+        hidden).
+
+        The result has shape (batch, steps, 3).
+        """
         logits: Tensor = self.score(self._at(hidden, ends))
         return logits
 
@@ -155,24 +164,27 @@ class StepModel(nn.Module):
         return hidden.gather(1, index.to(hidden.device)).to(main_device(self.score, hidden.device))
 
     def judge(self, input_ids: Tensor, attention_mask: Tensor, ends: Tensor) -> Tensor:
-        """`rows` at the ends of an input as `forward` takes it, shape (batch, steps, columns)."""
+        """Return `rows` at the ends of an input in the form that `forward` takes, shape (batch, steps, columns)."""
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
         return self.rows_at(hidden, ends)
 
     def rows_at(self, hidden: Tensor, ends: Tensor) -> Tensor:
-        """`rows` of the hidden states, shape (batch, tokens, hidden), at `ends`, shape (batch, steps)."""
+        """Return `rows` at `ends`, shape (batch, steps), of the hidden states, shape (batch, tokens, hidden)."""
         return self.rows(self._at(hidden, ends))
 
     def rows(self, hidden: Tensor) -> Tensor:
-        """The probabilities of neg, neu and pos, shape (…, 3), float32, for hidden states, shape (…, hidden); an
-        ensemble adds its spread as a fourth column."""
+        """Return the probabilities of neg, neu and pos as float32, shape (…, 3), for hidden states of shape (…,
+        hidden).
+
+        An ensemble adds its spread as a fourth column.
+        """
         probs: Tensor = self.score(hidden).float().softmax(-1)
         if not isinstance(self.score, Ensemble):
             return probs
         return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
-        """Called by the trainer: the backbone's layers keep only their input and recompute the rest."""
+        """Make the backbone's layers keep only their input and recompute the rest. Called by the trainer."""
         self.model.activation_checkpointing_enable(**options)
 
 
@@ -188,16 +200,16 @@ SIGMOID: Rows = (None, None, 0)
 
 
 def outputs_of(rows: Rows) -> Outputs:
-    """The outputs of an evaluator with these rows in its head."""
+    """Return the kind of outputs of an evaluator whose head has these rows."""
     return Outputs.VALIDITY if rows[Label.NEU] is None else Outputs.THREE_WAY
 
 
 def linear_head(weight: Tensor, bias: Tensor | None = None, rows: Rows = THREE_WAY) -> nn.Linear:
-    """A head of three logits from the `weight`, shape (classes, hidden), and `bias` of a checkpoint's.
+    """Create a head with three logits from a checkpoint's `weight`, shape (classes, hidden), and `bias`.
 
-    A label without a class gets the logit -inf, whatever the hidden state, and so the probability 0: with two
-    classes the probabilities are `(1 - v, 0, v)`, with `v` the softmax of the two. With one class, `SIGMOID`, the
-    logit of neg is 0, so that `v` is the sigmoid of the other.
+    A label without a class gets the logit -inf, whatever the hidden state, and so the probability 0. With two
+    classes the probabilities are `(1 - v, 0, v)`, where `v` comes from the softmax over the two. With one class,
+    `SIGMOID`, the logit of neg is 0, so that `v` is the sigmoid of the other logit.
     """
     complete = None not in rows
     head = nn.Linear(weight.shape[1], len(Label), bias=bias is not None or not complete, dtype=weight.dtype)

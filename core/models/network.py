@@ -1,9 +1,11 @@
-"""The network of Llama's family on a processor: Llama, LLaDA, Mistral and Qwen2, as Transformers computes it.
+"""The network of the Llama family on the CPU: Llama, LLaDA, Mistral and Qwen2, with the same results as
+Transformers.
 
-Its layers are the same but for biases, sliding windows and the mask. It computes with the weights of any module
-that has Transformers' names for them: as they lie or, for small models, prepared, which means a copy in which
+The layers of these models differ only in biases, sliding windows and the mask. The network computes with the
+weights of any module that uses Transformers' names, either directly or, for small models, with prepared copies of
+them. In a prepared copy
 
-- weights are packed for the products, those of queries, keys and values in one;
+- weights are packed for the products, with queries, keys and values in one product;
 - the weights of norms are folded into the matrices that follow them;
 - rotary pairs lie side by side, so that a rotation is one complex multiplication.
 
@@ -48,7 +50,7 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 @dataclass
 class DecoderConfig:
-    """The values of a config.json that determine the layers, by Transformers' names."""
+    """The values of a config.json that determine the layers, under Transformers' names."""
 
     model_type: str
     vocab_size: int
@@ -71,13 +73,15 @@ class DecoderConfig:
         return self.model_type == "qwen2"
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole config.json, as it was read, with the mask."""
+        """Return the whole config.json as it was read, with the mask added."""
         return {**self.values, "is_causal": self.is_causal}
 
 
 def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> DecoderConfig | None:
-    """The config of a decoder of this family with the mask `attention`, or its own mask if that is None. None if
-    the config.json `values` describe another network or are incomplete."""
+    """Return the config of a decoder of this family, with the mask `attention` or, if that is None, its own mask.
+
+    Returns None if `values`, the config.json, describe another network or are incomplete.
+    """
     if llada.recognises(values):
         try:
             values = llada.backbone_values(values)
@@ -123,7 +127,7 @@ def decoder_config(values: Mapping[str, Any], attention: str | None = None) -> D
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The rotary embedding of a new or an old config; None if its kind is unknown here."""
+    """Return the rotary embedding of a new-style or old-style config, or None if its kind is not supported here."""
     rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
     if not isinstance(rope, Mapping):
         return None
@@ -141,8 +145,10 @@ _LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_positi
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """One product for queries, keys and values, or for some of them, with `heads` of each; the first `rotated` of
-    all heads are rotated."""
+    """One product that computes queries, keys and values, or some of them.
+
+    `heads` holds the number of heads of each. The first `rotated` of all heads are rotated.
+    """
 
     weight: Tensor
     bias: Tensor | None
@@ -152,7 +158,7 @@ class _Projection:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Attention and MLP, each after a norm and added to its input. A prepared layer has no norm weights."""
+    """Attention and MLP, each preceded by a norm and added to its input. A prepared layer has no norm weights."""
 
     config: DecoderConfig
     projections: Sequence[_Projection]
@@ -165,7 +171,7 @@ class Layer:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig) -> "Layer":
-        """A layer that uses a module's weights as they lie."""
+        """Create a layer that uses a module's weights without copying them."""
         projections = [
             _Projection(part.weight, part.bias, [heads], heads if is_rotated else 0)
             for part, heads, is_rotated in _projected(module.self_attn, config)
@@ -177,7 +183,10 @@ class Layer:
     @classmethod
     @torch.no_grad()
     def prepared(cls, module: Any, config: DecoderConfig, *, is_last: bool) -> "Layer":
-        """A layer on copies of a module's weights. A last layer computes queries apart from keys and values."""
+        """Create a layer on prepared copies of a module's weights.
+
+        The last layer computes queries separately from keys and values.
+        """
         before, after = module.input_layernorm.weight, module.post_attention_layernorm.weight
         parts = _projected(module.self_attn, config)
         out, mlp = module.self_attn.o_proj.weight, module.mlp
@@ -191,8 +200,10 @@ class Layer:
         )
 
     def project(self, states: Tensor, rotation: Tensor, parts: slice = slice(None)) -> list[Tensor]:
-        """Queries, keys and values for states, each of shape (tokens, heads, width), by some of the
-        `projections`."""
+        """Compute queries, keys and values for states, using some of the `projections`.
+
+        Each result has shape (tokens, heads, width).
+        """
         normed = self._normed(states, self.before)
         found: list[Tensor] = []
         for one in self.projections[parts]:
@@ -201,8 +212,11 @@ class Layer:
         return found
 
     def finish(self, attended: Tensor, states: Tensor) -> Tensor:
-        """The states after this layer, given those before it and the result of its attention, shape (tokens,
-        width)."""
+        """Return the states after this layer.
+
+        `states` are the states before it, and `attended` the result of its attention, both of shape (tokens,
+        width).
+        """
         states = product_plus(attended, self.out, states)
         normed = self._normed(states, self.after)
         inner = product_times(normed, self.up, product_swish(normed, self.gate))
@@ -216,8 +230,10 @@ class Layer:
         return states * squares.div_(states.shape[-1]).add_(self.config.rms_norm_eps).rsqrt_()
 
     def _rotated(self, heads: Tensor, count: int, rotation: Tensor) -> Tensor:
-        """The heads, shape (tokens, heads, width), with the first `count` rotated. A prepared layer does so in
-        place; else they are all or none."""
+        """Rotate the first `count` heads, shape (tokens, heads, width).
+
+        A prepared layer does this in place. Otherwise `count` has to be zero or all heads.
+        """
         if not count:
             return heads
         if self.before is None:
@@ -230,7 +246,7 @@ class Layer:
 
 @dataclass(eq=False)
 class DecoderNetwork:
-    """Layers in a row, between an embedding and a norm."""
+    """A stack of layers between an embedding and a final norm."""
 
     config: DecoderConfig
     embedding: Tensor
@@ -242,7 +258,7 @@ class DecoderNetwork:
 
     @classmethod
     def of(cls, module: Any, config: DecoderConfig, *, prepared: bool = False) -> "DecoderNetwork":
-        """A network on the weights of a module with Transformers' names."""
+        """Create a network on the weights of a module that uses Transformers' names."""
         last = len(module.layers) - 1
         layers = [
             Layer.prepared(layer, config, is_last=number == last) if prepared else Layer.of(layer, config)
@@ -259,12 +275,12 @@ class DecoderNetwork:
         first: tuple[Tensor, Tensor] | None = None,
         inner: list[Tensor] | None = None,
     ) -> Tensor:
-        """Hidden states of the tokens `ids` at `positions`, both of shape (tokens,), or of the tokens in `reads`
-        alone.
+        """Compute hidden states of the tokens `ids` at `positions`, both of shape (tokens,).
 
-        The first layer's queries, keys and values depend on token and position alone. If the tokens are prefixes of
-        a few inputs, `first` gives the ids and positions of these, and the first layer's attention gets theirs. The
-        states at `reads` after each layer are added to `inner`.
+        If `reads` is given, only the tokens at these indices are returned. The first layer's queries, keys and
+        values depend only on token and position. If the tokens are prefixes of a few inputs, `first` gives the ids
+        and positions of those inputs, and the first layer's attention gets the projections of these. The states at
+        `reads` after each layer are appended to `inner`.
         """
         rotation, states = self._rotation(positions), functional.embedding(ids, self.embedding)
         last = len(self.layers) - 1
@@ -299,7 +315,7 @@ class DecoderNetwork:
         rotation: Tensor,
         reads: Tensor | None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """The states after a layer, and the next layer's queries, keys and values."""
+        """Compute the states after a layer, and the next layer's queries, keys and values."""
         parts = slice(None) if reads is None else slice(1, None)
         if len(states) <= _WHOLE:
             states = layer.finish(attended, states)
@@ -318,7 +334,7 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """True for each of the first `tokens` that the tokens at positions `queries` see."""
+        """True for each of the first `tokens` tokens that the tokens at positions `queries` can see."""
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)
@@ -327,25 +343,26 @@ class DecoderNetwork:
         return seen if window is None else seen & (places > queries[:, None] - window)
 
     def slides(self, tokens: int) -> bool:
-        """True if this many tokens exceed a window."""
+        """True if there is a sliding window and this many tokens exceed it."""
         return self.config.sliding_window is not None and tokens > self.config.sliding_window
 
     def attention(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool
     ) -> Tensor:
-        """Attention of tensors of shape (rows, heads, tokens, width)."""
+        """Compute attention for tensors of shape (rows, heads, tokens, width)."""
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=is_causal, enable_gqa=query.shape[1] != key.shape[1]
         )
 
     def _rotation(self, positions: Tensor) -> Tensor:
-        """`exp(i · position · frequency)`, shape (tokens, 1, width / 2)."""
+        """Return `exp(i · position · frequency)`, shape (tokens, 1, width / 2)."""
         angles = positions[:, None].float() * self._frequencies
         return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
-    """The modules of queries, keys and values, with their number of heads, and True if these are rotated."""
+    """Return the modules for queries, keys and values, their numbers of heads, and True for those that are
+    rotated."""
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
         (attention.q_proj, heads, True),
@@ -355,7 +372,8 @@ def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bo
 
 
 def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
-    """Several results of `_projected` as one packed product, with the weight of the norm before it folded in."""
+    """Join several results of `_projected` into one packed product, with the weight of the preceding norm folded
+    in."""
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:
@@ -369,13 +387,13 @@ def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection
 
 
 def _side_by_side(rows: Tensor, heads: int) -> Tensor:
-    """The rows of a weight or a bias, reordered so that the two halves of each rotary pair are neighbours."""
+    """Reorder the rows of a weight or a bias so that the two halves of each rotary pair are neighbours."""
     halves = rows.reshape(heads, 2, len(rows) // heads // 2, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape)
 
 
 def _frequencies(config: DecoderConfig) -> Tensor:
-    """The angle from one position to the next for each pair of numbers in a head, in float32 on the processor."""
+    """Return the angle between adjacent positions for each pair of numbers in a head, as float32 on the CPU."""
     rope, width = config.rope_parameters, config.head_dim
     powers = torch.arange(0, width, 2, dtype=torch.int64, device="cpu").float() / width
     plain = 1.0 / float(rope["rope_theta"]) ** powers

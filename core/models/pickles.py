@@ -1,6 +1,6 @@
-"""Weights in PyTorch's pickle files, read without running any code in them, and written as safetensors.
+"""Reading weights from PyTorch's pickle files without running any code in them, and writing them as safetensors.
 
-`torch.load` with `weights_only` allows only what tensors need, and stops at anything else.
+`torch.load` with `weights_only` allows only what tensors need, and fails on anything else.
 """
 
 import re
@@ -24,7 +24,7 @@ _SHARD = 2_000_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
-    """The pickle files with the weights of a folder, from their index or the single file; empty if there are none.
+    """Return the pickle files with a folder's weights: those in the index, or the single file, or none.
 
     Raises `UserError` if a file in the index is missing.
     """
@@ -38,9 +38,9 @@ def pickle_files(folder: Path) -> list[Path]:
 
 
 def read_pickle(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name, mapped from the disk if possible.
+    """Read the tensors of a file by name, mapped from disk if possible.
 
-    Raises `UserError` if the file is damaged or holds more than tensors; no code in it is run.
+    Raises `UserError` if the file is damaged or holds anything but tensors. No code in it is run.
     """
     try:
         values = _load(path)
@@ -79,7 +79,7 @@ def _unreadable(path: Path, error: Exception) -> UserError:
 
 
 class ShardWriter:
-    """Writes tensors to safetensors files of at most 2 GB, named `STEM-00001.safetensors` and so on."""
+    """A writer of safetensors files of at most 2 GB, named `STEM-00001.safetensors` and so on."""
 
     def __init__(self, folder: Path, stem: str) -> None:
         self._folder, self._stem = folder, stem
@@ -88,7 +88,7 @@ class ShardWriter:
         """The file of each tensor that was written."""
 
     def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
-        """Write the tensors. Raises `UserError` if one cannot be written, and `OSError` as writing does."""
+        """Write the tensors. Raises `UserError` if a tensor cannot be saved, and `OSError` if the disk fails."""
         for name, tensor in tensors:
             if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
                 self._flush()
@@ -109,7 +109,7 @@ class ShardWriter:
 
 
 def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, with copies of those that share memory, such as tied weights."""
+    """Return the tensors, copying those that share memory with another one, such as tied weights."""
     seen: set[int] = set()
     apart = {}
     for name, tensor in tensors.items():

@@ -1,8 +1,7 @@
-"""The placement of an evaluator's weights: on which devices, and in which type.
+"""The placement of an evaluator's weights: on which devices, and in which data type.
 
-By default this is the type in which the weights are stored, if the processor computes it well. Commands, pages,
-jobs and estimates of memory use this module, so that they agree. Needs no PyTorch until it has to query the
-processor.
+By default they keep the type in which they are stored, if the processor computes it well. Commands, pages, jobs and
+memory estimates all use this module, so that they agree. It needs PyTorch only if it has to query the processor.
 """
 
 import struct
@@ -34,11 +33,13 @@ _NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float1
 
 @dataclass(frozen=True)
 class Placement:
-    """`device` is cpu, cuda, cuda:N, or auto, which is a GPU if there is one. `dtype` is one of `DTYPES`, or
+    """The devices and the data type of an evaluator's weights.
+
+    `device` is cpu, cuda, cuda:N, or auto, which selects a GPU if there is one. `dtype` is one of `DTYPES`, or
     `STORED`.
 
-    `device_map` is Accelerate's and wins over `device`: one of `SPREADS`, which distribute the layers over the GPUs
-    and, if these are too small, over memory and disk; a device; or a device for each module.
+    `device_map` is Accelerate's and overrides `device`. It is one of `SPREADS`, which distribute the layers over
+    the GPUs and, if these are too small, over memory and disk; or a single device; or a device for each module.
     """
 
     device: str = "cpu"
@@ -47,18 +48,23 @@ class Placement:
 
     @property
     def on_processor(self) -> bool:
-        """True if the whole evaluator is on the processor."""
+        """True if the whole evaluator is on the CPU."""
         return self.device == "cpu" and self.device_map is None
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """The name of an evaluator with weights in that type, since its scores differ from those in float32."""
+    """Return the name of an evaluator whose weights have this type.
+
+    The type is added unless it is float32, since scores differ from those in float32.
+    """
     return name if dtype == "float32" else f"{name} ({dtype})"
 
 
 def computed_dtype(stored: str, place: Placement) -> str:
-    """The default type for computing with weights `stored` in one: the same if it is one of `DTYPES` and the device
-    computes it well, else float32."""
+    """Return the default data type for computing with weights that are stored in the type `stored`.
+
+    It is the same type if this is one of `DTYPES` and the device computes it well, else float32.
+    """
     if stored not in DTYPES or stored == "float32" or not place.on_processor:
         return stored if stored in DTYPES else "float32"
     # They bring PyTorch.
@@ -68,8 +74,11 @@ def computed_dtype(stored: str, place: Placement) -> str:
 
 
 def stored_dtype(folder: Path, untold: str = "float32") -> str:
-    """The type in which a folder's weights are stored: that of its config if a tensor has it or there are only
-    pickles, else the type of most numbers. `untold` if neither config nor tensors say."""
+    """Return the data type in which a folder's weights are stored.
+
+    It is the type in the config if some tensor has that type or there are only pickles, else the type of most
+    numbers. It is `untold` if neither config nor tensors say.
+    """
     try:
         config = read_config_file(folder)
     except UserError:
@@ -83,8 +92,10 @@ def stored_dtype(folder: Path, untold: str = "float32") -> str:
 
 
 def expected_dtype(stored: str, place: Placement) -> str:
-    """The type in which weights that are not here yet would be computed, given the type they are `stored` in; ""
-    stands for the most common, bfloat16."""
+    """Return the data type in which weights that are not on this machine yet would be computed.
+
+    `stored` is the type in which they are stored. If it is "", the most common one, bfloat16, is assumed.
+    """
     return computed_dtype(stored or "bfloat16", place) if place.dtype == STORED else place.dtype
 
 
@@ -100,8 +111,10 @@ def _weight_files(folder: Path) -> list[Path]:
 
 @lru_cache(512)
 def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """The number of elements of each type in a safetensors file, from its header; `size` and `changed` key the
-    cache."""
+    """Count the elements of each type in a safetensors file by reading its header.
+
+    `size` and `changed` serve as keys of the cache.
+    """
     counts: Counter[str] = Counter()
     try:
         with open(path, "rb") as file:

@@ -1,6 +1,6 @@
 """Networks as Transformers loads them: of any kind that it knows, on any device, without remote code.
 
-Importing it takes seconds, so `core.models.backbone` does so only if needed.
+Importing Transformers takes seconds, so `core.models.backbone` imports this module only if needed.
 """
 
 import sys
@@ -31,10 +31,10 @@ _NEW = 100_000_000
 def load_backbone(
     folder: Path, place: Placement | None = None, attention: str | None = None, layers: int | None = None
 ) -> PreTrainedModel:
-    """The network of hidden states of a folder, LLaDA's included, without its head.
+    """Load the network that computes a folder's hidden states, without its head. LLaDA is supported too.
 
-    `place` defaults to the processor in float32. `attention` sets the mask; None keeps the config's. Layers above
-    the first `layers` are left out. Raises `UserError` naming the first tensor that is missing or misshapen.
+    `place` defaults to the CPU in float32. `attention` sets the mask, and None keeps the config's. Layers above the
+    first `layers` are left out. Raises `UserError` naming the first tensor that is missing or misshapen.
     """
     values = read_config_file(folder)
     config = read_config(folder, values, attention)
@@ -45,7 +45,7 @@ def load_backbone(
 
 
 def _key_mapping(folder: Path) -> Mapping[str, str] | None:
-    """Regular expressions that turn stored names of tensors into Transformers', None if they are the same."""
+    """Return regular expressions that turn stored tensor names into Transformers', or None if they are the same."""
     names = tensor_files(folder)
     if any(name.startswith("model.transformer.blocks.") for name in names):
         # Even if the config is a Llama's, as with an adapter of ours.
@@ -57,10 +57,10 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
 
 
 def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """The Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
+    """Return the Transformers config of a folder whose config.json holds `values`, with the mask `attention`.
 
-    Raises `UserError` if Transformers does not know the model or refuses a value, there is no such mask, or the
-    config has another one.
+    Raises `UserError` if Transformers does not know the model or refuses a value, if there is no such mask, or if
+    the config asks for a different one.
     """
     kind = values.get("model_type")
     try:
@@ -83,8 +83,7 @@ def read_config(folder: Path, values: dict[str, Any], attention: str | None = No
 
 
 def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
-    """Keep the first `layers` layers of a config's network. Raises `UserError` naming `where` if there are
-    fewer."""
+    """Keep the first `layers` layers of a config's network. Raises `UserError` naming `where` if it has fewer."""
     there = int(config.num_hidden_layers)
     if layers > there:
         raise UserError(
@@ -101,9 +100,10 @@ def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
 def load_weights(
     kind: str, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
-    """A folder's weights in the class for the config of `kind`, the name of one of Transformers' Auto classes.
+    """Load a folder's weights into the network for this config. `kind` is the name of one of Transformers' Auto
+    classes.
 
-    Raises `UserError` naming the first tensor that is missing or misshapen, and if the network cannot be spread
+    Raises `UserError` if a tensor is missing or misshapen, naming the first one, or if the network cannot be spread
     over the placement's devices.
     """
     auto, there = getattr(transformers, kind), count_numbers(folder)
@@ -144,8 +144,10 @@ def load_weights(
 
 
 def check_split(place: Placement, network: PreTrainedModel) -> None:
-    """Raises `UserError` if a network, which may be without weights, cannot be spread as the placement's
-    `device_map` asks for."""
+    """Raise `UserError` if a network cannot be spread over devices as the placement's `device_map` asks.
+
+    The network may be without weights.
+    """
     if isinstance(place.device_map, dict):
         try:
             check_device_map(network, place.device_map)
@@ -161,7 +163,10 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 
 
 def _check_size(network: PreTrainedModel, there: int) -> None:
-    """Raises `UserError` if a network has many more weights than the files: the missing ones would be allocated."""
+    """Raise `UserError` if a network has many more weights than the files.
+
+    Otherwise the missing weights would be allocated.
+    """
     wanted = sum(parameter.numel() for parameter in network.parameters())
     if wanted > 2 * there + _NEW:
         raise UserError(
