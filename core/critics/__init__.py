@@ -1,4 +1,4 @@
 """Critics: chat models that write their verdicts on steps in words.
 
-Begin with `open_critic`; a `Preset` is one way of asking, a file in `assets/critics`.
+Start with `open_critic`. A `Preset` is one way of questioning a critic, stored as a file in `assets/critics`.
 """

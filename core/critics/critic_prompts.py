@@ -1,8 +1,8 @@
-"""The questions about a trace, and the judgment that their answers add up to.
+"""The questions to ask about a trace, and the judgment that results from the answers.
 
-A critic that sees all steps and gives a verdict on each is asked once offline, once per step online, and once per
-sub-step in hindsight. One that gives a verdict on the last step only is asked once per sub-step in every mode, and
-never sees a later step.
+A critic that sees all steps and gives a verdict on each of them is asked once offline, once per step online, and
+once per sub-step in hindsight. A critic that gives a verdict only on the last step is asked once per sub-step in
+every mode, and never sees a later step.
 """
 
 from collections import Counter
@@ -28,8 +28,11 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True)
 class Line:
-    """The questions of one sample, by the number of sub-steps that each shows. If answers stay in the conversation,
-    they are asked one after the other; otherwise a line has a single question."""
+    """A sequence of questions for one sample, each given as the number of sub-steps that it shows.
+
+    If answers stay in the conversation, the questions are asked one after the other. Otherwise a line has only one
+    question.
+    """
 
     sample: int
     counts: tuple[int, ...]
@@ -48,7 +51,7 @@ class CallEstimate:
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
-    """The number of sub-steps that each question shows."""
+    """Return the number of sub-steps that each question shows."""
     whole = len(trace.substeps)
     if mode == Mode.HINDSIGHT or not READINGS[preset.reading].of_all:
         return tuple(range(1, whole + 1))
@@ -56,7 +59,7 @@ def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
 
 
 def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Line]:
-    """All questions about a trace, the first sample's first."""
+    """Yield all questions about a trace, sample by sample."""
     shown = counts(preset, trace, mode)
     for sample in range(samples):
         if READINGS[preset.reading].keeps:
@@ -66,8 +69,10 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
 
 
 def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
-    """The approximate cost of judging a trace. Tokens are estimated from characters and from the critic's usual
-    length of an answer per step."""
+    """Estimate the cost of judging a trace.
+
+    Tokens are estimated from the number of characters and from the usual length of the critic's answers per step.
+    """
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
     whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
@@ -84,8 +89,11 @@ def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEsti
 def judgment(
     preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Usage | None = None
 ) -> Judgment:
-    """The share of each label among the samples, from `said`, the verdicts by number of sub-steps shown; each of
-    `counts` needs at least one sample."""
+    """Build the judgment of a trace, in which each label's probability is its share among the samples.
+
+    `said` maps each number of sub-steps shown to the verdicts of the samples. There must be at least one sample for
+    each of `counts`.
+    """
     size = len(trace.substeps)
     shares = {count: _shares(samples) for count, samples in said.items()}
     result: StepScores | Hindsight
@@ -101,14 +109,17 @@ def judgment(
 
 
 def _shares(samples: Sequence[Verdicts]) -> Floats32:
-    """The share of each label over samples, a row per step."""
+    """Return the share of each label among the samples, with a row per step."""
     labels = np.array([verdicts.labels for verdicts in samples])
     return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
 
 
 def _rationale(preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]]) -> str:
-    """A Markdown paragraph per sub-step. In hindsight it is from the whole solution; if the verdict given when the
-    step was last differs, its paragraph comes first."""
+    """Write a Markdown paragraph for each sub-step.
+
+    In hindsight mode it explains the verdict given with the whole solution in view. If the verdict was different
+    when the step was the last one shown, a paragraph on that verdict comes first.
+    """
     size, paragraphs = len(trace.substeps), []
     for place, end in enumerate(trace.step_ends.tolist()):
         name = _name(trace, place)
@@ -132,7 +143,7 @@ def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:
 
 
 def _word(samples: Sequence[Verdicts], place: int) -> tuple[Label, int]:
-    """The label that most samples give to a step, with their number; of equals, the one given first."""
+    """Return the label that most samples give to a step, and their number. In a tie, the label seen first wins."""
     return Counter(one.labels[place] for one in samples).most_common(1)[0]
 
 

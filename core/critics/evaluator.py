@@ -1,4 +1,4 @@
-"""A critic as an evaluator: a chat model behind a server that writes a verdict on each step."""
+"""A critic used as an evaluator: a chat model behind a server that writes a verdict on each step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Critic(ServedEvaluator):
-    """Judges by the text that a model writes.
+    """An evaluator that judges by the text a model writes.
 
-    The probability of a verdict is its share among several samples; with one sample it is 0 or 1. A trace without a
-    readable verdict on each step has no judgment, and is counted in `tally`.
+    The probability of a verdict is its share among several samples; with one sample it is 0 or 1. A trace gets no
+    judgment if a step has no readable verdict. Such traces are counted in `tally`.
     """
 
     client: CriticClient
@@ -41,7 +41,7 @@ class Critic(ServedEvaluator):
 
     @property
     def context(self) -> int | None:
-        """Unknown: the server refuses inputs that are too long."""
+        """None: the limit is unknown, and the server itself refuses inputs that are too long."""
         return None
 
     @property
@@ -70,13 +70,13 @@ class Critic(ServedEvaluator):
         return self.estimate(trace, mode).tokens
 
     def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
-        """The approximate cost of judging a trace."""
+        """Estimate the cost of judging a trace."""
         return estimate(self._preset, trace, mode, self.client.settings.samples)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
-        """As in `ServedEvaluator`; also raises `UserError` at a trace without a judgment."""
+        """Judge as in `ServedEvaluator`. Also raises `UserError` when a trace gets no judgment."""
         for trace, judgment in self.client.judge((trace for trace, _ in encoded), mode, check):
             if judgment is None:
                 raise UserError(
@@ -86,13 +86,15 @@ class Critic(ServedEvaluator):
             yield judgment
 
     def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
-        """Yield the judgments of the traces that have one, in order; `tally` counts the others."""
+        """Yield the judgments of all traces that get one, in order. `tally` counts the other traces."""
         return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
 
 
 def open_critic(address: ServerAddress) -> Critic:
-    """The critic at an address. Nothing is sent to the server before the first trace. Raises `UserError` on an
-    unknown option, an invalid value, or an invalid key in the environment."""
+    """Open the critic at an address. Nothing is sent to the server before the first trace.
+
+    Raises `UserError` on an unknown option, an invalid value, or an invalid key in the environment.
+    """
     settings = read_settings(address)
     three_way = READINGS[settings.preset.reading].three_way
     return Critic(

@@ -1,11 +1,11 @@
-"""The prompts of critics: the questions in words, and the way to parse the answers.
+"""The prompts of critics: how to ask for verdicts and how to parse the answers.
 
 version: 1                          incremented with every change
-reading: verdicts                   a name of `core.critics.verdict_parser.READINGS`
+reading: verdicts                   a name in `core.critics.verdict_parser.READINGS`
 system: …                           the first message, "" for none
-user: Check {problem} … {steps}     the question about the steps so far
-step: "Step {number}: {text}"       the form of one of them; `now` in a question is the text of the last one
-models: [thinkprm]                  parts of the names of models for which this is the default
+user: Check {problem} … {steps}     the question about the steps so far; `{now}` is the text of the last step
+step: "Step {number}: {text}"       the form in which each step is written
+models: [thinkprm]                  the preset is the default for models whose names contain one of these
 """
 
 import hashlib
@@ -51,9 +51,10 @@ def _check_pattern(pattern: str) -> None:
 class Preset(Record):
     """The prompts and parameters for one kind of critic.
 
-    `max_tokens` is the longest answer, `written` the approximate number of tokens it writes per step. `first` is
-    the question about a first step if it differs, and `without_steps` stands in for the steps before it. `strips`
-    is a pattern removed from steps. A critic that is asked once has `temperature` zero.
+    `max_tokens` limits the length of an answer, and `written` is the approximate number of tokens it has per step.
+    `first` is the question about a first step, if that differs from `user`, and `without_steps` stands in for the
+    steps before it. `strips` is a pattern that is removed from steps. A critic that is asked only once has a
+    `temperature` of zero.
     """
 
     version: PositiveInt
@@ -73,12 +74,14 @@ class Preset(Record):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the whole preset, on which a critic's fingerprint rests."""
+        """The SHA-256 of the whole preset, which is part of a critic's fingerprint."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
     def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
-        """The question about a problem and its first steps. `answers` are those to the same question about fewer
-        steps, if they stay in the conversation."""
+        """Return the messages that ask about a problem and its first steps.
+
+        If answers stay in the conversation, `answers` holds the answers to the same question about fewer steps.
+        """
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):
             begun.append({"role": "user", "content": self._question(problem, steps[:count])})
@@ -86,7 +89,7 @@ class Preset(Record):
         return [*begun, {"role": "user", "content": self._question(problem, steps)}]
 
     def stops(self, count: int) -> list[str]:
-        """The texts before which an answer about this many steps ends."""
+        """Return the stop texts for an answer about this many steps."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
 
     def _question(self, problem: str, steps: Sequence[str]) -> str:
@@ -104,14 +107,14 @@ class Preset(Record):
 
 
 def list_presets() -> list[str]:
-    """The names of the presets, our own first."""
+    """Return the names of the presets, starting with our own."""
     names = sorted(path.stem for path in asset("critics").glob("*.yaml"))
     return [OWN, *(name for name in names if name != OWN)]
 
 
 @cache
 def read_preset(name: str) -> Preset:
-    """The preset with this name, or in this YAML file. Raises `UserError` if there is none."""
+    """Read the preset with this name, or the one in this YAML file. Raises `UserError` if there is none."""
     if name in list_presets():
         return validate_yaml(Preset, asset("critics", f"{name}.yaml"))
     if name.endswith(ENDINGS):
@@ -122,17 +125,17 @@ def read_preset(name: str) -> Preset:
 
 
 def preset_of(model: str) -> str:
-    """The preset for a model of this name, `OWN` if it is no known critic."""
+    """Return the name of the preset for a model, or `OWN` if the model is not a known critic."""
     lower = model.lower()
     known = (name for name in list_presets() if any(part in lower for part in read_preset(name).models))
     return next(known, OWN)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders in braces filled in one pass, so that braces within a value stay."""
+    """Fill in the placeholders of a template in one pass, so that braces within a value are kept."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
 
 
 def _closed(answer: str) -> str:
-    """An answer with the stop text that ended it, which the server leaves out."""
+    """Append the stop text that ended an answer, because the server leaves it out."""
     return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

@@ -1,7 +1,8 @@
-"""Asking a critic: traces in, judgments out.
+"""Asking a critic about traces to obtain judgments.
 
-A trace without a readable verdict on one of its steps gets no judgment and counts as missing, so that it is asked
-about again. So does a trace that the server refuses, for example because it exceeds the model's context.
+A trace without a readable verdict on one of its steps gets no judgment. It counts as missing, so that the critic is
+asked about it again. The same applies to a trace that the server refuses, for example because it exceeds the
+model's context.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ _REASONS = 8
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The outcome for a trace: a judgment, or the reason for having none."""
+    """The outcome for a trace: a judgment, or the reason why there is none."""
 
     spent: Usage
     judgment: Judgment | None = None
@@ -54,9 +55,11 @@ class _Reply:
 
 @dataclass
 class Tally:
-    """The outcomes of the traces that a critic was asked about: `spent` on all calls, failed ones included; and for
-    each reason why traces have no judgment, their number and the id of the first. `last` is the reason of the most
-    recent one."""
+    """Counts of the traces that a critic was asked about.
+
+    `spent` is the cost of all calls, including failed ones. `silent` maps each reason for having no judgment to the
+    number of traces concerned and the id of the first. `last` is the most recent of these reasons.
+    """
 
     spent: Usage = _NOTHING
     silent: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -68,7 +71,7 @@ class Tally:
         return sum(count for count, _ in self.silent.values())
 
     def leave_out(self, trace: Trace, reason: str) -> None:
-        """Count a trace without a judgment."""
+        """Count a trace that has no judgment, for the given reason."""
         self.last = reason
         count, first = self.silent.get(reason, (0, trace.id))
         if reason in self.silent or len(self.silent) < _REASONS:
@@ -78,8 +81,10 @@ class Tally:
 
 
 class CriticClient:
-    """Asks a server about traces, and keeps a `tally`. Safe to use from several threads at once, which then share
-    the tally."""
+    """A client that asks a server about traces and keeps a `tally`.
+
+    It can be used from several threads at once, which then share the tally.
+    """
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
@@ -92,8 +97,10 @@ class CriticClient:
     def judge(
         self, traces: Iterable[Trace], mode: Mode, check: Check = never_cancel
     ) -> Iterator[tuple[Trace, Judgment | None]]:
-        """Yield each trace with its judgment, or None if it has none, in order; `tally` has the reasons. An
-        exception raised by `check` ends it. Raises `UserError` if the server fails or is not there."""
+        """Yield each trace, in order, with its judgment or None. `tally` holds the reasons for missing judgments.
+
+        An exception raised by `check` ends the work. Raises `UserError` if the server fails or cannot be reached.
+        """
 
         async def ask(trace: Trace) -> _Outcome:
             try:
@@ -114,7 +121,7 @@ class CriticClient:
         self.server.close()
 
     def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
-        """The traces; before the first one, the server is probed."""
+        """Yield the traces, and probe the server before the first one."""
         for trace in traces:
             if not self._is_tried:
                 self.server.now(self._try())
@@ -122,7 +129,7 @@ class CriticClient:
             yield trace
 
     async def _try(self) -> None:
-        """Probe which kind of request the server accepts, with a question that contains nothing of any trace."""
+        """Find out which kind of request the server accepts, by a question that contains nothing of any trace."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
         wanted = critic.preset_name == OWN and critic.schema != "no"
@@ -170,7 +177,10 @@ class CriticClient:
         return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
-        """The verdicts by number of sub-steps shown, or the reason for having none, each with its cost."""
+        """Ask the questions of a line. Return the results by number of sub-steps shown.
+
+        Each result is the verdicts, or the reason why there are none, with the cost.
+        """
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []
@@ -186,7 +196,7 @@ class CriticClient:
         return found
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
-        """A request for one answer about this many steps."""
+        """Return the body of a request for one answer about this many steps."""
         critic = self.settings
         body: dict[str, Any] = {
             "model": critic.address.model,
@@ -215,7 +225,7 @@ def _response_format(form: str, count: int) -> dict[str, Any]:
 
 
 def _reply(value: object) -> _Reply:
-    """The content of an answer in OpenAI's shape; empty for any other shape."""
+    """Read an answer in OpenAI's format. The result is empty if the answer has any other format."""
     usage = value.get("usage") if isinstance(value, dict) else None
     spent = Usage(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
     choices = value.get("choices") if isinstance(value, dict) else None

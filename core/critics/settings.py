@@ -3,7 +3,7 @@
     critic:http://HOST:8000/v1#MODEL
     critic:http://HOST:8000/v1#launch/ThinkPRM-7B,samples=4
 
-Options are `preset`, `samples`, `temperature`, `max_tokens`, `schema`, `requests` and `timeout`.
+The options are `preset`, `samples`, `temperature`, `max_tokens`, `schema`, `requests` and `timeout`.
 """
 
 import hashlib
@@ -33,8 +33,11 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Settings:
-    """`samples` answers to each question are drawn at `temperature`, of at most `max_tokens` each; at most
-    `requests` are in flight at once, each with a limit of `timeout` seconds."""
+    """The settings of a critic.
+
+    Each question is answered `samples` times at `temperature`, with at most `max_tokens` per answer. At most
+    `requests` are in flight at once, and each is given up after `timeout` seconds.
+    """
 
     address: ServerAddress
     preset_name: str
@@ -64,14 +67,14 @@ class Settings:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the server, the model, every word of the questions, and the way of answering."""
+        """A hash of the server, the model, the full text of the questions and the sampling settings."""
         parts = [_VERSION, self.address.url, self.address.model, self.preset.digest]
         parts += [self.samples, self.temperature, self.max_tokens]
         return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
 
 
 def read_settings(address: ServerAddress) -> Settings:
-    """The settings from the options of an address. Raises `UserError` on an unknown option or an invalid value."""
+    """Read the settings in the options of an address. Raises `UserError` on unknown options or invalid values."""
     address.check_options(_OPTIONS)
     options = address.options
     name = options.get("preset") or preset_of(address.model)
@@ -102,8 +105,10 @@ def read_settings(address: ServerAddress) -> Settings:
 
 
 def with_options(spec: str, options: dict[str, object]) -> str:
-    """The address with further options, which override its own; those that are None are ignored. Raises as
-    `parse_address` does."""
+    """Return the address with further options, which override its own.
+
+    Options whose value is None are ignored. Raises `UserError` as `parse_address` does.
+    """
     address = parse_address(spec)
     given = {name: f"{value}" for name, value in options.items() if value is not None}
     return str(replace(address, options=dict(address.options) | given))

@@ -1,7 +1,7 @@
-"""Parsing verdicts from a critic's answer, strictly: a guess is no judgment.
+"""Strict parsing of the verdicts in a critic's answer. Nothing is guessed.
 
-`UnreadableError` is raised for an answer that cannot be parsed, was cut short, or has another number of verdicts
-than there are steps.
+Raises `UnreadableError` for an answer that cannot be parsed, was cut short, or has more or fewer verdicts than
+there are steps.
 """
 
 import re
@@ -32,13 +32,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class UnreadableError(ValueError):
-    """An answer without verdicts; the message gives the reason and repeats nothing of the answer."""
+    """The error for an answer without usable verdicts.
+
+    The message gives the reason but quotes nothing of the answer.
+    """
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A critic's answer: its `thinking`, if the server separates it, and its `text`. `is_cut` is True if it was cut
-    short."""
+    """A critic's answer: its `text`, and its `thinking` if the server separates the two.
+
+    `is_cut` is True if the answer was cut short.
+    """
 
     text: str
     thinking: str = ""
@@ -46,7 +51,7 @@ class Answer:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The thinking and the text after it, whichever field they are in."""
+        """The thinking and the text after it, even if the server returns both in the text."""
         before, mark, after = self.text.rpartition(_THOUGHT)
         before = before.strip().removeprefix(_THINKS)
         return (f"{self.thinking}\n{before}".strip(), after.strip()) if mark else (self.thinking, self.text.strip())
@@ -54,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """A label and a rationale, "" for none, per step."""
+    """A label and a rationale for each step. The rationale is "" if there is none."""
 
     labels: tuple[Label, ...]
     rationales: tuple[str, ...]
@@ -75,8 +80,11 @@ def _lower(value: object) -> object:
 
 
 def schema(count: int) -> dict[str, Any]:
-    """The JSON schema of an answer with verdicts on this many steps. Each step is a key, which fixes their number
-    and order even for servers that support no list bounds."""
+    """Return the JSON schema of an answer with verdicts on this many steps.
+
+    Each step is a key of its own. This fixes the number and order of steps even on servers that do not support list
+    bounds.
+    """
     step = {
         "type": "object",
         "properties": {"rationale": {"type": "string"}, "verdict": {"type": "string", "enum": list(LABEL_NAMES)}},
@@ -97,7 +105,7 @@ def _names(count: int) -> list[str]:
 
 
 def read_verdicts(answer: Answer, count: int) -> Verdicts:
-    """The JSON object that our own prompt asks for: bare, in a fence, or surrounded by prose."""
+    """Read the JSON object that our own prompt asks for: on its own, in a code fence, or surrounded by prose."""
     _, text = answer.parts
     parts = text.split(_FENCE)
     if len(parts) > 3:
@@ -136,10 +144,10 @@ def _describe_error(error: ValidationError) -> str:
 
 
 def read_boxes(answer: Answer, count: int) -> Verdicts:
-    r"""ThinkPRM's format: \boxed{correct} or \boxed{incorrect} after its text on a step, within its thinking.
+    r"""Read ThinkPRM's format: \boxed{correct} or \boxed{incorrect} after the text on each step, in the thinking.
 
-    It may stop at the first incorrect step. Later steps then count as incorrect too, as for its authors, whose
-    single score for the steps so far stays low from there on.
+    The answer may stop at the first incorrect step. Later steps then count as incorrect too. ThinkPRM's authors do
+    the same: their single score for the steps so far stays low from there on.
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
@@ -156,13 +164,13 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
 
 
 def read_conclusion(answer: Answer, count: int) -> Verdicts:
-    """R-PRM's format, for the last step only: "Is the step correct (Yes/No)? X" at its end."""
+    """Read R-PRM's format, which judges only the last step: "Is the step correct (Yes/No)? X" at the end."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text), text)
 
 
 def read_judgement(answer: Answer, count: int) -> Verdicts:
-    r"""GenPRM's format, for the last step only: \boxed{Yes} or \boxed{No} in its output."""
+    r"""Read GenPRM's format, which judges only the last step: \boxed{Yes} or \boxed{No} in the output."""
     text = "\n".join(part for part in answer.parts if part)
     return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
 
@@ -180,8 +188,11 @@ def _validity(is_right: bool) -> Label:
 
 @dataclass(frozen=True)
 class Reading:
-    """A way of parsing answers. `of_all` is True if an answer has a verdict on every step shown, rather than on the
-    last; `three_way` if it judges redundancy; `keeps` if answers stay in the conversation."""
+    """A way of parsing answers.
+
+    `of_all` is True if an answer has a verdict on every step shown rather than only on the last. `three_way` is
+    True if it also judges redundancy. `keeps` is True if answers stay in the conversation.
+    """
 
     read: Callable[[Answer, int], Verdicts]
     of_all: bool
@@ -198,7 +209,7 @@ READINGS = {
 
 
 def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
-    """The verdicts of an answer about `count` steps, by a name of `READINGS`."""
+    """Parse the verdicts of an answer about `count` steps. `reading` is a name in `READINGS`."""
     if not (answer.text or answer.thinking).strip():
         raise UnreadableError("an empty answer")
     if len(answer.text) + len(answer.thinking) > _MOST:
@@ -209,6 +220,6 @@ def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
 
 
 def _clean(text: str) -> str:
-    """The critic's text made safe for every database and page, cut to `LONGEST` characters."""
+    """Make the critic's text safe for every database and page, and cut it to `LONGEST` characters."""
     text = _CONTROL.sub(" ", text.translate(_TEX)).encode("utf-8", "replace").decode().strip()
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

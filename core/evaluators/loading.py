@@ -1,4 +1,4 @@
-"""Loading an evaluator from a folder, after recognising its checkpoint format; describing one that was fetched."""
+"""Loading an evaluator from a folder after recognising its checkpoint format, and describing fetched ones."""
 
 import time
 from collections.abc import Callable
@@ -42,15 +42,16 @@ def load_evaluator(
     device_map: str | dict[str, Any] | None = None,
 ) -> Evaluator:
     """Load a shipped evaluator by name, a folder in any supported format, or a model from a hub by its id.
-    `equations` needs no folder. An address (see `core.inference_servers.address`) leads to one behind a server,
-    where `device`, `dtype` and `device_map` are the server's.
 
-    `dtype` is the type of the weights in memory; None keeps the stored one if the device computes it well, else
-    takes float32 (see `core.models.placement`). A type other than float32 is part of the name and of the
-    fingerprint, since the scores differ. `device_map` is Accelerate's, such as "auto" for several GPUs, and
-    overrides `device` (see `Placement`). `Evaluator.format` is the format recognised. Raises `UserError` if there
-    is no such evaluator or device, its format is unknown, or a file, tensor or token is missing, damaged or
-    misshapen.
+    `equations` needs no folder. An address (see `core.inference_servers.address`) loads an evaluator behind a
+    server. In that case the server determines `device`, `dtype` and `device_map`.
+
+    `dtype` is the type of the weights in memory. With None, the stored type is kept if the device supports it well;
+    otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32 is part
+    of the name and of the fingerprint, because the scores differ. `device_map` is that of Accelerate, such as
+    "auto" for several GPUs, and overrides `device` (see `Placement`). `Evaluator.format` is the recognised format.
+    Raises `UserError` if there is no such evaluator or device, if the format is unknown, or if a file, tensor or
+    token is missing, damaged or misshapen.
     """
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
@@ -82,8 +83,11 @@ def load_evaluator(
 def _identity(
     checkpoint: Checkpoint, kind: CheckpointFormat, template: PromptTemplate, loaded: Loaded, dtype: str
 ) -> Callable[[], str]:
-    """The function that gives a loaded evaluator's fingerprint: computed at once for a small one, on first request
-    for a large one, and only while its files are the ones it was loaded from."""
+    """Return the function that computes a loaded evaluator's fingerprint.
+
+    The fingerprint of a small evaluator is computed at once, that of a large one on first request. The function
+    raises `UserError` if the files have changed since they were loaded.
+    """
     attention = str(checkpoint.card.get("attention"))
     # Other formats can be read in more than one way.
     more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
@@ -104,15 +108,18 @@ def _identity(
 
 
 def _state(checkpoint: Checkpoint) -> list[tuple[int, int, int]]:
-    """A value that changes whenever the files of a checkpoint do."""
+    """Return a value that changes whenever the files of a checkpoint change."""
     files = [checkpoint.folder / TOKENIZER, *sorted(set(checkpoint.files.values()))]
     found = [path.stat() for path in files if path.exists()]
     return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def describe_fetched(fetched: Fetched, place: Placement) -> EvaluatorSummary:
-    """The description of an evaluator with its weights at `place`, stored beside it. Raises `UserError` if it
-    cannot be loaded."""
+    """Return the description of a fetched evaluator with its weights at `place`.
+
+    The description is stored next to the evaluator and reused. Raises `UserError` if the evaluator cannot be
+    loaded.
+    """
     place = resolve_placement(place, fetched.folder)
     kept = fetched.descriptions.get(place.dtype)
     if kept is not None:

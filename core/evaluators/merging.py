@@ -1,4 +1,4 @@
-"""Writing an adapter and its base as one evaluator, which needs neither."""
+"""Merging an adapter and its base into one evaluator that needs neither of them."""
 
 import os
 import shutil
@@ -16,10 +16,11 @@ from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
 
 
 def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
-    """Write the evaluator of an adapter to `output`, with weights of the given type, and return it.
+    """Write the merged evaluator of an adapter to `output`, with weights of the given type, and return its path.
 
-    In float32 its scores equal the adapter's. Raises `UserError` if it is not an adapter of ours, the folder is not
-    empty, or it cannot be written; it then leaves no files.
+    In float32 its scores equal those of the adapter. Raises `UserError` if the evaluator is not an adapter trained
+    with StepSight, the folder is not empty, or the folder cannot be written. In these cases no files are left
+    behind.
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)

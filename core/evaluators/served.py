@@ -1,16 +1,16 @@
-"""Evaluators behind a vLLM server: tokenizer, template and reading of a checkpoint format here, the network there.
+"""Evaluators behind a vLLM server, which needs only token ids: prompts and checkpoint formats are handled here.
 
     vllm:http://HOST:8000/v1#MODEL
     vllm:http://HOST:8000/v1#MODEL,tokenizer=FOLDER,requests=64
 
-The model's description, its config, tokenizer and stepsight.json, is read from the `tokenizer` in the address, else
-from the folder or hub repository called MODEL, else from the path that the server says it loaded. Token ids are
-sent, never text.
+The description of the model consists of its config, tokenizer and stepsight.json. It is read from the `tokenizer`
+given in the address. Without that option, it is read from the folder or hub repository called MODEL or, failing
+that, from the path that the server says it loaded. Token ids are sent, never text.
 
-A server that classifies tokens gets one request per input, as a local model would. A language model that answers
-with one of two tokens gets one per step, and the server keeps their shared prefixes in its cache. Opening an
-evaluator probes which of the two a server does, whether its numbers are logits, and whether its attention sees
-later tokens.
+A server that classifies tokens gets one request per input, just as a local model would. A language model that
+answers with one of two tokens gets one request per step, and the server keeps their shared prefixes in its cache.
+When an evaluator is opened, short requests find out which of the two a server does, whether its numbers are logits,
+and whether its attention sees later tokens.
 """
 
 import hashlib
@@ -73,15 +73,18 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 
 @dataclass(frozen=True)
 class _Classes:
-    """A server that returns logits of `columns` classes, of which `rows` stand for neg, neu and pos, or their
-    probabilities if it can return nothing else."""
+    """The reading of a server that classifies tokens into `columns` classes.
+
+    `rows` gives the classes that stand for neg, neu and pos. `logits` is False if the server can only return
+    probabilities.
+    """
 
     columns: int
     rows: Rows
     logits: bool = True
 
     def probabilities(self, values: Floats32) -> Floats32:
-        """Probabilities of neg, neu and pos, shape (n, 3), from the server's numbers, shape (n, columns)."""
+        """Convert the server's numbers, shape (n, columns), to probabilities of neg, neu and pos, shape (n, 3)."""
         absent = -np.inf if self.logits else 0.0
         numbers = np.full((len(values), len(Label)), absent)
         for label, column in enumerate(self.rows):
@@ -94,14 +97,16 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _Answers:
-    """A server of a language model, asked for the `tokens` wrong and right; with `whole`, the probability of the
-    latter over the whole vocabulary is the validity."""
+    """The reading of a language model that answers with one of two `tokens`, for wrong and for right.
+
+    If `whole` is True, the validity is the probability of the second token among the whole vocabulary.
+    """
 
     tokens: tuple[int, int]
     whole: bool
 
     def probabilities(self, likely: list[float]) -> Floats32:
-        """Probabilities of neg, neu and pos, shape (1, 3), from the log-probabilities of both tokens."""
+        """Convert the log-probabilities of the two tokens to probabilities of neg, neu and pos, shape (1, 3)."""
         wrong, right = likely
         if self.whole:
             valid = float(np.exp(right))
@@ -111,8 +116,11 @@ class _Answers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VllmEvaluator(ServedEvaluator):
-    """Asks a vLLM server to judge the tokens of a trace. `identity` is a fingerprint of the model's name, format,
-    template and tokenizer, since the weights cannot be seen."""
+    """An evaluator that has a vLLM server judge the tokens of a trace.
+
+    `identity` is a fingerprint of the model's name, format, template and tokenizer, because the weights cannot be
+    seen.
+    """
 
     server: Server
     model: ServedModel
@@ -144,7 +152,7 @@ class VllmEvaluator(ServedEvaluator):
         )
 
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of the whole trace. Raises `UserError` if it is longer than the server accepts."""
+        """Return the token ids of the whole trace. Raises `UserError` if there are more than the server accepts."""
         encoded = self.encoder.encode(trace)
         if self.longest is not None and len(encoded) > self.longest:
             raise UserError(
@@ -169,13 +177,16 @@ class VllmEvaluator(ServedEvaluator):
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
-        """As `mode_inputs`; for a language model, whose answer follows its input, one input per sub-step."""
+        """Return the inputs of `mode_inputs` or, for a language model, one input per sub-step.
+
+        A language model needs the latter because its answer follows its input.
+        """
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
 
     async def _rows(self, item: Input) -> Floats32:
-        """The probabilities at the positions of an input, shape (reads, 3). Raises `ServerError`."""
+        """Return the probabilities at the positions of an input, shape (reads, 3). Raises `ServerError`."""
         ids = item.ids[: item.length]
         if isinstance(self.reading, _Answers):
             likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.reading.tokens)
@@ -185,10 +196,10 @@ class VllmEvaluator(ServedEvaluator):
 
 
 def open_served(address: ServerAddress) -> VllmEvaluator:
-    """The evaluator at an address. Asks the server for its models and tries the one meant with a short trace.
+    """Open the evaluator at an address, after asking the server for its models and trying a short trace.
 
     Raises `UserError` if the server does not respond, lacks the model, or does not serve it in a way that its
-    format can use, and if its tokenizer is missing or another one.
+    format can use. Also raises it if the tokenizer is missing or differs from the server's.
     """
     address.check_options({TOKENIZER_OPTION, REQUESTS_OPTION})
     server = Server(address.url, at_once=_requests(address))
@@ -233,7 +244,7 @@ def _requests(address: ServerAddress) -> int:
 
 
 def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
-    """The model's description, without weights. Raises `UserError` if it cannot be obtained."""
+    """Return the checkpoint that describes the model, without weights. Raises `UserError` if it is missing."""
     named_here = address.options.get(TOKENIZER_OPTION)
     reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
     for spec in [named_here] if named_here else [address.model, model.root]:
@@ -256,8 +267,10 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
 
 
 def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
-    """Raises `UserError` if the server's token ids differ from ours. Its way of tokenizing text does not matter,
-    since it gets none."""
+    """Raise `UserError` if the server's token ids differ from ours.
+
+    How the server tokenizes text does not matter, because no text is sent.
+    """
     theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
     if any(checkpoint.tokenizer.id_to_token(number) != name for number, name in theirs):
         raise UserError(
@@ -267,7 +280,7 @@ def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpo
 
 
 def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _Answers) -> int | None:
-    """The longest input in tokens. A language model needs room for its answer."""
+    """Return the length of the longest input in tokens. A language model needs room for its answer."""
     limits = [] if model.context is None else [model.context - isinstance(reading, _Answers)]
     own = checkpoint.config.get("max_position_embeddings")
     limits += [own] if isinstance(own, int) and not isinstance(own, bool) else []
@@ -283,8 +296,10 @@ def _identity(
     *,
     causal: bool,
 ) -> str:
-    """The description by which the evaluator is identified. A language model served as a classifier is the same
-    one."""
+    """Return the hash that identifies the evaluator.
+
+    It is the same for a language model and for that model served as a classifier.
+    """
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
     tokenizer = hashlib.sha256((checkpoint.folder / TOKENIZER).read_bytes()).hexdigest()
@@ -321,7 +336,7 @@ _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
 def _tried(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
-    """The way of reading the server's answers, and True if it is causal."""
+    """Try the server with a short input. Return how to read its answers, and True if it is causal."""
     if kind.NAME not in (*_CLASSES, *_ANSWERS):
         readable = ", ".join([*_CLASSES, *_ANSWERS])
         raise UserError(
@@ -358,7 +373,10 @@ def _tried(
 
 
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
-    """The number of classes of the server's model. Raises `ServerError` if it is not the expected one."""
+    """Return the expected number of classes and the classes of the labels.
+
+    Raises `ServerError` if the server's model has a different number.
+    """
     found = values.shape[1]
     if kind.NAME in _ANSWERS:
         if softmax_of(checkpoint) == Softmax.VOCABULARY:
@@ -376,8 +394,11 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
 
 
 def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
-    """The rows at the positions `reads` of an input, from the server's rows: one per token, or one per token that
-    ends a step. Raises `ServerError` if they are neither."""
+    """Return the rows at the positions `reads` of an input.
+
+    The server returns one row per token, or one per token that ends a step. Raises `ServerError` if it does
+    neither.
+    """
     if len(rows) == len(ids):
         return rows[reads]
     ends = np.zeros(0, np.int64)
@@ -394,8 +415,11 @@ def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> F
 def _is_causal(
     server: Server, model: ServedModel, checkpoint: Checkpoint, encoded: Encoded, whole: Floats32
 ) -> bool:
-    """True if later tokens do not change the server's numbers for earlier ones. If it returns no row per token, the
-    format is one of causal models. Raises `ServerError` if stepsight.json says otherwise."""
+    """True if later tokens do not change the server's numbers for earlier tokens.
+
+    If the server does not return a row per token, its format is one of causal models. Raises `ServerError` if
+    stepsight.json contradicts the result.
+    """
     if len(whole) != len(encoded.ids):
         return True
     start = encoded.ids[: int(encoded.ends[0]) + 1].tolist()
@@ -415,13 +439,13 @@ def _is_causal(
 
 
 def _are_probabilities(values: Floats32) -> bool:
-    """True if the numbers of each token sum to one, or its only number lies between 0 and 1."""
+    """True if the numbers of each token sum to one or, with a single number per token, lie between 0 and 1."""
     shares = bool(((values >= 0) & (values <= 1)).all())
     return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
 
 
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:
-    """Softmax along the last axis, in double precision until the end."""
+    """Return the softmax along the last axis. It is computed in double precision and rounded at the end."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))
     shares: Floats32 = (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
     return shares

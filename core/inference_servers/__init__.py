@@ -1,4 +1,4 @@
 """Evaluators behind inference servers: their addresses, and requests to them.
 
-Begin with `Server`.
+Start with `Server`.
 """

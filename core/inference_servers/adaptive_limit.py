@@ -1,4 +1,4 @@
-"""The number of simultaneous requests to a server: fewer after a refusal, more while it answers."""
+"""An adaptive limit on simultaneous requests to a server, lowered after refusals and raised while it answers."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from types import TracebackType
 
 
 class ConcurrencyLimit:
-    """Limits simultaneous requests to `most`, in the order in which they are made, and delays them for as long as
-    the server asks.
+    """A limit of at most `most` simultaneous requests, which also delays requests for as long as the server asks.
 
-    A refusal halves the limit, and each answer raises it by a fraction, so that as many answers as there are
-    simultaneous requests raise it by one: additive increase, multiplicative decrease, as against network
-    congestion. A burst of refusals counts as one. For use in a single event loop.
+    Requests are admitted in the order in which they are made. A refusal halves the limit. Each answer raises it by
+    a fraction, so that it grows by one after as many answers as there are simultaneous requests. This is the
+    additive increase and multiplicative decrease used against network congestion. A burst of refusals counts as
+    one. For use in a single event loop.
     """
 
     def __init__(self, most: int) -> None:
@@ -45,18 +45,18 @@ class ConcurrencyLimit:
         self._leave()
 
     def answered(self) -> None:
-        """The server answered a request."""
+        """Raise the limit after the server answered a request."""
         self._limit = min(float(self.most), self._limit + 1 / self._limit)
 
     def refused(self, seconds: float) -> None:
-        """The server refused a request and wants none for this many seconds."""
+        """Lower the limit after the server refused a request, and send no more for this many seconds."""
         now = time.monotonic()
         if now >= self._not_before:
             self._limit = max(1.0, self._limit / 2)
         self._not_before = max(self._not_before, now + seconds)
 
     async def _turn(self) -> None:
-        """Wait for a free place, and take it."""
+        """Wait for a free slot and take it."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:

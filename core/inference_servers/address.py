@@ -3,7 +3,7 @@
     vllm:http://HOST:8000/v1#MODEL
     critic:https://HOST/v1#MODEL,samples=8
 
-Options follow the model's name. A key is never part of it.
+Options follow the model's name. An API key is never part of the address.
 """
 
 import re
@@ -29,8 +29,11 @@ _OPTION = re.compile(r",(?=[a-z_]+=)")
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """`url` is the base of the OpenAI-style routes, without a trailing slash; `options` follow the name of the
-    `model`, in order."""
+    """The address of an evaluator behind a server.
+
+    `url` is the base of the OpenAI-style routes, without a trailing slash. `model` is the model's name on the
+    server, and `options` are those that follow it in the address, in order.
+    """
 
     kind: str
     url: str
@@ -39,7 +42,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """The base of the server's own routes: `url` without its version."""
+        """The base of the server's own routes, which is `url` without the version."""
         return re.sub(r"/v\d+$", "", self.url)
 
     def __str__(self) -> str:
@@ -50,7 +53,7 @@ class ServerAddress:
         return hash(str(self))
 
     def check_options(self, allowed: Collection[str]) -> None:
-        """Raises `UserError` on any other option."""
+        """Raise `UserError` if there is an option that is not allowed."""
         for name in self.options:
             if name not in allowed:
                 names = ", ".join(sorted(allowed)) or "none"
@@ -58,13 +61,15 @@ class ServerAddress:
 
 
 def is_address(spec: object) -> bool:
-    """True if it has the form of an evaluator behind a server, correct or not."""
+    """True if the text looks like the address of an evaluator behind a server, whether valid or not."""
     return str(spec).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
 def parse_address(spec: str) -> ServerAddress:
-    """The address in a text. Raises `UserError` if it is invalid; the text may hold a password, which is never
-    repeated."""
+    """Parse the text of an address. Raises `UserError` if it is invalid.
+
+    The text may contain a password, so the error never repeats it.
+    """
     kind, _, rest = spec.partition(":")
     if kind not in _KINDS:
         raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")
@@ -86,8 +91,11 @@ def parse_address(spec: str) -> ServerAddress:
 
 
 def checked_url(url: str, hint: str, key_variable: str) -> str:
-    """The address of a server without a trailing slash. Raises `UserError`, with `hint`, if it is invalid or holds
-    a password, which is not repeated; keys belong into the environment's `key_variable`."""
+    """Return the URL of a server without a trailing slash.
+
+    Raises `UserError`, with `hint`, if the URL is invalid or contains a password. The error does not repeat the
+    password; API keys belong in the environment variable `key_variable`.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -1,13 +1,13 @@
-"""Requests to the server of an evaluator, in parallel within limits, and repeated if that helps.
+"""Requests to the server of an evaluator, made in parallel within limits and repeated if that helps.
 
     with Server("http://localhost:8000/v1") as server:
         async def ask(trace): return await server.post("chat/completions", {...})
         for trace, answer in server.ordered(traces, ask): ...
 
-A key is read from the environment, `STEPSIGHT_API_KEY`, when a server is made. It is sent only to that server,
-never along a redirection, and appears in no message.
+An API key is read from the environment variable `STEPSIGHT_API_KEY` when a `Server` is created. It is sent only to
+that server, never follows a redirect, and appears in no message.
 
-A server's answers are untrusted: limited in size and depth, and shortened in messages.
+A server's answers are untrusted. They are limited in size and depth, and shortened in messages.
 """
 
 import asyncio
@@ -65,8 +65,10 @@ Answer = TypeVar("Answer")
 
 
 class ServerError(UserError):
-    """A server that cannot be reached, or answers unexpectedly. `status` is its HTTP status, None if there was
-    none."""
+    """The error for a server that cannot be reached or gives an unexpected answer.
+
+    `status` is the HTTP status of the answer, or None if there was no answer.
+    """
 
     def __init__(self, message: str, hint: str = "", status: int | None = None) -> None:
         super().__init__(message, hint)
@@ -74,8 +76,10 @@ class ServerError(UserError):
 
 
 async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """The results of several functions that ask the server at the same time. If one raises, the others are
-    cancelled."""
+    """Run several coroutines that ask the server at the same time, and return their results.
+
+    If one of them raises, the others are cancelled.
+    """
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return list(await asyncio.gather(*tasks))
@@ -85,17 +89,20 @@ async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]
 
 
 class Server:
-    """A server with the routes of OpenAI's interface below `url`. Safe to use from several threads.
+    """A server with the routes of OpenAI's API below `url`. It can be used from several threads.
 
-    Its requests run in a thread of their own; `get` and `post` are for functions that run there, given to `ordered`
-    or `now`.
+    Its requests run in a thread of their own. `get` and `post` are for coroutines that run there, which are passed
+    to `ordered` or `now`.
     """
 
     def __init__(
         self, url: str, *, at_once: int = AT_ONCE, seconds: float = SECONDS, attempts: int = _ATTEMPTS
     ) -> None:
-        """At most `at_once` requests run at a time; each may be answered with an error `attempts` times, and may
-        fail less often otherwise. Raises `UserError` if the key in the environment is invalid."""
+        """Set up a server that gets at most `at_once` requests at a time.
+
+        A request is given up when the server has answered it with an error `attempts` times, or sooner after
+        failures of other kinds. Raises `UserError` if the key in the environment is invalid.
+        """
         self.url = url.rstrip("/")
         self.at_once = at_once
         self._root = re.sub(r"/v\d+$", "", self.url)
@@ -115,13 +122,12 @@ class Server:
         ask: Callable[[Item], Coroutine[Any, Any, Answer]],
         check: Check = never_cancel,
     ) -> Iterator[tuple[Item, Answer]]:
-        """Yield each item with its answer, in order, holding a few times as many items as there are simultaneous
-        requests. `ask` makes the requests for one.
+        """Yield each item with its answer, in order. `ask` makes the requests for one item.
 
-        An error that `ask` raises for an item is raised in its turn, after all answers before it; so is a
-        `UserError` raised in place of an item. `check` is called while waiting, and an error it raises ends the
-        work. When the work ends by that, an error, or the caller's leaving, the requests in flight are cancelled,
-        which servers notice.
+        A few times as many items are held as there are simultaneous requests. An error that `ask` raises for an
+        item is raised after all answers before it. The same goes for a `UserError` that `items` raises in place of
+        an item. `check` is called while waiting, and an error that it raises ends the work. If the work ends with
+        an error, or the caller stops iterating, the requests in flight are cancelled, which servers notice.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
@@ -146,17 +152,21 @@ class Server:
                 future.cancel()
 
     def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """The result of one function that asks the server."""
+        """Run one coroutine that asks the server, and return its result."""
         return _waited(None, self._begin(work), never_cancel)[1]
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
-        """The JSON at a route: one below the server's `url` or, with a leading slash, one of the server's own;
-        tried at most `attempts` times. Raises `ServerError`."""
+        """Return the JSON at a route, after at most `attempts` attempts. Raises `ServerError`.
+
+        The route is below the server's `url` or, with a leading slash, one of the server's own routes.
+        """
         return await self._repeated("GET", path, None, attempts or self._attempts)
 
     async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
-        """The JSON that a route answers to `body`, sent as JSON; `path` and `attempts` as in `get`. Raises
-        `ServerError`."""
+        """Send `body` as JSON and return the JSON of the answer. Raises `ServerError`.
+
+        `path` and `attempts` are as in `get`.
+        """
         content = json.dumps(body, separators=(",", ":")).encode()
         return await self._repeated("POST", path, content, attempts or self._attempts)
 
@@ -197,8 +207,11 @@ class Server:
         self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
 
     async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
-        """The answer to a request, which is repeated while the server is busy, and otherwise a limited number of
-        times."""
+        """Send a request and return the answer.
+
+        The request is repeated for as long as the server is busy, and a limited number of times after other
+        failures.
+        """
         limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
         assert limit is not None
         while True:
@@ -239,7 +252,10 @@ class Server:
         return FailedAttemptError(ServerError(f"{self.url}: {message}", hint), costs=costs)
 
     def _read(self, response: httpx2.Response, path: str, body: bytes | None) -> Any:
-        """The JSON of an answer. Raises `ServerError`, and `FailedAttemptError` if another try may help."""
+        """Return the JSON of an answer.
+
+        Raises `ServerError`, or `FailedAttemptError` if another attempt may help.
+        """
         status = response.status_code
         where = f"{self.url}: the server"
         if body is None:
@@ -266,11 +282,11 @@ class Server:
         raise failed_attempt(response, refusal)
 
     def _said(self, body: bytes) -> str:
-        """A server's error message, shortened."""
+        """Return a server's error message, shortened."""
         return self._quoted(error_text(body)) or "nothing."
 
     def _quoted(self, text: str) -> str:
-        """A server's text on one line, without our key, which servers like to repeat."""
+        """Return a server's text on one line, without our key, which some servers repeat."""
         text = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
         if self._key:
             text = text.replace(self._key, "…")
@@ -284,7 +300,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: threading.Thread) -> None:
-    """End a loop with all that runs in it."""
+    """Stop an event loop and cancel everything that runs in it."""
 
     async def end() -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -301,7 +317,7 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
 
 
 def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
-    """The item with its answer. If the caller leaves, the future is cancelled."""
+    """Wait for an item's answer and return both. If the caller leaves early, the future is cancelled."""
     try:
         while not future.done():
             check()

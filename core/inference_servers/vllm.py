@@ -1,6 +1,6 @@
-"""Requests to a vLLM server about token ids: the classes of each token, or the probability of the next one.
+"""Requests to a vLLM server about token ids: the classes of each token, or the probability of the next token.
 
-The routes, as vLLM 0.32 has them, abbreviated:
+These are the routes of vLLM 0.32, abbreviated:
 
     GET /v1/models          {"data": [{"id": "prm", "root": "Qwen/Qwen2.5-Math-PRM-7B", "max_model_len": 4096, …}]}
     POST /tokenize          {"model": "prm", "prompt": "2 + 3", "return_token_strs": true, …}
@@ -11,8 +11,8 @@ The routes, as vLLM 0.32 has them, abbreviated:
                              "logprob_token_ids": [387, 648], "return_tokens_as_token_ids": true}
                             {"choices": [{"logprobs": {"top_logprobs": [{"token_id:387": -1.3, …}]}, …}], …}
 
-With `"encoding_format": "base64"` the classes come as float32 in little endian. There is a row for each token or,
-if the server pools by steps, for each token that ends a step.
+With `"encoding_format": "base64"` the classes are returned as little-endian float32. There is a row for each token
+or, if the server pools by steps, for each token that ends a step.
 """
 
 import base64
@@ -31,8 +31,11 @@ _HINT = "Check that a vLLM server runs there, and which version."
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model as a server lists it: its name there, the path it was loaded from, and the longest input in tokens,
-    None if the server does not say."""
+    """A model as listed by a server.
+
+    `name` is its name there, and `root` the path it was loaded from. `context` is the length of the longest input
+    in tokens, or None if the server does not say.
+    """
 
     name: str
     root: str
@@ -40,7 +43,7 @@ class ServedModel:
 
 
 async def find_model(server: Server, name: str) -> ServedModel:
-    """The model of that name. Raises `ServerError` if the server has others, or lists none."""
+    """Look up the model with this name. Raises `ServerError` if the server does not have it or lists no models."""
     listed = (await server.get("models", attempts=1)).get
     try:
         models = [(str(one["id"]), one) for one in _list(listed("data"))]
@@ -60,7 +63,10 @@ async def find_model(server: Server, name: str) -> ServedModel:
 
 
 async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int, str]] | None:
-    """The tokens of a text by the server's own tokenizer, ids with names; None if it does not provide them."""
+    """Tokenize a text with the server's own tokenizer.
+
+    Returns the ids and names of the tokens, or None if the server does not provide them.
+    """
     body = {"model": model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
     try:
         answer = await server.post("/tokenize", body, attempts=1)
@@ -78,10 +84,10 @@ async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int
 async def classify_tokens(
     server: Server, model: str, ids: Sequence[int], columns: int | None = None, *, activated: bool = False
 ) -> Floats32:
-    """The classes of tokens, shape (tokens, columns): logits, or with `activated` the server's activations.
-    `columns` is their number, if known.
+    """Return the classes of tokens, shape (tokens, columns), as logits or, if `activated`, as activations.
 
-    Raises `ServerError`, with status 404 if the server does not classify tokens.
+    `columns` is the number of classes, if known. Raises `ServerError`, with status 404 if the server does not
+    classify tokens.
     """
     body: dict[str, Any] = {
         "model": model,
@@ -105,7 +111,7 @@ async def classify_tokens(
 
 
 async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Sequence[int]) -> list[float]:
-    """The log-probabilities of some tokens after others, among the whole vocabulary.
+    """Return the log-probability, over the whole vocabulary, that each of `tokens` follows `ids`.
 
     Raises `ServerError`, also if the server does not return the probabilities of requested tokens.
     """
@@ -132,7 +138,7 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
-    """The numbers of an answer, as lists or in base64. Raises `ValueError` if they do not form a table."""
+    """Read the numbers of an answer, as lists or in base64. Raises `ValueError` if they do not form a table."""
     if isinstance(value, str):
         numbers = np.frombuffer(base64.b64decode(value, validate=True), "<f4")
         return numbers.astype(np.float32).reshape(-1, columns or 1)
