@@ -1,9 +1,10 @@
-"""The subcommands of `stepsight`, a module each, in folders by subject.
+"""The subcommands of `stepsight`: one module for each, in folders by subject.
 
-A module has its command's name: `stepsight import-scores` is `data/import_scores.py`, and a name that Python
-reserves gets a `_` (`data/import_.py`). Its docstring says what the command is for, with lines to run;
-`add_arguments(parser)` declares the options and may set `parser.description`; `run(args)` does the work.
+A module is named after its command, so `stepsight import-scores` is `data/import_scores.py`. If the name is
+reserved in Python, it gets a trailing `_` (`data/import_.py`). The module's docstring says what the command is for
+and gives example command lines. `add_arguments(parser)` declares the options and may set `parser.description`, and
+`run(args)` does the work.
 
-`cli` lists the commands, each with its folder and a line of help. It imports a module only when its command is
-asked for, so a command imports what it needs at its top, and `stepsight --help` stays quick.
+`cli` lists the commands, each with its folder and a line of help. It imports a module only when its command is run.
+A command can therefore import what it needs at the top of its module, and `stepsight --help` stays fast.
 """

@@ -1,4 +1,4 @@
-"""The `stepsight` command: its subcommands, and its handling of errors.
+"""The `stepsight` command: its subcommands and its error handling.
 
 stepsight --help
 """
@@ -58,7 +58,7 @@ _FOLDERS = {
 
 
 class _ShowVersion(argparse.Action):
-    """Prints the version, which takes a while to look up."""
+    """The action of `--version`. It looks up the version only when needed, since that takes a while."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
         print(stepsight.__version__)
@@ -66,7 +66,10 @@ class _ShowVersion(argparse.Action):
 
 
 def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """The whole command, with the arguments of the `loaded` subcommands and only the names of the others."""
+    """Build the parser for the whole command.
+
+    Only the `loaded` subcommands get their arguments; the others are listed by name.
+    """
     parser = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
@@ -87,7 +90,10 @@ atexit.register(gc.freeze)
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Suspend garbage collection while modules are imported: they produce none, and there is much to scan."""
+    """Suspend garbage collection while modules are imported.
+
+    Imports produce no garbage, but they do create many objects to scan.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

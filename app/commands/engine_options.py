@@ -1,4 +1,4 @@
-"""Options for the scoring engine: this process, or workers on Ray."""
+"""Options that choose the scoring engine: the current process, or workers on Ray."""
 
 import argparse
 
@@ -9,7 +9,7 @@ from stepsight.training.runs.ray_engine import ENGINES, LOCAL, RAY, import_ray
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
-    """Add `--engine` and `--workers`, which `read_workers` reads."""
+    """Add the options `--engine` and `--workers`, which `read_workers` reads."""
     group = parser.add_argument_group("scoring engine")
     group.add_argument(
         "--engine", choices=ENGINES, default=LOCAL, help="this process, or workers on Ray (stepsight[ray])"
@@ -20,8 +20,11 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def read_workers(args: argparse.Namespace, place: Placement, processes: int = 1) -> int | None:
-    """The number of Ray workers that score at `place`; None if this process, one of `processes`, scores itself.
-    Raises `UserError` if the options do not go together, or Ray is missing."""
+    """Return the number of Ray workers that score at `place`, or None if the current process does the scoring.
+
+    `processes` is the number of processes launched together. Raises `UserError` if the options do not go together
+    or Ray is missing.
+    """
     if args.engine != RAY:
         if args.workers is not None:
             raise UserError("--workers goes with --engine ray.", "Add it, or leave --workers out.")

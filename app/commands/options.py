@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Command-line options that several commands share."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ def add_db(parser: argparse.ArgumentParser) -> None:
 
 
 def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vllm",)) -> None:
-    """Add `--evaluator`, which may also name one behind a server of these kinds."""
+    """Add `--evaluator`. Its help also mentions evaluators behind these kinds of servers."""
     addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
     parser.add_argument(
         "--evaluator",
@@ -42,10 +42,10 @@ def add_evaluator(parser: argparse.ArgumentParser, servers: Iterable[str] = ("vl
 
 
 def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> None:
-    """Add an option for each of some fields of a dataclass: `options` maps a field to its option, "" for the same
-    name.
+    """Add an option for each given field of a dataclass.
 
-    The field's type is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
+    `options` maps the name of a field to its option; "" means that the option has the same name. The field's type
+    is annotated with the option's help, as in `overlap: Annotated[int, "people per trace"]`.
     """
     hints = get_type_hints(kind, include_extras=True)
     defaults = {field.name: field.default for field in fields(kind)}
@@ -56,8 +56,11 @@ def add_fields(parser: argparse.ArgumentParser, kind: type, **options: str) -> N
 
 
 def describe_option(option: str, kind: Any, about: str, default: object) -> dict[str, Any]:
-    """The arguments of `add_argument` for a value of type `kind`: a literal or enum, a number, a text, a boolean,
-    or a tuple, for which the option may be repeated. The value is None unless the option is given."""
+    """Return the arguments of `add_argument` for a value of type `kind`.
+
+    `kind` is a literal, an enum, a number, a text, a boolean, or a tuple, for which the option may be repeated. The
+    value is None unless the option is given.
+    """
     if NoneType in get_args(kind):
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
     values: dict[str, Any] = {"default": None}
@@ -78,7 +81,7 @@ def describe_option(option: str, kind: Any, about: str, default: object) -> dict
 
 
 def read_fields(args: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The values given for the options of these fields, repeated ones as tuples."""
+    """Return the values that were given for the options of these fields. Repeated options become tuples."""
     given = {name: getattr(args, name) for name in names}
     return {
         name: tuple(value) if isinstance(value, list) else value
@@ -88,7 +91,7 @@ def read_fields(args: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
-    """Add `--threads`, and `--plan` with `--gpu` and `--devices`, which `check_resources` checks."""
+    """Add `--threads`, `--plan`, `--gpu` and `--devices`, which `check_resources` checks."""
     parser.add_argument("--threads", type=int, metavar="N", help="processor threads to use")
     parser.add_argument("--plan", action="store_true", help="print the estimated needs, and load nothing")
     parser.add_argument(
@@ -98,7 +101,7 @@ def add_resources(parser: argparse.ArgumentParser) -> None:
 
 
 def check_resources(args: argparse.Namespace) -> None:
-    """Raises `UserError` if a number is below 1, or --gpu or --devices is given without --plan."""
+    """Raise `UserError` if a number is below 1, or if --gpu or --devices is given without --plan."""
     for name in ("threads", "devices"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise UserError(f"--{name} is {getattr(args, name)}, expected 1 or more.")
@@ -109,7 +112,7 @@ def check_resources(args: argparse.Namespace) -> None:
 
 
 def fraction(text: str) -> float:
-    """A number from 0 to 1, as the `type` of an option."""
+    """Parse a number from 0 to 1, for use as the `type` of an option."""
     try:
         value = float(text)
     except ValueError:
@@ -120,7 +123,7 @@ def fraction(text: str) -> float:
 
 
 def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[str], float]:
-    """The `type` of an option that takes a number above 0, a whole one if `kind` is `int`."""
+    """Return the `type` for an option that takes a number above 0, which has to be whole if `kind` is `int`."""
 
     def read(text: str) -> float:
         try:
@@ -136,21 +139,22 @@ def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[s
 
 
 def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
-    """Iterate over `items` with a progress bar on stderr, after two seconds and only in a terminal."""
+    """Iterate over `items` with a progress bar on stderr. It appears after two seconds, and only in a terminal."""
     yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
 
 
 def print_left_out(trace: object, error: UserError) -> None:
-    """Name a trace that is left out, for example one beyond the evaluator's context."""
+    """Report a trace that is left out, such as one that exceeds the evaluator's context."""
     print(f"left out: {error.message}", file=sys.stderr)
 
 
 @contextmanager
 def open_output(path: str) -> Iterator[IO[str]]:
-    """Standard output for `-`, or a file that appears whole at the end or not at all.
+    """Open standard output for `-`, or a file that appears complete at the end or not at all.
 
-    A path that is not a regular file, such as /dev/null, is written to, not replaced. Raises `UserError` if it
-    cannot be written."""
+    A path that is not a regular file, such as /dev/null, is written to and not replaced. Raises `UserError` if the
+    file cannot be written.
+    """
     if path == "-":
         yield sys.stdout
         return

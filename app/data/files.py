@@ -1,4 +1,4 @@
-"""The routes by which a browser sends files, previews them and adds them."""
+"""The routes by which a browser uploads, previews and imports files."""
 
 from typing import Annotated
 
@@ -32,8 +32,10 @@ _TYPED = ("dataset", "evaluator", "mode", "leave_out")
 
 
 class Beginning(Model):
-    """A file that a browser is about to send; `modified` is the time of its last change according to the
-    browser."""
+    """A file that a browser is about to send.
+
+    `modified` is the time of its last change, as the browser reports it.
+    """
 
     name: str
     size: int
@@ -41,20 +43,20 @@ class Beginning(Model):
 
 
 class Files(Model):
-    """Files to be added, in this order."""
+    """The files to import, in this order."""
 
     files: Annotated[list[FileImport], Field(max_length=100)]
 
 
 class Fetching(Model):
-    """A benchmark to be fetched."""
+    """A request to fetch a benchmark."""
 
     benchmark: str
     scores: bool = True
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """The routes. Their `UserError`s are answered by the application."""
+    """Build the routes for files. The application turns their `UserError`s into responses."""
     needs = [Depends(RequiresRight(Right.WRITE))]
     if read_only:
         needs.append(Depends(_refuse))
@@ -85,7 +87,7 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
 def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.get("/uploads/{upload:number}")
     def show(request: Request, upload: int) -> HTMLResponse:
-        """A preview of the file, read as the query of the address says, if it says anything."""
+        """Preview the file, read in the way that the query describes, if it does."""
         given = get_upload(store, upload, user_of_request(request).id)
         return HTMLResponse(_file_html(store, given, dict(request.query_params)))
 

@@ -1,6 +1,6 @@
-"""The Data page: the store's datasets, the catalogue of benchmarks, and the files waiting to be added.
+"""The Data page: the datasets in the store, the catalogue of benchmarks, and the files waiting to be imported.
 
-The page's script sends files, and refreshes the rest while imports are running.
+The page's script sends files, and refreshes the rest of the page while imports are running.
 """
 
 import json
@@ -31,7 +31,7 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page, of its changing part, and of the bad rows left out of a dataset."""
+    """Build the routes of the page, of its changing part, and of the bad rows that a dataset left out."""
 
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)
@@ -68,7 +68,7 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
 
 def state_html(store: Store, *, may_add: bool) -> Markup:
-    """The running imports, the datasets, and the catalogue."""
+    """Render the running imports, the datasets, and the catalogue."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     importing = [job for job in jobs if job.state.is_active]
@@ -87,13 +87,13 @@ def state_html(store: Store, *, may_add: bool) -> Markup:
 
 
 def _catalogue(here: set[str], importing: list[Job]) -> Iterator[tuple[Benchmark, bool, bool]]:
-    """Every benchmark, with True if it is here and True if it is being fetched."""
+    """Yield every benchmark, with whether it is in the store and whether it is being fetched."""
     fetched = Counter(str(job.request.get("benchmark", "")) for job in importing)
     for benchmark in benchmarks():
         yield benchmark, benchmark.dataset in here, fetched[benchmark.dataset] > 0
 
 
 def _title(kind: str) -> str:
-    """A dataset's kind in words."""
+    """Describe a dataset's kind in words."""
     known = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
     return KINDS[kind].title if kind in KINDS else known.get(kind, kind)

@@ -1,5 +1,4 @@
-"""The lists of the Evaluators page and `stepsight evaluators`: evaluators on this machine, and evaluators to
-fetch."""
+"""The evaluators on this machine and those to fetch, for the Evaluators page and `stepsight evaluators`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,10 @@ from stepsight.storage.judgments.verifications import Verification, list_verific
 
 @dataclass(frozen=True)
 class LocalModel:
-    """An evaluator that scores here; `origin` is its source, `repo` and `revision` identify a fetched one."""
+    """An evaluator that scores here.
+
+    `origin` says where it comes from. `repo` and `revision` identify one that was fetched.
+    """
 
     name: str
     about: EvaluatorSummary
@@ -37,11 +39,11 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class FetchableModel:
-    """A public evaluator; `is_here` is True if it was fetched.
+    """A public evaluator that can be fetched. `is_here` is True if it has been.
 
-    `unreadable` is the reason why this version cannot read it and `unfit` the reason why this machine cannot hold
-    it, both "" for none; `memory` is its size in memory with weights in `dtype`, and `seconds` the approximate time
-    per trace.
+    `memory` is its size in memory with weights in `dtype`, and `seconds` is the approximate time per trace.
+    `unreadable` is the reason why this version cannot read the evaluator, and `unfit` the reason why this machine
+    cannot hold it. Either is "" if there is none.
     """
 
     public: PublicEvaluator
@@ -60,8 +62,11 @@ class FetchableModel:
 
 @dataclass(frozen=True)
 class Shelf:
-    """The evaluators that score here, those fetched but never loaded in this type of weights, imported score files,
-    and those that can be fetched."""
+    """The content of the Evaluators page.
+
+    `here` lists the evaluators that score here, and `unloaded` those that were fetched but never loaded with this
+    type of weights. `imported` lists imported score files, and `offers` the evaluators that can be fetched.
+    """
 
     here: tuple[LocalModel, ...]
     unloaded: tuple[Fetched, ...]
@@ -70,7 +75,7 @@ class Shelf:
 
 
 def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
-    """The evaluators at this moment."""
+    """Collect the current content of the Evaluators page."""
     # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
@@ -94,14 +99,16 @@ def offers(
     here: Iterable[str],
     speed: Speed | None = None,
 ) -> list[FetchableModel]:
-    """The public evaluators; those with an id in `here` were fetched."""
+    """List the public evaluators. Those whose id is in `here` count as fetched."""
     known = frozenset(here)
     return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
-    """The reason why this machine cannot hold an evaluator of this many bytes, "" if it can, or if the size is
-    unknown."""
+    """Return the reason why this machine cannot hold an evaluator with these sizes in bytes.
+
+    Returns "" if it can, or if the sizes are unknown.
+    """
     total = total_memory() if place.on_processor else None
     if total is not None and memory > total:
         return f"Takes about {format_bytes(memory)} of memory, and this machine has {format_bytes(total)}."
@@ -113,7 +120,7 @@ def unfit(memory: int, disk: int, place: Placement) -> str:
 
 @cache
 def formats() -> frozenset[str]:
-    """The names of the checkpoint formats that this version reads."""
+    """Return the names of the checkpoint formats that this version reads."""
     return frozenset(kind.NAME for kind in FORMATS)
 
 
@@ -168,12 +175,12 @@ def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str],
 
 
 def _is_imported(row: StoredEvaluator) -> bool:
-    """True if only its scores are known: the store has a size for every evaluator that ran."""
+    """True if only the evaluator's scores are known. The store records a size for every evaluator that has run."""
     return "parameters" not in row.info
 
 
 def judges(outputs: Outputs) -> str:
-    """An evaluator's kind of verdict on a step, in words."""
+    """Describe in words what kind of verdict an evaluator gives."""
     return {
         Outputs.THREE_WAY: "validity and redundancy",
         Outputs.VALIDITY: "validity",

@@ -1,7 +1,7 @@
-"""The Evaluators page: the evaluators that score here, those that can be fetched from the model hub, and the route
-that fetches.
+"""The Evaluators page: the evaluators that score here and those that can be fetched from the model hub.
 
-The page's script refreshes its changing part while something is being fetched.
+It includes the route that fetches them. The page's script refreshes the changing part of the page while something
+is being fetched.
 """
 
 import re
@@ -50,15 +50,17 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 class FetchRequest(Model):
-    """A model of the hub, at a commit, a branch or a tag."""
+    """A request to fetch a model from the hub, at a commit, a branch or a tag."""
 
     repo: str
     revision: str = NEWEST
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page, of its changing part, and of fetching. Their `UserError`s are answered by the
-    application."""
+    """Build the routes of the page, of its changing part, and for fetching.
+
+    The application turns their `UserError`s into responses.
+    """
     speed = Speed()
 
     def shown(request: Request) -> Markup:
@@ -77,7 +79,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     @routes.post(f"{PATH}/fetch", dependencies=[Depends(RequiresRight(Right.WRITE))])
     def fetch(given: Annotated[FetchRequest, body(FetchRequest)]) -> JSONResponse:
-        """The hub is asked before the job is started, so that a refusal is reported at once."""
+        """Ask the hub before starting the job, so that a refusal is reported at once."""
         if read_only:
             raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to fetch one.")
         return JSONResponse({"job": begin(store, evaluators, given).id}, status_code=201)
@@ -86,7 +88,7 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start to fetch a model. Raises `UserError` if the hub does not provide it, or it does not fit on this
+    """Start fetching a model. Raises `UserError` if the hub does not provide it or it does not fit on this
     machine."""
     repo = request.repo.strip()
     there = find_fetched(repo) if repo else None
@@ -100,7 +102,10 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
 
 
 def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
-    """Raises `UserError` if there is too little memory, by the authors' figures, else by the files on the hub."""
+    """Raise `UserError` if there is too little memory for a model.
+
+    The size is the one published by the authors or, if they publish none, the size of the files on the hub.
+    """
     public = find_public(repo)
     parameters = public.all_parameters if public else remote.parameters if remote else 0
     memory = (
@@ -117,7 +122,7 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
 
 
 def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
-    """The running fetches, the evaluators here, and the public ones."""
+    """Render the running fetches, the evaluators on this server, and the public ones."""
     shelf = read_shelf(store, evaluators, speed)
     jobs = list_fetches(store, _SHOWN_FAILURES)
     coming = {job.subject: job for job in jobs if job.state.is_active}
@@ -147,13 +152,15 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
 
 
 def about_time(seconds: float) -> str:
-    """A time such as `0.4 s`, `7 s`, `2 min`, with one digit or two, since it is an estimate from another
-    measurement."""
+    """Format a time, such as `0.4 s`, `7 s` or `2 min`.
+
+    It has only one or two digits, since it is estimated from another measurement.
+    """
     return f"{max(0.1, seconds):.1f} s" if seconds < 2 else duration(ceil(seconds))
 
 
 def _size_of(parameters: int) -> str:
-    """A size such as `0.5B` or `7B`, in the style of the models' names."""
+    """Format a number of parameters the way models' names do, such as `0.5B` or `7B`."""
     if parameters < 1e6:
         return f"{parameters / 1e3:.0f}k"
     return f"{parameters / 1e6:.2g}M" if parameters < 1e8 else f"{parameters / 1e9:.2g}B"
@@ -161,7 +168,7 @@ def _size_of(parameters: int) -> str:
 
 @cache
 def card_html(name: str) -> Markup:
-    """The card of a shipped evaluator; "" for any other."""
+    """Render the card of a shipped evaluator, or return empty markup for any other evaluator."""
     if name not in shipped_evaluators():
         return Markup()
     path = asset("evaluators", name) / "README.md"
@@ -169,7 +176,10 @@ def card_html(name: str) -> Markup:
 
 
 def _blocks(text: str) -> Iterator[Markup]:
-    """Headings, tables, code and paragraphs, separated by empty lines. The first heading is the name."""
+    """Yield the HTML of a card's headings, tables, code and paragraphs, which blank lines separate.
+
+    The first heading is left out because it is the evaluator's name.
+    """
     for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
         if block.startswith("# "):
             continue
@@ -184,7 +194,7 @@ def _blocks(text: str) -> Iterator[Markup]:
 
 
 def _table(lines: list[str]) -> Markup:
-    """A table whose first line is its head, omitted if it has no words."""
+    """Render a table. Its first line is the head, which is left out if it is empty."""
     rows = [
         [markdown_html(cell.strip()) for cell in line.strip().strip("|").split("|")]
         for line in lines

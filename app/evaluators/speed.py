@@ -1,6 +1,6 @@
 """The speed at which this machine multiplies matrices, measured on first use and cached.
 
-Other work on the machine makes a measurement slower, never faster, so each server measures once more, and the best
+Other work on the machine can only make a measurement slower. Each server therefore measures once more, and the best
 result counts.
 """
 
@@ -25,8 +25,10 @@ _SECONDS = 0.3
 
 
 class Speed:
-    """Operations per second for each type of weights on the processor. Safe to use from several threads; the first
-    request for a type starts its measurement in another thread."""
+    """The processor's speed in operations per second, for each type of weights.
+
+    It is safe to use from several threads. The first request for a type starts its measurement in another thread.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or cache_folder() / "speed.json"
@@ -35,7 +37,7 @@ class Speed:
         self._known: dict[str, float] | None = None
 
     def of(self, dtype: str) -> float | None:
-        """The speed; None during the first measurement, which takes about a second."""
+        """Return the speed, or None during the first measurement, which takes about a second."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
@@ -46,11 +48,14 @@ class Speed:
 
     @property
     def is_measuring(self) -> bool:
-        """True if a requested type has not been measured yet."""
+        """True if a type was requested that has not been measured yet."""
         return any(dtype not in (self._known or {}) for dtype in self._begun)
 
     def seconds(self, parameters: int, dtype: str, tokens: int = TOKENS) -> float | None:
-        """The approximate time per trace: two operations for each parameter and token."""
+        """Estimate the time per trace from two operations for each parameter and token.
+
+        Returns None while the speed is unknown.
+        """
         speed = self.of(dtype)
         return 2 * parameters * tokens / speed if speed else None
 
@@ -66,7 +71,7 @@ class Speed:
                 return
 
     def _read(self) -> dict[str, float]:
-        """The speed measured here before, with the same PyTorch and number of threads."""
+        """Read the speeds measured here earlier, with the same PyTorch and number of threads."""
         try:
             known = read_json(self._path).get(_machine(), {})
             return {str(dtype): float(speed) for dtype, speed in known.items()}
@@ -76,7 +81,7 @@ class Speed:
 
 @torch.inference_mode()
 def measure(dtype: str) -> float:
-    """Operations per second of a product of matrices of that type, the best of several."""
+    """Return the best of several measurements of matrix multiplication with this type, in operations per second."""
     kind = torch_dtype(dtype)
     rows, weights = torch.ones(_ROWS, _WIDTH, dtype=kind), torch.ones(_WIDTH, _WIDTH, dtype=kind)
     torch.nn.functional.linear(rows, weights)

@@ -1,4 +1,4 @@
-"""The datasets of the store.
+"""List the datasets in the store.
 
 stepsight datasets --json
 """
@@ -21,9 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print name, kind, traces, traces with a gold error, steps and sub-steps of each dataset.
+    """Print each dataset's name and kind, with its numbers of traces, traces with a gold error, steps and
+    sub-steps.
 
-    If bad rows were left out, the count of traces reads like `6,116 of 6,216`.
+    If bad rows were left out, the number of traces looks like `6,116 of 6,216`.
     """
     with open_store(args.db) as store:
         datasets = list_datasets(store)

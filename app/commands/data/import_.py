@@ -1,4 +1,4 @@
-"""Traces of a benchmark file, or people's labels, imported into the store.
+"""Import the traces of a benchmark file, or people's labels, into the store.
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file. Without --skip-bad, a bad row leaves the store unchanged."""
+    """Import the file. Unless --skip-bad is given, a bad row leaves the store unchanged."""
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
@@ -160,8 +160,10 @@ def _listing(args: argparse.Namespace, path: Path) -> Path:
 
 
 def _import_found(args: argparse.Namespace) -> None:
-    """Import every file of a folder according to its content; those that cannot be imported are named, the others
-    stored."""
+    """Import every file in a folder according to its content.
+
+    Files that cannot be imported are reported, and the others are stored.
+    """
     if args.download or args.dataset is not None or args.skipped is not None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
     found, refused = find_files(Path(args.path)), 0
@@ -213,7 +215,7 @@ def _data(args: argparse.Namespace) -> DataFiles:
 
 
 def _import_labels(args: argparse.Namespace) -> None:
-    """Read labels from a file, all or none."""
+    """Import all labels of a file, or none if there is a mistake."""
     if args.download or args.skip_bad:
         raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
     with open_store(args.db) as store:
@@ -247,8 +249,10 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
 
 
 def _continued(trace: Trace) -> Trace | None:
-    """The trace with its whole solution, of which only the first steps are labelled; None if the rest is
-    unknown."""
+    """Return the trace with its whole solution, of which only the first steps are labelled.
+
+    Returns None if the rest of the solution is unknown.
+    """
     whole, done = continue_trace(trace)
     return None if done == NOT_CONTINUED else whole
 
@@ -266,7 +270,7 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
 
 @contextmanager
 def _bar() -> "Iterator[tqdm[Any]]":
-    """A bar on stderr from 0 to 1, shown after two seconds and only in a terminal."""
+    """Show a progress bar from 0 to 1 on stderr. It appears after two seconds, and only in a terminal."""
     shown = sys.stderr.isatty()
     bar: tqdm[Any] = tqdm(total=1.0, delay=2, disable=not shown, bar_format="{percentage:3.0f}%|{bar}| {desc}")
     with bar:

@@ -1,4 +1,4 @@
-"""Scores of an evaluator, imported into the store: published ones, or the output of stepsight score.
+"""Import an evaluator's scores into the store: published ones, or the output of stepsight score.
 
 stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
 stepsight import-scores mr-math-invalid scores.jsonl
@@ -32,6 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Import the file, all or nothing, and print the number of matches."""
+    """Import the whole file or nothing, and print the number of matches."""
     with open_store(args.db) as store:
         print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))

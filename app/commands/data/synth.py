@@ -1,4 +1,4 @@
-"""Synthetic traces as a file.
+"""Generate synthetic traces and write them to a file.
 
 stepsight synth --size 1000 --seed 7 --output traces.jsonl
 """

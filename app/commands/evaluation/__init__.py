@@ -1,1 +1,1 @@
-"""Commands that score with evaluators, and that measure, calibrate and report on them."""
+"""Commands that score traces with evaluators, and that measure, calibrate and report on evaluators."""

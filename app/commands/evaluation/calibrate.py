@@ -1,4 +1,4 @@
-"""Thresholds of an evaluator, chosen on a validation dataset.
+"""Choose an evaluator's thresholds on a validation dataset.
 
 stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online
 stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online --goal recall --recall 0.9

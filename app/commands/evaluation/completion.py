@@ -1,4 +1,7 @@
-"""Judging the traces of a dataset that evaluators have not judged yet. It imports PyTorch and the store."""
+"""Judging those traces of a dataset that an evaluator has not judged yet.
+
+Importing it loads PyTorch and the store.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,8 +27,11 @@ from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, op
 
 @dataclass(frozen=True)
 class Completion:
-    """Has evaluators judge the missing traces of a dataset in a mode, at `place`, shared among the processes `ours`
-    or on this many Ray `workers`. Unless `yes` is set, a critic's hindsight needs a confirmation."""
+    """A run that has evaluators judge the missing traces of a dataset in one mode.
+
+    The work is done at `place`. It is shared among the processes `ours`, or among this many Ray `workers`. A
+    critic's hindsight needs a confirmation unless `yes` is set.
+    """
 
     store: Store
     dataset: Dataset
@@ -36,31 +42,41 @@ class Completion:
     workers: int | None
 
     def check_workers(self, names: Sequence[str]) -> None:
-        """Raises `UserError` if there are workers, and they cannot each load one of these evaluators."""
+        """Raise `UserError` if there are workers and one of these evaluators cannot be loaded by each of them."""
         for name in names if self.workers is not None else ():
             check_for_workers(name, self.place)
 
     def find(self, name: str, stored: Mapping[str, StoredEvaluator]) -> StoredEvaluator | None:
-        """The stored evaluator of that name. If it can run, its weights must be of the type in which they would be
-        loaded now. None for a critic: its name lacks its prompt, so it is identified when it is opened."""
+        """Return the stored evaluator with this name, or None if there is none.
+
+        If the evaluator can run here, the stored one must have weights of the type in which they would be loaded
+        now. Returns None for a critic: its name does not include its prompt, so it is identified only when it is
+        opened.
+        """
         if is_critic(name):
             return None
         return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def resume(self, name: str, stored: StoredEvaluator) -> None:
-        """`complete` a stored evaluator if it would be loaded with weights of the same type."""
+        """Call `complete` for a stored evaluator if it would be loaded with weights of the same type."""
         if self._dtype(name) == stored.dtype:
             self.complete(name, stored.fingerprint)
 
     def _dtype(self, name: str) -> str:
-        """The type in which an evaluator's weights would be loaded; float32 for one without a folder."""
+        """Return the type in which an evaluator's weights would be loaded.
+
+        It is float32 for one without a folder.
+        """
         if name == EQUATIONS or is_address(name):
             return "float32"
         return resolve_placement(self.place, evaluator_folder(name)).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
-        """Judge the missing traces and return the evaluator; None if it cannot run, or if the name now stands for
-        other weights than those with the `fingerprint`."""
+        """Judge the missing traces and return the evaluator.
+
+        Returns None if the evaluator cannot run here, or if its name now refers to other weights than those with
+        the `fingerprint`.
+        """
         if not can_load(name):
             return None
         scorer = open_scorer(name, self.place, self.workers)
@@ -81,8 +97,10 @@ class Completion:
     def judge_missing(
         self, scorer: Scorer | RayScorer, evaluator: int, missing: int, skip: Skip | None, unit: str
     ) -> int:
-        """Judge this process's share of the `missing` traces, and return the number of judgments stored for the
-        evaluator with that database id."""
+        """Judge this process's share of the `missing` traces, and store the judgments.
+
+        `evaluator` is the evaluator's database id. Returns the number of judgments stored.
+        """
         wanted = missing_traces(self.store, self.dataset.id, evaluator, self.mode)
         confirm(scorer.evaluator, wanted, self.mode, yes=self.yes, alone=self.ours.count == 1)
         traces = self.ours.share(missing_traces(self.store, self.dataset.id, evaluator, self.mode))
@@ -101,7 +119,7 @@ def score_dataset(
     *,
     yes: bool = False,
 ) -> None:
-    """Judge the missing traces of a dataset of the store at `url`, and print their number."""
+    """Judge the missing traces of a dataset in the store at `url`, and print how many there were."""
     evaluator = scorer.evaluator
     with open_store(url) as store:
         dataset = find_dataset(store, name)

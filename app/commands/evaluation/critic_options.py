@@ -1,4 +1,4 @@
-"""Options for critics. Needs no PyTorch."""
+"""Options for critics. They can be read without PyTorch."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from stepsight.core.inference_servers.address import CRITIC
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:
-    """Add `--critic`, `--samples`, `--temperature` and `--yes`, for `as_asked` and `critics.confirm`."""
+    """Add `--critic`, `--samples`, `--temperature` and `--yes`, which `as_asked` and `critics.confirm` use."""
     group = parser.add_argument_group("if the evaluator is a critic, a chat model behind a server")
     group.add_argument(
         "--critic",
@@ -31,8 +31,10 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:
-    """The names of evaluators, with the options added to those of critics. Raises `UserError` if there are options
-    and no critic."""
+    """Return the names of the evaluators, with the critic options added to those of critics.
+
+    Raises `UserError` if there are critic options but no critic.
+    """
     options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
     given = {name: value for name, value in options.items() if value is not None}
     if given and not any(map(is_critic, specs)):

@@ -1,4 +1,4 @@
-"""Critics run by a command: the expected cost, their judgments, and the actual cost."""
+"""Running critics from a command: their expected cost, their judgments, and their actual cost."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,8 +18,11 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight, and ask on a terminal whether to continue. Raises
-    `UserError` if the answer is not yes, and without a terminal or if this process is not `alone`."""
+    """Print the expected cost of a critic's hindsight and ask whether to continue.
+
+    Raises `UserError` if the answer is not yes. Raises it too if nobody can be asked, because there is no terminal
+    or this process is not `alone`. With `yes`, nothing is asked.
+    """
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
@@ -40,14 +43,14 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
 
 
 def judge(scorer: Scorer | RayScorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
-    """The judgments of a scorer. A critic's unreadable ones are left out."""
+    """Yield the scorer's judgments. A critic's unreadable answers are left out."""
     if isinstance(scorer.evaluator, Critic):
         return scorer.evaluator.judge_readable(traces, mode)
     return scorer.score(traces, mode, skip)
 
 
 def report(evaluator: Evaluator) -> None:
-    """Print a critic's cost, and the number of traces without a judgment."""
+    """Print what a critic has cost and how many traces have no judgment."""
     if not isinstance(evaluator, Critic):
         return
     tally = evaluator.tally

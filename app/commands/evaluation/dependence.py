@@ -1,4 +1,4 @@
-"""What the steps of a dataset's solutions rest on: every trace scored without each of its steps.
+"""Find out which steps the solutions of a dataset rest on, by scoring every trace without each of its steps.
 
 stepsight dependence --dataset gallery --evaluator mini-causal
 stepsight dependence --dataset gallery --evaluator mini-bidir --gap placeholder --output left-out.jsonl
@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score what is missing, then print both lists."""
+    """Score the missing traces, then print the list of steps that carry a solution and the list of those that
+    nothing needs."""
     gap = Gap(args.gap)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
@@ -79,7 +80,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _complete(store: Store, dataset: Dataset, args: argparse.Namespace, gap: Gap) -> StoredEvaluator:
-    """Score the missing traces, each saved as it comes; one that is too long is left out and named."""
+    """Score the missing traces, and save the scores of each one at once.
+
+    A trace that is too long is left out and reported.
+    """
     scorer = open_scorer(args.evaluator, read_placement(args), None)
     assert isinstance(scorer, Scorer)
     evaluator = register_loaded(store, scorer.evaluator)

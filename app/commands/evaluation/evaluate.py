@@ -1,4 +1,4 @@
-"""Figures of evaluators on a dataset of the store.
+"""Measure evaluators on a dataset in the store.
 
 stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the missing traces with evaluators that can run, then print the tables."""
+    """Score the missing traces with the evaluators that can run, then print the tables."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     if args.random_cut is not None and args.patch:
@@ -140,8 +140,10 @@ def run(args: argparse.Namespace) -> None:
 def _table_names(
     names: Sequence[str], measured: Sequence[str], evaluators: Sequence[MeasuredEvaluator]
 ) -> list[str]:
-    """The names of evaluators in tables, which differ from those given for an evaluator loaded from a folder or
-    with weights of another type."""
+    """Return the names by which tables show the given evaluators.
+
+    They differ from the given names for an evaluator loaded from a folder or with weights of another type.
+    """
     ran = [name for name in measured if not name.startswith(PREFIX)]
     called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
@@ -150,7 +152,7 @@ def _table_names(
 def _json(
     evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
 ) -> dict[str, object]:
-    """The evaluation, or with a patch both, as `without` and `with`."""
+    """Return the evaluation as JSON. With a patch, both evaluations are included, as `without` and `with`."""
 
     def shown(one: Evaluation) -> dict[str, object]:
         pairs = [comparison.as_json() for comparison in compared.get(one, [])]
@@ -185,7 +187,10 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Paired
 
 
 def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
-    """Print the tables of the protocol's figures as in a report, and with a patch those of the patched gold."""
+    """Print the tables of figures as they appear in a report.
+
+    With a patch, also print those for the patched gold.
+    """
     changes = change_tables(patched) if patched else {}
     for mode, errors in evaluation.judged:
         _print(results(evaluation, mode, errors))

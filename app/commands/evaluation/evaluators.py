@@ -1,5 +1,4 @@
-"""Evaluators on this machine and public ones: listing, fetching, verifying a published figure, and merging
-adapters.
+"""List evaluators, fetch public ones, verify their published figures, and merge adapters.
 
 stepsight evaluators
 stepsight evaluators fetch Qwen/Qwen2.5-Math-PRM-7B
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """List, fetch, verify or merge."""
+    """List, fetch, verify or merge evaluators."""
     if args.action == "fetch":
         _fetch(args.repo, args.revision, read_placement(args) if is_placed(args) else Placement())
         return
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fetch(repo: str, revision: str, place: Placement) -> None:
-    """Fetch a model and everything that it needs with a progress bar, then load it as a check."""
+    """Fetch a model and everything it needs, with a progress bar, then load the model as a check."""
     remote = look_up(repo, revision)
     lacking = _lacking(remote, find_public(repo), place)
     if lacking is not None:
@@ -95,7 +94,7 @@ def _fetch(repo: str, revision: str, place: Placement) -> None:
 
 
 def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
-    """The error if this machine lacks the memory for a model, None if it has enough."""
+    """Return the error if this machine has too little memory for a model, or None if it has enough."""
     if not place.on_processor:
         return None
     parameters = public.all_parameters if public else remote.parameters

@@ -1,4 +1,4 @@
-"""The evaluators that a command line names, which judge missing traces first."""
+"""Finding the evaluators that a command line names, and having them judge missing traces first."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,12 +34,16 @@ def find_evaluators(
     yes: bool = False,
     workers: int | None = None,
 ) -> list[Checked]:
-    """The results of `check` for the named evaluators or, without names, for those that have judged the dataset.
+    """Return the results of `check` for the named evaluators or, without names, for those that have judged the
+    dataset.
 
-    An evaluator that can run first judges the missing traces, at `place`, shared among the processes `ours` or on
-    this many Ray `workers`; a critic's hindsight needs a confirmation unless `yes` is set. `check` is called once
-    per evaluator, and for stored ones before anything is scored. Baselines are always measured and not returned.
-    Raises `UserError` if a name is not a baseline, a stored or shipped evaluator, a folder or an address.
+    An evaluator that can run first judges the missing traces. It does so at `place`, with the work shared among the
+    processes `ours` or among this many Ray `workers`. A critic's hindsight needs a confirmation unless `yes` is
+    set.
+
+    `check` is called once for each evaluator; for stored evaluators, it is called before anything is scored.
+    Baselines are always measured and never returned. Raises `UserError` if a name is not a baseline, a stored or
+    shipped evaluator, a folder or an address.
     """
     mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
     completion = partial(_completion, store, dataset, mode, place, ours or Processes(), yes, workers)
@@ -73,7 +77,10 @@ def find_evaluators(
 
 
 def _completion(*of: Any) -> "Completion":
-    """Import PyTorch only for evaluators that run: stored judgments are measured without it."""
+    """Build a `Completion`, which imports PyTorch.
+
+    It is imported only for evaluators that run, since stored judgments can be measured without it.
+    """
     from stepsight.app.commands.evaluation.completion import Completion
 
     return Completion(*of)

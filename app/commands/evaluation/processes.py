@@ -1,4 +1,5 @@
-"""Processes launched together by torchrun or accelerate launch, each with its share of the traces."""
+"""Processes that torchrun or accelerate launch has started together, each of which scores its share of the
+traces."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,10 @@ _PATIENCE = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Processes:
-    """The place of this process: number `rank`, from 0, of `count`, and number `local_rank` on its machine."""
+    """The position of this process among those launched together.
+
+    `rank` is its number, from 0, among `count` processes. `local_rank` is its number on its machine.
+    """
 
     rank: int = 0
     count: int = 1
@@ -25,15 +29,19 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """True for the process that prints for all of them."""
+        """True for the process that prints on behalf of all."""
         return self.rank == 0
 
     def share(self, traces: "Iterable[StoredTrace]") -> "Iterator[StoredTrace]":
-        """Every trace is in the share of exactly one process, whatever has been judged meanwhile."""
+        """Yield the traces in this process's share.
+
+        Every trace is in the share of exactly one process, whatever has been judged in the meantime.
+        """
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """The sum of a number over all processes; each has to call it, and waits for the others."""
+        """Return the sum of a number over all processes. Every process has to call this, and it waits for the
+        others."""
         if self.count == 1:
             return number
         torch = _torch()
@@ -46,13 +54,13 @@ class Processes:
         return int(sums[0])
 
     def wait(self) -> None:
-        """Wait until all processes have called this."""
+        """Wait until every process has called this."""
         self.total(0)
 
 
 @contextmanager
 def launched() -> Iterator[Processes]:
-    """The processes launched together with this one, or this one alone."""
+    """Give the processes launched together with this one, or only this process if it was started alone."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()
@@ -66,7 +74,7 @@ def launched() -> Iterator[Processes]:
 
 
 def _torch() -> Any:
-    """Import PyTorch, which takes seconds and is not needed by a process that runs alone."""
+    """Import PyTorch, which takes seconds. A process that runs alone does not need it."""
     import torch.distributed
 
     return torch

@@ -1,4 +1,4 @@
-"""Reports of what evaluators reach.
+"""Write reports on the performance of evaluators.
 
 stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output report
 stepsight report --dataset mr-math-invalid --patch fixes.json --output report
@@ -51,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add `--output` to a subject, without a default, which would override a value given before the subject."""
+    """Add `--output` to the parser of a report's subject.
+
+    It has no default, since that would override a value given before the subject.
+    """
     parser.add_argument(
         "--output",
         type=Path,
@@ -114,7 +117,7 @@ def _add_paper(subjects: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run_paper(args: argparse.Namespace) -> None:
-    """Write the report and print the path of its page, or print its tables."""
+    """Write the report on the paper's results and print the path of its page, or print its tables."""
     if args.no_store and (args.train or args.test):
         raise UserError("--train and --test need the store.", "Leave --no-store out.")
     wanted = FigureSources(None, args.train, args.test, args.grid, args.filtering, args.trained)
@@ -127,19 +130,20 @@ def run_paper(args: argparse.Namespace) -> None:
 
 
 def run_grid(args: argparse.Namespace) -> None:
-    """Write the report and print the path of its page, or print its tables."""
+    """Write the report on a grid and print the path of its page, or print its tables."""
     _check_figures(args)
     _give(make_grid_report([read_results(path) for path in args.results]), args.output, args.figures)
 
 
 def run_filtering(args: argparse.Namespace) -> None:
-    """Write the report and print the path of its page, or print its tables."""
+    """Write the report on a filter study and print the path of its page, or print its tables."""
     _check_figures(args)
     _give(make_filtering_report(args.results), args.output, args.figures)
 
 
 def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """Add `--figures`; `default` is `SUPPRESS` for a subject, as in `_add_output`."""
+    """Add `--figures`. For a report's subject, `default` has to be `SUPPRESS`, for the same reason as in
+    `_add_output`."""
     parser.add_argument(
         "--figures",
         action="store_true",
@@ -149,7 +153,7 @@ def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> No
 
 
 def _check_figures(args: argparse.Namespace) -> None:
-    """Raises `UserError` if figures are requested and cannot be written, before the work begins."""
+    """Raise `UserError` if figures are requested but cannot be written, before any work begins."""
     if not args.figures:
         return
     if args.output is None:
@@ -165,7 +169,7 @@ def _give(report: Report, output: Path | None, figures: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the report and print the path of its page."""
+    """Write the report on the datasets and print the path of its page."""
     for name in ("dataset", "output"):
         if getattr(args, name) is None:
             raise UserError(f"--{name} is missing.", "See stepsight report --help.")

@@ -1,4 +1,4 @@
-"""Candidate solutions of problems, chosen by an evaluator's scores of their steps.
+"""Choose among candidate solutions of problems by an evaluator's scores of their steps.
 
 stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
 stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read, score and choose; write the choices, and print their accuracy."""
+    """Read and score the candidates, write the choices, and print the accuracy of the choices."""
     kept = _scores_path(args)
     method = RankingMethod(args.method)
     place = read_placement(args)
@@ -106,7 +106,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
-    """Raises `UserError` if the method is a vote and no candidate has an answer."""
+    """Raise `UserError` if the method is a vote but no candidate has an answer."""
     if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
             f"{pool.path}: no candidate has an answer, and {method.value} counts answers.",
@@ -115,7 +115,10 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
 
 
 def _scores_path(args: argparse.Namespace) -> Path | None:
-    """The file for scores; None if none is given and the output is not a file."""
+    """Return the path of the file for scores, or None if none is given and the output is not a file.
+
+    Raises `UserError` if the candidates, choices and scores would share a file.
+    """
     output = Path(args.output)
     beside = args.output != "-" and (output.is_file() or not output.exists())
     path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)
@@ -150,7 +153,7 @@ def _score(
 def _report_accuracy(
     args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str
 ) -> None:
-    """Print the accuracy, and write its report if requested."""
+    """Print the accuracy of the choices, and write a report on it if requested."""
     accuracy = measure(ranked, shown=lambda problems: progress(problems, len(problems), "problems"))
     if accuracy is None:
         if args.report is not None:

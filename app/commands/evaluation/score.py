@@ -1,4 +1,4 @@
-"""Scores of a file or of a dataset.
+"""Score the traces of a file or a dataset.
 
 stepsight score --input FILE.jsonl --evaluator mini-bidir --mode hindsight --output OUT.jsonl
 stepsight score --dataset mr-math-invalid --evaluator mini-bidir --mode hindsight
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 class _Skipped:
-    """Names each trace that is left out, and counts them."""
+    """A callback that reports each trace that is left out, and counts them."""
 
     def __init__(self) -> None:
         self.count = 0

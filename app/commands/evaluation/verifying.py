@@ -1,4 +1,4 @@
-"""Reproducing a published figure: `stepsight evaluators verify`."""
+"""Reproducing a model's published figure, for `stepsight evaluators verify`."""
 
 import argparse
 import random
@@ -31,7 +31,7 @@ _TOGETHER = 200
 
 
 def verify(store: Store, args: argparse.Namespace) -> None:
-    """Score the traces, print the published figure beside ours, and store the result."""
+    """Score the traces, print the published figure beside the measured one, and store the result."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
     part, place = BenchmarkPart(args.part), read_placement(args)
@@ -66,8 +66,10 @@ def verify(store: Store, args: argparse.Namespace) -> None:
 def _threshold(
     store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
 ) -> float | None:
-    """The authors' own threshold, or GSM8K's; None if it is to be chosen now. Raises `UserError` if GSM8K has to
-    come first."""
+    """Return the threshold to verify with: the authors' own, or the one chosen on GSM8K.
+
+    Returns None if it is to be chosen now. Raises `UserError` if GSM8K has to be verified first.
+    """
     if public is not None and public.threshold is not None:
         return public.threshold
     if part == BenchmarkPart.GSM8K:
@@ -100,8 +102,10 @@ def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Tra
 
 
 def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
-    """The offline scores of each trace that is not too long. Stored judgments are reused, and new ones are stored
-    if all traces are the store's."""
+    """Return each trace that is not too long, with its offline scores.
+
+    Stored judgments are reused. New ones are stored if all traces come from the store.
+    """
     row = register_loaded(store, scorer.evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
     known: dict[int, StepScores] = {}

@@ -1,1 +1,1 @@
-"""Commands for people's labels: campaigns, agreement, exports and label patches."""
+"""Commands that work with people's labels: campaigns, agreement, exports and label patches."""

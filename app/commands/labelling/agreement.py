@@ -1,4 +1,4 @@
-"""Agreement among the annotators of a campaign.
+"""Measure the agreement among the annotators of a campaign.
 
 stepsight agreement "MR-MATH again"
 stepsight agreement "MR-MATH again" --against "MR-MATH step by step" --json
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print every table, or all of them as one JSON object."""
+    """Print all tables, as text or as a single JSON object."""
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     with open_store(args.db) as store:

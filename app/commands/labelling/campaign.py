@@ -1,4 +1,4 @@
-"""Campaigns: traces to be labelled by people.
+"""Manage campaigns, in which people label traces.
 
 stepsight campaign create "MR-MATH again" mr-math-invalid --guideline guideline.md --overlap 3
 """
@@ -85,7 +85,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Do one of `_ACTIONS`, and print the state after it."""
+    """Carry out one of `_ACTIONS` and print the state afterwards."""
     with open_store(args.db) as store:
         if args.action == "list":
             _print_campaigns(store)

@@ -1,4 +1,4 @@
-"""The conditions of Browse as options of a command."""
+"""The filter conditions of Browse as command-line options."""
 
 import argparse
 from typing import get_args
@@ -25,13 +25,15 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
 
 
 def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
-    """The filter, and the database id of `--evaluator`. Raises `UserError` if a value is invalid, or there is no
-    such evaluator."""
+    """Return the filter given by the options, and the database id of `--evaluator`.
+
+    Raises `UserError` if a value is invalid or there is no such evaluator.
+    """
     where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
     ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
     return where.with_ids(*ids).pruned(), ids[0]
 
 
 def find_evaluator_id(store: Store, name: str) -> int | None:
-    """The database id of the evaluator with that name or fingerprint, None if none is named."""
+    """Return the database id of the evaluator with this name or fingerprint, or None if the name is ""."""
     return find_by_name(store, name).id if name else None

@@ -1,4 +1,4 @@
-"""Traces, judgments and labels, written into a file.
+"""Write traces, judgments or labels to a file.
 
 stepsight export labels my-campaign labels.jsonl --format prm800k
 stepsight export judgments mr-math-invalid judgments.csv --format csv --gold error
@@ -68,7 +68,7 @@ _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import 
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the file, all or nothing, and print a summary."""
+    """Write the whole file or nothing, and print a summary."""
     with open_store(args.db) as store:
         print(_export_labels(args, store) if args.what == "labels" else _export_selection(args, store))
 

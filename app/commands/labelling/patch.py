@@ -1,4 +1,4 @@
-"""Label patches: accepted disputes as a file, and what such a file holds.
+"""Write accepted disputes to a file as a label patch, or show the content of such a file.
 
 stepsight patch export mr-math-invalid fixes.json
 stepsight patch show fixes.json
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> None:
-    """Write the patch, all or nothing, and print its size and the disputes left out."""
+    """Write the whole patch or nothing, and print its size and the disputes left out."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
         patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
@@ -48,7 +48,7 @@ def _export(args: argparse.Namespace) -> None:
 
 
 def _show(args: argparse.Namespace) -> None:
-    """Print the origin of a patch and each label that it changes."""
+    """Print where a patch comes from and each label that it changes."""
     patch = read_patch(args.file)
     print(f"{patch.name}: {patch.size}")
     print(f"dataset {patch.dataset} (SHA-256 {patch.sha256[:12]}…), written {patch.moment}")

@@ -1,1 +1,1 @@
-"""Commands that run the server, manage its users, and back up its store."""
+"""Commands that run the server, manage its users, back up its store and restore it."""

@@ -1,4 +1,4 @@
-"""The web application.
+"""Run the web application.
 
 stepsight app
 stepsight app --evaluator FOLDER --device cuda --dtype bfloat16
@@ -136,12 +136,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _end(*_: object) -> NoReturn:
-    """End as after an interrupt, but with exit code 0, since SIGTERM is intended."""
+    """Exit as after an interrupt, but with exit code 0, since SIGTERM is intended."""
     raise SystemExit(0)
 
 
 def network(text: str) -> str:
-    """An address or a network, as the `type` of an option."""
+    """Parse an address or a network, for use as the `type` of an option."""
     try:
         return str(ip_network(text)) if "/" in text else str(ip_address(text))
     except ValueError:
@@ -151,7 +151,7 @@ def network(text: str) -> str:
 
 
 def check_host(host: str, db: str | None, public_read_only: bool) -> None:
-    """Raises `UserError` if other machines could get in and change what is stored without a login."""
+    """Raise `UserError` if other machines could reach the server and change what is stored without a login."""
     if is_loopback(host) or public_read_only or _has_users(db):
         return
     raise UserError(
@@ -161,7 +161,7 @@ def check_host(host: str, db: str | None, public_read_only: bool) -> None:
 
 
 def _has_users(db: str | None) -> bool:
-    """True if somebody can log in. A missing store is not created."""
+    """True if somebody can log in. A store that does not exist is not created."""
     url = locate(db)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return False
@@ -170,7 +170,7 @@ def _has_users(db: str | None) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a server that listens on `host`."""
+    """True if a server that listens on `host` can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -178,8 +178,10 @@ def is_loopback(host: str) -> bool:
 
 
 def public_names(host: str, names: Sequence[str]) -> list[str]:
-    """The names under which browsers on other machines may reach the server: its address, its machine's names, and
-    `names`."""
+    """Return the names by which browsers on other machines may reach the server.
+
+    They are its address, the names of its machine if it listens on every address, and `names`.
+    """
     own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
     return sorted(_in_address(name) for name in {host, *own, *names})
 
@@ -210,7 +212,10 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
-    """A socket on `host`, on `port` or one of the nine after it. Raises `UserError` if none is free."""
+    """Return a socket that listens on `host`, at `port` or one of the nine ports after it.
+
+    Raises `UserError` if none of them is free.
+    """
     family = _family(host)
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)

@@ -1,4 +1,4 @@
-"""A copy of the whole store in one file, made while it is in use.
+"""Back up the whole store to one file while it is in use.
 
 stepsight backup monday.backup
 """

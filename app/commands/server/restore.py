@@ -1,4 +1,4 @@
-"""A store's content, replaced by a backup.
+"""Replace the content of a store with a backup.
 
 stepsight restore monday.backup --db restored.db
 """
@@ -24,5 +24,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Restore the backup and print the place of the store and of its old content."""
+    """Restore the backup and print where the store and its previous content are."""
     print(restore_backup(args.path, args.db, args.force))

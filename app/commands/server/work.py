@@ -1,4 +1,4 @@
-"""A worker for jobs, without a server or for one on another machine.
+"""Run a worker for jobs, either without a server or for a server on another machine.
 
 stepsight work
 """
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run jobs until interrupted, or with --once until none is left."""
+    """Run jobs until interrupted or, with --once, until none is left."""
     place = read_placement(args)
     with open_store(args.db) as store:
         worker = Worker(store, place=place)

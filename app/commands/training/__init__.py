@@ -1,1 +1,1 @@
-"""Commands that train evaluators, and that run experiments with them."""
+"""Commands that train evaluators and run experiments with them."""

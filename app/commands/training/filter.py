@@ -1,4 +1,4 @@
-"""Subsets of a pool of solutions, to fine-tune on.
+"""Filter a pool of solutions into subsets to fine-tune on.
 
 stepsight filter pool.jsonl --evaluator mini-bidir --output runs/filtered
 stepsight filter MMIQC.parquet --where source=MATH --sample 10000 --evaluator runs/llada-prm-8b --output runs/mmiqc
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Filter the pool, or resume, and print the path of the manifest."""
+    """Filter the pool, or resume doing so, and print the path of the manifest."""
     place = read_placement(args)
     workers = read_workers(args, place)
     wanted = Filtering(

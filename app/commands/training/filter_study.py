@@ -1,4 +1,4 @@
-"""The experiment of data filtering, from the pool to the table.
+"""Run the data-filtering experiment, from the pool of solutions to the table of results.
 
 stepsight filter-study training/configs/filter-mini.yaml --output runs/filter-mini --jobs 2
 """
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the study, or resume, write its report and print the table of the paper's kind."""
+    """Run the study, or resume it, then write its report and print a table like the paper's."""
     if args.jobs is not None and args.jobs < 1:
         raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
     study = read_study(args.config)

@@ -1,4 +1,4 @@
-"""A grid of training runs, each trained and measured.
+"""Train and measure a grid of evaluators.
 
 stepsight grid training/configs/grid-mini-random.yaml --output runs/grid-mini-random --jobs 2
 stepsight grid training/configs/grid.yaml --plan
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the grid, or resume, and print the path of its results."""
+    """Run the grid, or resume it, and print the path of its results."""
     design = read_design(args.config)
     runs = _chosen(design, args)
     if args.jobs is not None and args.jobs < 1:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _chosen(design: Design, args: argparse.Namespace) -> list[RunSettings]:
-    """The runs that the options name, or all."""
+    """Return the runs that the options select, or all runs if they select none."""
     options = {"size": design.sizes, "data": design.data, "mask": design.masks, "seed": design.seeds}
     for key, values in options.items():
         for name in getattr(args, key) or ():

@@ -1,4 +1,4 @@
-"""Accuracy of causal language models on MATH-500.
+"""Measure the accuracy of causal language models on MATH-500.
 
 stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
 stepsight math500 mistralai/Mistral-7B-v0.1 --problems math500/test.jsonl --output runs/base --device cuda
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each model, or resume, and print the results as a table."""
+    """Measure each model, or resume, and print a table of the results."""
     place = read_placement(args)
     place = replace(place, dtype=args.dtype or "float32")
     settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, place)

@@ -1,4 +1,4 @@
-"""Fine-tuning of a causal language model on a subset of a pool.
+"""Fine-tune a causal language model on a subset of a pool.
 
 stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
 stepsight sft training/configs/mistral-7b-sft.yaml --plan --gpu 80,989,335
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
-    """The recipe with the values of the command line."""
+    """Return the recipe, updated with the values from the command line."""
     # A path on the command line is relative to the current folder, not to the recipe.
     data = None if args.data is None else str(Path(args.data).absolute())
     options = {"init": args.init, "seed": args.seed, "data": data}

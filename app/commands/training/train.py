@@ -1,4 +1,4 @@
-"""Training of an evaluator.
+"""Train an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
