@@ -1,4 +1,4 @@
 """The database: its address, its tables, and the open store.
 
-Begin with `Store`, which gives the sessions that everything else reads and writes through.
+Begin with `Store`, which provides the sessions through which everything else reads and writes.
 """

@@ -1,4 +1,4 @@
-"""The tables of jobs, and of files that browsers sent for them."""
+"""The tables of jobs, and of the files that browsers upload for them."""
 
 from datetime import datetime
 from typing import Any
@@ -12,12 +12,14 @@ from stepsight.storage.database.stored_json import StoredJson
 
 
 class JobRow(Base):
-    """Work outside any request (see `storage.jobs.jobs`), by its `task`: judging a dataset with an evaluator,
-    importing, or fetching an evaluator. For the latter two, `request` holds the details (see `storage.jobs.imports`
-    and `storage.jobs.fetches`), and `subject` describes them to people.
+    """Work that is done outside any request (see `storage.jobs.jobs`).
 
-    `attempts` counts the workers that have taken it since it last made progress. A job is deleted with its dataset,
-    which an import has once it is done.
+    The `task` is to judge a dataset with an evaluator, to import a file, or to fetch an evaluator. For imports and
+    fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`) and `subject`
+    describes them for people.
+
+    `attempts` counts the workers that have taken the job since it last made progress. A job is deleted together
+    with its dataset. An import has a dataset only once it is done.
     """
 
     __tablename__ = "jobs"
@@ -73,9 +75,12 @@ Index(
 
 
 class UploadRow(Base):
-    """A file that the browser of `user_id` sends in parts. `received` of its `size` bytes have arrived; `modified`
-    is the time of its last change as the browser knows it, by which the same file is recognised. `sha256` is of its
-    content once that is complete. It is removed with its parts once imported, and a day after `touched`."""
+    """A file that the browser of the user `user_id` sends in parts.
+
+    `received` of its `size` bytes have arrived. `modified` is when the file was last changed according to the
+    browser; it serves to recognise the same file again. `sha256` is the hash of the content, set once the file is
+    complete. An upload is removed with its parts when it has been imported, or a day after `touched`.
+    """
 
     __tablename__ = "uploads"
 
@@ -99,7 +104,7 @@ class UploadRow(Base):
 
 
 class UploadPartRow(Base):
-    """The bytes of an upload from `start` on."""
+    """A part of an upload: its bytes, beginning at the offset `start`."""
 
     __tablename__ = "upload_parts"
 

@@ -1,7 +1,7 @@
-"""The tables of campaigns, their queue, and the append-only logs of people's work.
+"""The tables of campaigns, their queues, and the append-only logs of people's work.
 
 Triggers refuse to change or delete a row of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
-foreign key here cascades: people's work keeps its subject from being deleted.
+foreign key here cascades: a row that people's work refers to cannot be deleted.
 """
 
 import secrets
@@ -31,24 +31,25 @@ Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:
-    """A random id, which reveals neither when a row was made nor how many there are."""
+    """Return a random id, which reveals neither when a row was created nor how many rows there are."""
     return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
 class CampaignRow(Base):
-    """A set of traces to be labelled, fixed at its creation.
+    """A set of traces to be labelled, fixed when the campaign is created.
 
-    `conditions` is the filter by which the traces were chosen, `overlap` the number of people who label each;
-    `after_error` is true if steps after the first `neg` are labelled. `shows` is the information beside the text
-    before submission. The queue is ordered by `ordering`, at random in `random_share` of its places. Of the traces
-    that a person gets, `gold_rate` are hidden gold items. A trace is held for `lease` seconds after its person was
-    last active.
+    `conditions` is the filter that selected the traces. `overlap` is the number of people who label each trace.
+    `after_error` is true if the steps after the first `neg` are labelled too. `shows` says what is shown beside the
+    text before submission. The queue is in the order `ordering`, except that a share `random_share` of its places
+    is filled at random. A share `gold_rate` of the traces that a person gets are hidden gold items. A trace is
+    reserved for its annotator until `lease` seconds after the annotator was last active.
 
-    With `shows_answer`, the reference answer stands below the problem. `after_submission` is the information shown
-    once a trace is submitted, `error_kinds` are the possible faults of a step. Of the `population` that met the
-    conditions, `sample` were drawn with `seed`; NULL if all were taken. If `restricted`, only its annotators can
-    label. If it `suggests`, a trace starts with the labels of the evaluator whose scores are shown; if it
-    `shows_equations`, failing ones are marked.
+    If `shows_answer` is true, the reference answer is shown below the problem. `after_submission` says what is
+    shown once a trace is submitted. `error_kinds` are the kinds of error that a step can be marked with.
+    `population` is the number of traces that met the conditions. `sample` is the number drawn from them with
+    `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's annotators can label. If
+    `suggests` is true, a trace starts with the labels of the evaluator whose scores are shown. If `shows_equations`
+    is true, equations that do not hold are marked.
     """
 
     __tablename__ = "campaigns"
@@ -96,7 +97,7 @@ class CampaignRow(Base):
 
 
 class CampaignAnnotatorRow(Base):
-    """A person who may label in a campaign that is restricted to its annotators."""
+    """A person who may label in a campaign that is restricted to certain annotators."""
 
     __tablename__ = "campaign_annotators"
 
@@ -107,7 +108,8 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """A campaign of an invitation: whoever accepts the invitation becomes an annotator of it."""
+    """A campaign that an invitation is for. Anyone who accepts the invitation becomes an annotator of the
+    campaign."""
 
     __tablename__ = "invitation_campaigns"
 
@@ -116,7 +118,8 @@ class InvitationCampaignRow(Base):
 
 
 class GuidelineRow(Base):
-    """The instructions for a campaign's annotators; the newest version, counted from 1, is in force."""
+    """A version of the instructions for a campaign's annotators. Versions count from 1, and the newest is
+    in force."""
 
     __tablename__ = "guidelines"
 
@@ -130,11 +133,11 @@ class GuidelineRow(Base):
 
 
 class ItemRow(Base):
-    """A trace of a campaign, at its `place` in the queue. `digest` is `Trace.digest` of the trace to be labelled,
-    `text_digest` its `Trace.text_digest`.
+    """A trace of a campaign, at its `place` in the queue.
 
-    `chosen`: `ordered`, placed by the ordering; `random`, placed at random; `gold`, a hidden gold item, which every
-    annotator may get besides those in the queue.
+    `digest` and `text_digest` are the `Trace.digest` and `Trace.text_digest` of the trace to be labelled. `chosen`
+    is `ordered` if the ordering placed the item, `random` if it was placed at random, and `gold` for a hidden gold
+    item. Any annotator may get a gold item in addition to the items in the queue.
     """
 
     __tablename__ = "campaign_items"
@@ -161,9 +164,10 @@ class SlotRow(Base):
     """A place for one person's annotation of an item. An item of the queue has `overlap` slots that are not
     skipped.
 
-    A `free` slot belongs to nobody; a `leased` one to its person until `expires`, and then until somebody else
-    takes it; `submitted` and `skipped` ones stay that person's. Annotators know it only by `public_id`: slots of
-    hidden gold items are made later than the others, which sequential ids would reveal.
+    A `free` slot belongs to nobody. A `leased` slot belongs to its person until `expires`, and after that until
+    somebody else takes it. `submitted` and `skipped` slots stay with their person. Annotators see only the
+    `public_id` of a slot, because sequential ids would give away hidden gold items, whose slots are created later
+    than the others.
     """
 
     __tablename__ = "slots"
@@ -197,13 +201,13 @@ class SlotRow(Base):
 
 
 class EventRow(Base):
-    """An action of a person, never changed and never deleted: current labels are derived from these rows.
+    """An action of a person. Events are never changed or deleted, and the current labels are derived from them.
 
-    For `kind` and the content of `old` and `new` see `storage.labelling.annotation`. `step` is 0-based, NULL for an
-    event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is `undo`
-    or `redo` if the event reverses or repeats the event `of`. `key` is the client's, so that a repeated request is
-    stored once. `seconds` is the time taken, as measured by the page. `view`, `revealed` (the number of visible
-    steps) and `visible` record what the person saw.
+    For `kind` and the content of `old` and `new` see `storage.labelling.annotation`. `step` is 0-based, or NULL for
+    an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is
+    `undo` or `redo` if the event reverses or repeats the event `of`. `key` is chosen by the client, so that a
+    repeated request is stored only once. `seconds` is the time taken, as measured by the page. `view`, `revealed`
+    (the number of visible steps) and `visible` record what the person could see.
     """
 
     __tablename__ = "label_events"
@@ -240,9 +244,12 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """A person's exposure, on another page, to something that a blind campaign hides of a text: the `scores` of
-    evaluators, the `gold`, others' `labels`, or which `equations` fail. The text is a problem with its steps, in
-    whichever dataset or in none; `text_digest` is `Trace.text_digest`."""
+    """A record that a person has seen, on another page, something that a blind campaign hides about a text.
+
+    `what` is `scores` of evaluators, the `gold`, `labels` of other people, or `equations` that do not hold. The
+    text is a problem with its steps, whether or not it belongs to a dataset. `text_digest` is its
+    `Trace.text_digest`.
+    """
 
     __tablename__ = "exposures"
 
@@ -255,8 +262,10 @@ class ExposureRow(Base):
 
 
 class DisputeRow(Base):
-    """The claim that a benchmark's gold is wrong at a step, 0-based: it is `gold` (NULL: none) and should be
-    `proposed` (NULL: none), both as label names."""
+    """A claim that a benchmark's gold is wrong at a step.
+
+    The step is 0-based. Its label is `gold` and should be `proposed`. Both are label names, or NULL for no label.
+    """
 
     __tablename__ = "disputes"
 
@@ -277,7 +286,8 @@ class DisputeRow(Base):
 
 
 class DisputeEntryRow(Base):
-    """A remark on a dispute, with the state that it set, NULL if it set none."""
+    """A remark on a dispute. `state` is the state that it gave the dispute, or NULL if it did not change
+    the state."""
 
     __tablename__ = "dispute_entries"
 

@@ -9,8 +9,11 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 
 
 class UserRow(Base):
-    """A person. `password` is a hash with its parameters, NULL for a person who cannot log in: the local user of a
-    server without users. `ended` is the time of deactivation; the row stays, since their work does."""
+    """A user.
+
+    `password` is a hash with its parameters. It is NULL for somebody who cannot log in: the local user of a server
+    without users. `ended` is when the user was deactivated. The row is kept because the user's work is kept.
+    """
 
     __tablename__ = "users"
 
@@ -26,7 +29,7 @@ class UserRow(Base):
 
 
 class ServerSecretRow(Base):
-    """Random bytes, created on first use, that leave the server only in backups."""
+    """A random secret, created on first use. It never leaves the server except in backups."""
 
     __tablename__ = "server_secrets"
 
@@ -35,7 +38,8 @@ class ServerSecretRow(Base):
 
 
 class LoginRow(Base):
-    """A browser in which a person is logged in. Its cookie holds a secret, of which only the digest is stored."""
+    """A browser in which a person is logged in. Its cookie holds a secret, and only the secret's digest is
+    stored."""
 
     __tablename__ = "logins"
 
@@ -48,7 +52,7 @@ class LoginRow(Base):
 
 
 class FailedLoginRow(Base):
-    """A failed login, counted under its `key`, which stands for a name, a network address, or both."""
+    """A failed login. It is counted under its `key`, which stands for a name, a network address, or both."""
 
     __tablename__ = "failed_logins"
 
@@ -60,7 +64,7 @@ class FailedLoginRow(Base):
 
 
 class HomeRow(Base):
-    """A place from which a person has logged in; `key` is a digest of name and address."""
+    """A place from which a person has logged in. `key` is a digest of the name and the address."""
 
     __tablename__ = "homes"
 
@@ -69,8 +73,11 @@ class HomeRow(Base):
 
 
 class InvitationRow(Base):
-    """A link for becoming a user called `name`, or a name of one's choice if that is NULL; or, with `user_id`, for
-    that user to choose a new password. The link holds a secret, of which only the digest is stored."""
+    """A link for becoming a user, or for choosing a new password.
+
+    The new user is called `name`, or chooses a name if `name` is NULL. If `user_id` is set, the link lets that
+    existing user choose a new password instead. The link holds a secret, and only the secret's digest is stored.
+    """
 
     __tablename__ = "invitations"
 
@@ -89,8 +96,10 @@ class InvitationRow(Base):
 
 
 class ViewRow(Base):
-    """An address of Browse that a person saved under a name: the name of its dataset, which may no longer exist,
-    and the whole query string."""
+    """A view of Browse that a person saved under a name.
+
+    It consists of the name of a dataset, which may no longer exist, and the whole query string.
+    """
 
     __tablename__ = "views"
 

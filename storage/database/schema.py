@@ -1,7 +1,7 @@
-"""The tables, as typed models. Migrations create them; a test keeps the two consistent.
+"""The tables as typed models. Migrations create the tables, and a test keeps the two consistent.
 
-Steps and sub-steps are keyed by trace and position, so that reading a trace touches neighbouring rows and needs no
-join. `valid` and `label` are NULL where the gold says nothing, never 0.
+Steps and sub-steps are keyed by trace and position, so reading a trace touches neighbouring rows and needs no join.
+`valid` and `label` are NULL where the gold says nothing, never 0.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A time in UTC. SQLite drops the time zone, so it is restored on reading."""
+    """A time in UTC. SQLite drops the time zone, so it is added back on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -57,18 +57,24 @@ _clock: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def now() -> datetime:
-    """The current time by the machine's clock, which may be set back: only judgments are ordered by it."""
+    """Return the current time by the machine's clock.
+
+    The clock may be set back, so nothing but judgments is ordered by this time.
+    """
     return _clock()
 
 
 def in_range(number: int) -> int:
-    """`number` if it can be the id of a row, else 0, which no row has: databases cannot compare ids with larger
-    numbers."""
+    """Return `number` if it can be the id of a row, and otherwise 0, which is never an id.
+
+    Databases cannot compare ids with larger numbers.
+    """
     return number if 0 < number <= _LARGEST_ID else 0
 
 
 class Base(DeclarativeBase):
-    """Every constraint has a name, since a later migration can only change what it can name."""
+    """The base of all tables. It names every constraint, because a migration can only change a constraint with a
+    name."""
 
     metadata = MetaData(
         naming_convention={
@@ -82,8 +88,11 @@ class Base(DeclarativeBase):
 
 
 class DatasetRow(Base):
-    """The traces imported under one name. `source` and `sha256` are those of the last file that added a trace;
-    `revision` counts changes to its traces (a trigger counts deletions)."""
+    """The traces imported under one name.
+
+    `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
+    traces; a trigger counts deletions.
+    """
 
     __tablename__ = "datasets"
 
@@ -99,8 +108,8 @@ class DatasetRow(Base):
 class LeftOutRow(Base):
     """A bad row that was left out of a dataset on import.
 
-    `digest` is of the row's content, so that importing the file again, or a longer one, counts it once. `place` is
-    such as `line 3` of the file `source`.
+    `digest` is the hash of the row's content, so that the row is counted once even if the file, or a longer version
+    of it, is imported again. `place` is the row's place in the file `source`, such as `line 3`.
     """
 
     __tablename__ = "left_out"
@@ -113,8 +122,10 @@ class LeftOutRow(Base):
 
 
 class TraceRow(Base):
-    """One problem with counts of its steps. `first_error` is 0-based; `digest` is `Trace.digest`, `text_digest` is
-    `Trace.text_digest`."""
+    """A problem, with counts of its steps.
+
+    `first_error` is 0-based. `digest` is `Trace.digest` and `text_digest` is `Trace.text_digest`.
+    """
 
     __tablename__ = "traces"
 
@@ -157,7 +168,11 @@ Index(
 
 
 class StepRow(Base):
-    """`label` is 0, 1, 2 for neg, neu, pos; NULL for unlabelled. `valid` as in `core.trace.Step`."""
+    """A step of a trace, with its gold.
+
+    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` is as in
+    `core.trace.Step`.
+    """
 
     __tablename__ = "steps"
 
@@ -174,7 +189,8 @@ class StepRow(Base):
 
 
 class SubstepRow(Base):
-    """`step` is the position of the step, `position` that of the sub-step within it."""
+    """A sub-step of a trace. `step` is the position of its step, and `position` is its own position within the
+    step."""
 
     __tablename__ = "substeps"
 
@@ -190,7 +206,7 @@ class SubstepRow(Base):
 
 
 class EvaluatorRow(Base):
-    """A model, or an imported score file, identified by its fingerprint; the name is only for people."""
+    """A model or an imported score file, identified by its fingerprint. The name is only for people."""
 
     __tablename__ = "evaluators"
 
@@ -206,14 +222,15 @@ class EvaluatorRow(Base):
 class JudgmentRow(Base):
     """One evaluator's judgment of one trace in one mode.
 
-    `probabilities` are little-endian float32, rows of neg, neu, pos: n rows, or the n (n + 1) / 2 rows of the
-    packed triangle for hindsight. `validity` and `redundancy` are the solution's (for hindsight: offline), and
-    `online_*` those of the online result; `retroactive` is the largest absolute retroactive change. The dataset is
-    repeated here so that one index finds an evaluator's judgments of a dataset. `solution` is the evaluator's own
-    score of the whole, if it gave one, and `rationale` its reasons. `spread` is that of an ensemble, a
-    little-endian float32 per sub-step, and `spent` the usage of the server that wrote the judgment.
+    `probabilities` are little-endian float32, in rows of neg, neu, pos. There are n rows, or the n (n + 1) / 2 rows
+    of the packed triangle in hindsight mode. `validity` and `redundancy` are those of the solution (offline, in
+    hindsight mode), and `online_validity` and `online_redundancy` are those of the online result. `retroactive` is
+    the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if it
+    gave one, and `rationale` is its reasoning. `spread` is the spread of an ensemble, a little-endian float32 per
+    sub-step. `spent` is the usage reported by the server that produced the judgment. `dataset_id` is repeated here
+    so that one index finds an evaluator's judgments of a dataset.
 
-    An evaluator with judgments cannot be deleted, since they cost far more than the row.
+    An evaluator with judgments cannot be deleted, because its judgments cost far more than the row.
     """
 
     __tablename__ = "judgments"
@@ -253,9 +270,12 @@ class JudgmentRow(Base):
 
 
 class ProfileRow(Base):
-    """A compact form of a judgment's verdict on each step, stored next to those of the same evaluator and dataset,
-    by which traces are filtered and sorted. `online` and `offline`, as far as the mode gives them, are packed by
-    `storage.judgments.step_profiles`; they do not depend on thresholds."""
+    """A compact form of a judgment's verdicts on the steps, used to filter and sort traces.
+
+    Profiles of the same evaluator and dataset are stored next to each other. `online` and `offline` are packed by
+    `storage.judgments.step_profiles` and are NULL if the mode does not provide them. They do not depend on
+    thresholds.
+    """
 
     __tablename__ = "profiles"
 
@@ -278,11 +298,12 @@ class ProfileRow(Base):
 
 
 class LeftOutScoresRow(Base):
-    """One evaluator's offline scores of one trace without some of its sub-steps.
+    """One evaluator's offline scores of one trace with some of its sub-steps left out.
 
-    All are little-endian: `whole` the probabilities with nothing left out, float32, shape (n, 3); `steps` the
-    sub-steps left out one at a time, int32, ascending, shape (m,); `probabilities` those of the others, float32,
-    shape (m, n - 1, 3). `gap` is the replacement of a sub-step that is left out (see `core.left_out.Gap`).
+    All arrays are little-endian. `whole` has the probabilities with nothing left out, float32, shape (n, 3).
+    `steps` has the sub-steps that were left out one at a time, int32, ascending, shape (m,). `probabilities` has
+    those of the remaining sub-steps, float32, shape (m, n - 1, 3). `gap` says what replaces a sub-step that is left
+    out (see `core.left_out.Gap`).
     """
 
     __tablename__ = "left_out_scores"
@@ -305,7 +326,7 @@ class LeftOutScoresRow(Base):
 
 
 class JudgedRow(Base):
-    """An evaluator that has judged traces of a dataset; `revision` counts changes to its judgments."""
+    """An evaluator that has judged traces of a dataset. `revision` counts the changes to its judgments."""
 
     __tablename__ = "judged"
 
@@ -315,9 +336,10 @@ class JudgedRow(Base):
 
 
 class CalibrationRow(Base):
-    """Thresholds chosen for an evaluator on a dataset; the newest is in force, and none is ever changed.
+    """Thresholds chosen for an evaluator on a dataset. The newest row is in force, and rows are never changed.
 
-    `dataset` keeps the name even if the dataset is deleted; `info` records how they were chosen.
+    `dataset` keeps the dataset's name even if the dataset is deleted. `info` records how the thresholds were
+    chosen.
     """
 
     __tablename__ = "calibrations"
@@ -335,9 +357,12 @@ class CalibrationRow(Base):
 
 
 class VerificationRow(Base):
-    """A published figure of a model of the hub, measured again: F1 on a `part` of ProcessBench, in percent, with
-    the ends of its interval, beside the `published` one. `whole` is true if all traces of the part were scored. The
-    newest row for a revision, a type of weights and a part counts."""
+    """A published figure of a hub model, measured again.
+
+    `f1` is the measured F1 on a `part` of ProcessBench in percent, `low` and `high` are the ends of its interval,
+    and `published` is the published figure. `whole` is true if all traces of the part were scored. The newest row
+    for each revision, type of weights and part counts.
+    """
 
     __tablename__ = "verifications"
 
@@ -360,7 +385,7 @@ class VerificationRow(Base):
 
 
 def check_name(name: str, what: str) -> str:
-    """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator."""
+    """Return `name`, or raise `UserError` if it cannot be the name of a dataset or an evaluator."""
     check_text(name, what)
     if len(name) > NAME_LENGTH:
         raise UserError(f"{what} has {len(name):,} characters.", f"Use at most {NAME_LENGTH}.")

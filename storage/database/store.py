@@ -47,27 +47,28 @@ _DENIED = ("42501", "3F000")
 
 
 class NotFoundError(UserError):
-    """The requested thing is not in the store."""
+    """Raised when something that was requested is not in the store."""
 
 
 class ConflictError(UserError):
-    """The request conflicts with a change made meanwhile."""
+    """Raised when a request conflicts with a change made in the meantime."""
 
 
 class ForbiddenError(UserError):
-    """The person may not do this."""
+    """Raised when a person is not allowed to do something."""
 
 
 class UnavailableError(UserError):
-    """The database has failed or is gone. The request itself is fine, and may succeed after `seconds`."""
+    """Raised when the database fails or cannot be reached. The request itself is fine and may succeed after
+    `seconds`."""
 
     seconds = 5
 
 
 class Store:
-    """An open store. Safe to share between threads: every `read` and `write` has its own session.
+    """An open store. Threads can share it, since every `read` and `write` has its own session.
 
-    `name` is the path, or the address without the password. `cache` holds columns read from it.
+    `name` is the path, or the URL without the password. `cache` holds columns that were read from the store.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
@@ -82,20 +83,20 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for reading. Raises `UnavailableError` if the database fails."""
+        """Open a session for reading. Raises `UnavailableError` if the database fails."""
         self._check_file()
         with _database_errors(self.name), Session(self.engine, autoflush=False) as session:
             yield session
 
     @contextmanager
     def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
-        """A session that commits when the block ends and rolls back when it raises.
+        """Open a session that commits when the block ends and rolls back when the block raises.
 
         On SQLite the write lock is taken at the start, because a reader that becomes a writer cannot wait for
-        another one. A commit survives a power cut only if `durable`, which takes longer and waits less long for
-        other writers; a `brief` one waits for at most a second. Raises `UnavailableError` if the database fails,
-        and if its file was deleted or replaced meanwhile: a commit into a file that nobody opens any more would be
-        lost.
+        another writer. A commit survives a power cut only if `durable` is set; such a session takes longer and
+        waits less long for other writers. A `brief` session waits at most a second. Raises `UnavailableError` if
+        the database fails, or if its file has been deleted or replaced in the meantime: a commit to a file that
+        nobody opens any more would be lost.
         """
         self._check_file()
         writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
@@ -111,8 +112,11 @@ class Store:
 
     @contextmanager
     def _wait_for_turn(self, seconds: float) -> Iterator[None]:
-        """Let one thread of this process write at a time on SQLite, which polls at growing intervals, so that one
-        of many threads might wait very long. The database itself waits for other processes."""
+        """Let only one thread of this process write to SQLite at a time.
+
+        SQLite polls for its lock at growing intervals, so one of many threads might wait very long. Waiting for
+        other processes is left to the database itself.
+        """
         if self.engine.dialect.name != "sqlite":
             yield
             return
@@ -124,7 +128,7 @@ class Store:
             self._turn.release()
 
     def check(self) -> None:
-        """Raises `UnavailableError` if the database does not respond."""
+        """Raise `UnavailableError` if the database does not respond."""
         with self.read() as session:
             session.execute(select(1))
 
@@ -154,8 +158,8 @@ class Store:
 def open_store(url: str | None = None) -> Store:
     """Open a store, creating or upgrading its schema.
 
-    `url` is a path, `sqlite:///PATH` or `postgresql://…`; None means `STEPSIGHT_DB`, else the default file (see
-    `storage.database.location.locate`). Raises `UserError` if it cannot be opened.
+    `url` is a path, `sqlite:///PATH` or `postgresql://…`. It defaults to `STEPSIGHT_DB` or, failing that, to the
+    default file (see `storage.database.location.locate`). Raises `UserError` if the store cannot be opened.
     """
     address = locate(url)
     name = describe(address)
@@ -220,7 +224,7 @@ def _patience(durable: bool, brief: bool) -> float:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """An identifier of a file, whatever its name; None if it does not exist."""
+    """Return an identifier of a file that does not depend on its name, or None if the file does not exist."""
     try:
         about = os.stat(path)
     except OSError:
@@ -229,8 +233,10 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _use_wal(engine: Engine) -> None:
-    """Let readers and one writer work at once. The mode is stored in the file and cannot be set within a
-    transaction."""
+    """Switch to write-ahead logging, which lets readers and one writer work at the same time.
+
+    The mode is stored in the file and cannot be set within a transaction.
+    """
     patience = time.monotonic() + _BUSY_SECONDS
     with engine.execution_options(**{_BEGIN: ""}).connect() as connection:
         while True:
@@ -250,7 +256,7 @@ def _lower(text: str | None) -> str | None:
 
 @contextmanager
 def _database_errors(name: str) -> Iterator[None]:
-    """Turn a failure of the database into an `UnavailableError`; a bug of ours keeps its traceback."""
+    """Turn a failure of the database into an `UnavailableError`. A bug in StepSight keeps its traceback."""
     try:
         yield
     except PoolTimeout:
@@ -267,7 +273,7 @@ def _database_errors(name: str) -> Iterator[None]:
 
 
 def _failing(error: DBAPIError) -> bool:
-    """True if the database failed, rather than the request being wrong."""
+    """True if the database failed, False if the statement itself was wrong."""
     if isinstance(error, OperationalError):
         # SQLite reports a wrong statement in the same class as a full disk, but with another code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR
@@ -292,7 +298,7 @@ def _hint(reason: str) -> str:
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[Session]:
-    """A session that does not see writes made after its first statement."""
+    """Open a session that does not see writes made after its first statement."""
     with store.read() as session:
         # SQLite does so in every transaction.
         if store.engine.dialect.name == "postgresql":
@@ -301,8 +307,10 @@ def snapshot(store: Store) -> Iterator[Session]:
 
 
 def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[list[Any]]:
-    """The values of each column of a result, read without the session, whose work on each row would take most of
-    the time."""
+    """Return the values of each column of a result.
+
+    They are read without the session, whose work on each row would take most of the time.
+    """
     columns: list[list[Any]] = [[] for _ in statement.selected_columns]
     for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
         for column, values in zip(columns, zip(*part, strict=True), strict=True):

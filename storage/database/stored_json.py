@@ -1,6 +1,6 @@
-"""JSON columns, each of one kind of value, checked on reading, whoever wrote them.
+"""JSON columns that hold one kind of value each and check it on reading.
 
-A store is a file that can be changed by other means, and a value of another kind would cause a traceback or a wrong
+A store is a file that other programs can change, and a value of another kind would lead to a traceback or a wrong
 figure somewhere.
 """
 
@@ -24,14 +24,14 @@ MOST_NUMBER = 2**53
 
 
 class DamagedError(UserError):
-    """The store holds something that StepSight does not write."""
+    """Raised when the store contains something that StepSight does not write."""
 
     def __init__(self, message: str, hint: str = _RESTORE) -> None:
         super().__init__(message, hint)
 
 
 class _Kept(BaseModel):
-    """Keys that are read; any others are kept unchanged."""
+    """A JSON object with the keys that StepSight reads. Any other keys are kept unchanged."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -44,7 +44,7 @@ class _OwnThresholds(BaseModel):
 
 
 class EvaluatorFacts(_Kept):
-    """The facts on an evaluator besides the other columns of its row."""
+    """The facts about an evaluator that have no column of their own."""
 
     outputs: Annotated[str, choice(tuple(Outputs))] = Outputs.THREE_WAY
     dtype: str = ""
@@ -55,13 +55,13 @@ class EvaluatorFacts(_Kept):
 
 
 class CalibrationInfo(_Kept):
-    """The way a threshold was chosen."""
+    """How a threshold was chosen."""
 
     threshold: Literal["validity", "redundancy"]
 
 
 class SpentInfo(BaseModel):
-    """The usage of a server for a judgment: the fields of `core.judgment.Usage`."""
+    """The usage of a server for a judgment, with the fields of `core.judgment.Usage`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -72,8 +72,11 @@ class SpentInfo(BaseModel):
 
 
 class StoredJson(TypeDecorator[Any]):
-    """A JSON column called `where` whose values are of one `kind`, a type for pydantic; the value is returned as
-    stored. Reading any other raises `DamagedError`."""
+    """A JSON column whose values are checked on reading.
+
+    `where` is the name of the column, and `kind` is the pydantic type of its values. The value itself is returned
+    as it is stored. Reading a value of another kind raises `DamagedError`.
+    """
 
     impl = JSON
     cache_ok = True
@@ -83,11 +86,12 @@ class StoredJson(TypeDecorator[Any]):
         self.where, self.kind = where, kind
 
     def coerce_compared_value(self, op: Any, value: Any) -> Any:
-        """The type of a key or text that the column is compared with, which is not a value of the column."""
+        """Return the type of a key or text that the column is compared with, since that is not a value of the
+        column."""
         return self.impl_instance.coerce_compared_value(op, value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
-        """Parse the database's text, then check the kind."""
+        """Return a function that parses the database's text and checks the kind of the value."""
         read = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
         validate, where = _adapter(self.kind).validate_python, self.where
 
@@ -108,12 +112,13 @@ class StoredJson(TypeDecorator[Any]):
 
 
 def write_stored(value: Any) -> str:
-    """A value in its stored form. NaN is not JSON: SQLite would accept it, PostgreSQL would not."""
+    """Return a value as the JSON text to be stored. NaN is refused, since SQLite would accept it but PostgreSQL
+    would not."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def read_stored(text: str | bytes) -> Any:
-    """The value of a column's text. Raises `DamagedError` if it is not JSON or nested too deeply."""
+    """Parse a column's text. Raises `DamagedError` if it is not JSON or is nested too deeply."""
     try:
         return parse_json(text)
     except ValueError as error:

@@ -13,7 +13,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
-    """Insert `rows`, leaving existing ones with the same `key` columns alone."""
+    """Insert `rows`, except those for which a row with the same `key` columns already exists."""
     session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
 
 
@@ -25,8 +25,10 @@ def insert_or_update(
     unless_same: Sequence[str],
     or_where: ColumnElement[bool] | None = None,
 ) -> None:
-    """Insert `rows`, replacing an old row with the same `key` columns if it differs in any of `unless_same` or
-    meets the condition `or_where`."""
+    """Insert `rows`, replacing existing rows with the same `key` columns if they have changed.
+
+    An existing row is replaced if it differs in any of the columns `unless_same` or meets the condition `or_where`.
+    """
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
     changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]
@@ -37,7 +39,7 @@ def insert_or_update(
 
 
 def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
-    """Add 1 to the column `counter` of the row with that key, inserting it with 1 if there is none."""
+    """Add 1 to the column `counter` of the row with this key, inserting the row with 1 if there is none."""
     column = model.__table__.c[counter]
     statement = _insert(session, model).values(key | {counter: 1})
     session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))

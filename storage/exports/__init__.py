@@ -1,4 +1,4 @@
-"""Traces and judgments as frames and files.
+"""Exporting traces and judgments as frames and files.
 
-Begin with `frame`, which makes a pandas frame, and `write_dataset`, which makes a folder.
+Begin with `frame`, which returns a pandas frame, and `write_dataset`, which writes a folder.
 """

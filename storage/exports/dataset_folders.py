@@ -1,7 +1,9 @@
-"""A folder that `datasets.load_dataset` reads and a hub takes: Parquet files, and a card with their configurations.
+"""Writing a folder that `datasets.load_dataset` can read and that can be uploaded to a hub.
 
-FOLDER/README.md
-FOLDER/data/NAME.parquet
+It has Parquet files, and a card that lists their configurations:
+
+    FOLDER/README.md
+    FOLDER/data/NAME.parquet
 """
 
 import os
@@ -34,18 +36,18 @@ _LARGEST = "n>10M"
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """The bytes of a Parquet file, and descriptions of its columns by name."""
+    """The bytes of a Parquet file in `parts`, and a description of each of its `columns` by name."""
 
     parts: Iterable[bytes]
     columns: Mapping[str, str]
 
 
 def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, ParquetTable]) -> dict[str, int]:
-    """Write a folder with tables, each a configuration of its name, the first being the default, and return their
-    numbers of rows. `about` is Markdown.
+    """Write a folder with these tables and return the number of rows of each.
 
-    The folder appears whole or not at all. Raises `UserError` if it exists, cannot be written, or pyarrow is
-    missing.
+    Each table is a configuration with its name, and the first is the default. `about` is Markdown for the card. The
+    folder appears complete or not at all. Raises `UserError` if it already exists, if it cannot be written, or if
+    pyarrow is missing.
     """
     _, parquet = load_parquet()
     if path.exists():
@@ -72,8 +74,11 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
 def write_judgments(
     store: Store, path: Path, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> dict[str, int]:
-    """Write the traces of a dataset with these database ids, and their judgments by the evaluators with these ids,
-    by default by all that have judged the dataset; as `write_dataset`."""
+    """Write a folder with some traces of a dataset and their judgments, as `write_dataset` does.
+
+    `trace_ids` and `evaluators` are database ids. By default the judgments of all evaluators that have judged the
+    dataset are written.
+    """
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     frames = judgment_frames(store, dataset, trace_ids, [one.id for one in chosen])
@@ -117,7 +122,7 @@ def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
 
 
 def plain(text: str) -> str:
-    """A text with the characters escaped that Markdown would interpret."""
+    """Return a text with the characters escaped that Markdown would interpret."""
     return _SIGNS.sub(r"\\\1", text)
 
 

@@ -5,8 +5,8 @@
     steps = stepsight.frame(store, "mr-math-invalid", evaluators=["mini-bidir"])
     steps.groupby(["evaluator", "mode"]).validity.mean()
 
-Every column has the same type in each frame, and keeps it in Parquet: repeated texts are categories, integers may
-be missing (`Int32`), and missing numbers are NaN.
+A column has the same type in every frame and keeps it in Parquet. Repeated texts are categories, integers may be
+missing (`Int32`), and missing numbers are NaN.
 """
 
 from collections import Counter
@@ -69,14 +69,19 @@ _ASKED = (*MODES, Mode.HINDSIGHT)
 
 @dataclass(frozen=True, eq=False)
 class JudgmentColumns:
-    """`n` rows of some traces. `traces` has their ids, `meta` the other fields of their sources, `rationales` the
-    evaluators' reasons.
+    """`n` rows of judgments on some traces.
 
-    `columns`, each of shape (n,) and of its type in `COLUMN_TYPES`: `trace` and `rationale`, indices into these;
-    `evaluator`, an index into those asked for; `mode` and `gold`, indices into `MODES` and `GOLD`; `valid` and
-    `redundant`, 1 or 0; `step` and `substep`, from 1; all of them `SILENT` for none. `neg`, `neu`, `pos`,
-    `validity`, `redundancy`, `change` (offline minus online validity), `spread` and `solution_score` are NaN if
-    missing.
+    `traces` has the ids of the traces, `meta` the other fields of their sources, and `rationales` the reasons that
+    evaluators gave. Each of the `columns` has shape (n,) and its type in `COLUMN_TYPES`:
+
+    - `trace` and `rationale` are indices into `traces` and `rationales`.
+    - `evaluator` is an index into the requested evaluators.
+    - `mode` and `gold` are indices into `MODES` and `GOLD`.
+    - `valid` and `redundant` are 1 or 0. `step` and `substep` count from 1.
+    - `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
+      `solution_score` are numbers.
+
+    A missing value is NaN in the numbers and `SILENT` in all other columns.
     """
 
     traces: tuple[str, ...]
@@ -93,18 +98,20 @@ def frame(
     substeps: bool = False,
     metadata: bool | Sequence[str] = True,
 ) -> pd.DataFrame:
-    """Evaluators' scores of a dataset: a row per trace, step, evaluator and mode, in the order of the file.
+    """Return evaluators' scores of a dataset, with a row per trace, step, evaluator and mode, in the order of the
+    file.
 
-    `evaluators` are names or fingerprints, by default all that have judged the dataset. The columns are
-    `storage.exports.frames.COLUMNS`: steps are counted from 1; `gold` is neg, neu, pos, or `valid` if the benchmark
-    says no more; a step is its least valid sub-step, with the greatest redundancy among them, unless `substeps`
-    asks for a row each; `change` is the retroactive change, offline minus online validity, of the evaluator's
-    hindsight judgment; `valid` and `redundant` are by the thresholds in force. Values that an evaluator does not
-    give are missing. One that judges only whole solutions has one row per trace, without a step, and its score in
-    `solution_score`.
+    `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
+    are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
+    benchmark says no more than that. The score of a step is that of its least valid sub-step, with the greatest
+    redundancy among its sub-steps; `substeps` gives each sub-step a row of its own. `change` is the retroactive
+    change, offline minus online validity, of the evaluator's hindsight judgment. `valid` and `redundant` are
+    decided by the thresholds in force. Values that an evaluator does not provide are missing. An evaluator that
+    judges only whole solutions has one row per trace, without a step and with its score in `solution_score`.
 
-    `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects: by
-    default all that are texts, numbers or booleans, only the named ones, or with False none.
+    `metadata` adds the other fields of the traces' source as columns `meta.NAME`, with dots for nested objects. By
+    default these are all fields that are texts, numbers or booleans. A list of names selects some of them, and
+    False leaves out all.
 
     Raises `UserError` if there is no such dataset, evaluator or field.
     """
@@ -126,8 +133,11 @@ def frame(
 def named_evaluators(
     store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None
 ) -> list[StoredEvaluator]:
-    """The evaluators with these names or fingerprints, each once; by default all that have judged the dataset.
-    Raises `UserError` if a name matches none, or several."""
+    """Return the evaluators with these names or fingerprints, each once.
+
+    By default these are all evaluators that have judged the dataset. Raises `UserError` if a name matches no
+    evaluator, or several.
+    """
     if evaluators is None:
         return evaluators_of(store, dataset.id)
     names = [evaluators] if isinstance(evaluators, str) else evaluators
@@ -137,8 +147,11 @@ def named_evaluators(
 def judgment_frames(
     store: Store, dataset: str, trace_ids: Sequence[int], evaluators: Collection[int] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames with a row per sub-step of these traces of a dataset, in order, for the evaluators with these
-    database ids, by default all. There is at least one frame."""
+    """Yield frames with a row for each sub-step of these traces of a dataset, in order. There is at least one
+    frame.
+
+    `evaluators` are database ids and default to all evaluators.
+    """
     chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
@@ -149,12 +162,11 @@ def judgment_frames(
 def read_judgment_columns(
     store: Store, trace_ids: Sequence[int], evaluators: Sequence[StoredEvaluator], *, substeps: bool
 ) -> Iterator[JudgmentColumns]:
-    """Yield these evaluators' scores of these traces, in the order of traces and then evaluators, online before
-    offline.
+    """Yield these evaluators' scores of these traces, ordered by trace, then evaluator, with online before offline.
 
-    Without `substeps` a step is its least valid sub-step, with the greatest redundancy among them, as in
-    `core.metrics.table`. The rows of a mode are those of the judgment that stands in it; one of the whole solution
-    only has a single row, without a step. No connection is held between parts.
+    Without `substeps`, the score of a step is that of its least valid sub-step, with the greatest redundancy among
+    its sub-steps, as in `core.metrics.table`. The rows of a mode come from its standing judgment. A judgment of
+    only the whole solution has a single row, without a step. No database connection is held between parts.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -172,7 +184,7 @@ def read_judgment_columns(
 
 @dataclass(frozen=True, eq=False)
 class _ShownEvaluators:
-    """The kind of each evaluator's scores and its thresholds, each of shape (evaluators,)."""
+    """The kind of scores that each evaluator gives, and its thresholds. Every array has shape (evaluators,)."""
 
     has_steps: Bools
     in_words: Bools
@@ -243,9 +255,12 @@ def _columns(
 
 
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
-    """The entries in order, each a judgment in a mode: the index of the judgment, that of the mode, and True if it
-    stands in it. A hindsight judgment, which gives the change, has an entry in both modes; one that does not stand
-    comes directly before the one that does."""
+    """Return the entries in order. An entry is a judgment in a mode.
+
+    The three arrays have, for each entry, the index of the judgment, the index of the mode, and True if the
+    judgment stands in that mode. A hindsight judgment provides the change, so it has an entry in both modes even if
+    another judgment stands. An entry that does not stand comes directly before the one that does.
+    """
     standing = judgments.stands[:, : len(MODES)]
     entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
     stands = standing[entry, mode]
@@ -254,8 +269,11 @@ def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
 
 
 def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
-    """For each row, offline minus online validity of the hindsight judgment, also if another one stands and so
-    comes directly after it. `entry` is the entry of each row; `shown` is True for each entry that stands."""
+    """Return, for each row, the offline minus the online validity of the hindsight judgment.
+
+    If another judgment stands, its rows take the change from the hindsight judgment, whose entry comes directly
+    before. `entry` is the entry of each row. `shown` is True for each entry that stands.
+    """
     change = np.full(len(mode), np.nan, np.float32)
     online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
     change[online] = change[offline] = validity[offline] - validity[online]
@@ -265,7 +283,7 @@ def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, ent
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
-    """All parts as one; their columns are removed as they are copied."""
+    """Join all parts into one. Their columns are removed as they are copied."""
     traces = tuple(name for part in parts for name in part.traces)
     words: dict[str, int] = {}
     first = 0
@@ -316,8 +334,11 @@ def _whole(numbers: NDArray[np.int32]) -> Any:
 def _metadata(
     metas: Sequence[Mapping[str, Any]], place: NDArray[np.int32], names: Sequence[str] | None, dataset: str
 ) -> dict[str, Any]:
-    """Columns of the named fields, by default of all, for rows of the traces at these indices. Raises `UserError`
-    if no trace has a named one, and if there are too many."""
+    """Return columns of the named metadata fields, by default of all, for rows of the traces at the indices
+    `place`.
+
+    Raises `UserError` if no trace has a named field, or if there are too many fields.
+    """
     flat = [dict(_fields(meta)) for meta in metas]
     there = Counter(name for fields in flat for name in fields)
     if names is None and len(there) > _MOST_FIELDS:
@@ -334,7 +355,7 @@ def _metadata(
 
 
 def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The texts, numbers and booleans by name; those of a nested object by `a.b`."""
+    """Yield the texts, numbers and booleans of an object with their names. A nested one is called `a.b`."""
     for name, value in meta.items():
         if isinstance(value, Mapping):
             yield from _fields(value, f"{before}{name}.")
@@ -343,7 +364,7 @@ def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _values(values: Sequence[Any]) -> Any:
-    """Values of one field, possibly None, as an array of integers, numbers or booleans, else of texts."""
+    """Return the values of one field, possibly None, as an array of booleans, integers, numbers or else texts."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pd.array(values, "boolean")

@@ -1,5 +1,7 @@
-"""Tables as files: rows, or pandas frames, as CSV, Parquet or JSON Lines, and traces in the plain format, a few in
-memory at a time."""
+"""Writing tables and traces as files, with only a few rows in memory at a time.
+
+Rows and pandas frames become CSV, Parquet or JSON Lines. Traces are written in the plain format.
+"""
 
 import io
 import json
@@ -35,10 +37,11 @@ _PART = 5_000
 
 
 def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[bytes]:
-    """The bytes of a file with these rows, each of which has the keys of `columns` in order.
+    """Return the bytes of a file with these rows. Each row has the keys of `columns`, in order.
 
-    CSV cells are never formulas for a spreadsheet (`core.escaping`); an empty cell is null in JSON Lines.
-    Raises `UserError` at once on an unknown format, and on Parquet if pyarrow is missing.
+    CSV cells are escaped so that a spreadsheet never takes them for formulas (`core.escaping`). An empty cell is
+    null in JSON Lines. Raises `UserError` right away if the format is unknown, or if it is Parquet and pyarrow is
+    missing.
     """
     writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]
     writers = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
@@ -47,10 +50,10 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
 
 
 def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
-    """The bytes of a file with the rows of one or more frames with the same columns, as by `table_parts`.
+    """Return the bytes of a file with the rows of one or more frames that have the same columns.
 
-    Scores, which have single precision, are rounded to `DIGITS` decimals except in Parquet, which pandas reads back
-    as the frames were. Raises `UserError` as `table_parts` does.
+    Scores have single precision and are rounded to `DIGITS` decimals, except in Parquet, from which pandas restores
+    the original frames. Raises `UserError` as `table_parts` does.
     """
     writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
     _check_format(format)
@@ -58,13 +61,14 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes
 
 
 def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    """As `frame_parts` in Parquet, with categories as plain texts, since not every reader supports categories."""
+    """Return the same as `frame_parts` for Parquet, but with categories as plain texts, which every reader
+    supports."""
     load_parquet()
     return _frames_parquet(frames, plain=True)
 
 
 def trace_lines(store: Store, trace_ids: Sequence[int]) -> Iterator[bytes]:
-    """The lines of a file that `stepsight import jsonl` reads back, gold included."""
+    """Yield the lines of a file that `stepsight import jsonl` can read back, including the gold."""
     for batch in trace_batches(store, trace_ids):
         yield "".join(f"{json.dumps(format_trace(trace), ensure_ascii=False)}\n" for trace in batch).encode()
 
@@ -106,7 +110,7 @@ def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
 
 
 def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A column for a spreadsheet: scores rounded, and no formula."""
+    """Prepare a column for a spreadsheet by rounding scores and disarming formulas."""
     if column.dtype == "category":
         return column.cat.rename_categories([inert(text) for text in column.cat.categories])
     return _rounded(column)
@@ -149,7 +153,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class _Sink(io.RawIOBase):
-    """A file that is only appended to, and hands out its content."""
+    """An append-only file that hands out the bytes written to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +172,7 @@ class _Sink(io.RawIOBase):
         return self._written
 
     def take(self) -> bytes:
-        """The bytes written since the last call."""
+        """Return the bytes written since the last call."""
         taken = bytes(self._waiting)
         self._waiting.clear()
         return taken

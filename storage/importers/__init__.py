@@ -1,4 +1,7 @@
-"""The kinds of files that can be imported, one module each. A new kind is a module and a line in `_MODULES`."""
+"""The kinds of files that can be imported, in one module each.
+
+To add a kind, write its module and add a line to `_MODULES`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -39,7 +42,7 @@ ALIASES = {"jsonl": plain.KIND.name}
 
 
 def find_kind(name: str) -> FileKind:
-    """The kind of that name or alias. Raises `UserError` naming all of them."""
+    """Return the kind with this name or alias. Raises `UserError`, listing all kinds, if there is none."""
     try:
         return KINDS[ALIASES.get(name, name)]
     except KeyError:
@@ -51,7 +54,7 @@ _FIRST = 20
 
 
 class OtherKindError(UserError):
-    """A row that looks like one of another kind, `likely`."""
+    """Raised for a row that looks like a row of another kind. `likely` is the name of that kind."""
 
     def __init__(self, error: UserError, kind: FileKind, likely: str) -> None:
         super().__init__(
@@ -66,9 +69,9 @@ def read_traces(
     """Yield (where, trace) for each row of the file called `name`, holding one row at a time.
 
     `where` is such as `file.jsonl line 3`, or `file.json row 3` in a JSON array. Raises `UserError` at the first
-    bad row, naming the kind that it looks like if that is another one. With `on_bad`, bad rows are reported to it
-    and skipped; an error is then raised only if the rest of the file cannot be read, or the first rows are all of
-    one other kind.
+    bad row. If the row looks like a row of another kind, the message names that kind. With `on_bad`, bad rows are
+    passed to that function and skipped. An error is then raised only if the rest of the file cannot be read, or if
+    the first rows all look like rows of one other kind.
     """
     rows = kind.rows(lines, name, on_bad)
     if on_bad is not None:
@@ -94,7 +97,10 @@ def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> 
 
 
 def _likely(kind: FileKind, row: Row, where: str) -> str | None:
-    """The other kind that a row looks like, None for one of this kind or with any other fault."""
+    """Return the name of the other kind that a row looks like.
+
+    It is None if the row is of this kind or is wrong in some other way.
+    """
     try:
         parse_row(kind, row, where)
     except OtherKindError as error:
@@ -105,7 +111,8 @@ def _likely(kind: FileKind, row: Row, where: str) -> str | None:
 
 
 def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError`, or `OtherKindError` if the row looks like another kind."""
+    """Parse a row into a trace. Raises `UserError`, or `OtherKindError` if the row looks like a row of another
+    kind."""
     try:
         return kind.parse(row, where)
     except UserError as error:
@@ -116,6 +123,9 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
 
 
 def guess_kind(row: Row) -> str | None:
-    """The kind whose fields `row` has, the one with the most fields if several match, else None."""
+    """Return the name of the kind whose fields `row` has, or None if there is none.
+
+    If several kinds match, the one with the most fields is returned.
+    """
     fitting = [kind for kind in KINDS.values() if kind.fields <= row.keys()]
     return max(fitting, key=lambda kind: len(kind.fields)).name if fitting else None

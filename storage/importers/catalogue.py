@@ -1,6 +1,6 @@
-"""The catalogue of public benchmarks, with the scores that evaluators' authors published for them.
+"""The catalogue of public benchmarks, and of the scores that authors of evaluators have published for them.
 
-`assets/catalogue.json` describes each, with its source and licence; files are identified by hash.
+`assets/catalogue.json` describes each benchmark with its source and licence. Files are identified by their hash.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from stepsight.storage.importers.kind import PublicFile
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """An evaluator's scores on a benchmark, as its authors published them. `size` is in bytes, None if unknown."""
+    """An evaluator's scores on a benchmark, as published by its authors. `size` is in bytes, or None if unknown."""
 
     evaluator: str
     file: PublicFile
@@ -26,8 +26,11 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A file of a benchmark: the `dataset` that it becomes, its `kind`, and the facts to know before fetching it.
-    `traces` and `size`, in bytes, are None if unknown."""
+    """A file of a benchmark, with what one should know before fetching it.
+
+    `dataset` is the name of the dataset that it becomes, and `kind` is the kind of the file. `traces` and `size`,
+    in bytes, are None if unknown.
+    """
 
     dataset: str
     kind: str
@@ -42,24 +45,27 @@ class Benchmark:
 
     @property
     def can_be_fetched(self) -> bool:
-        """True if the hash of its content is known."""
+        """True if the hash of the file's content is known."""
         return self.file.digest is not None
 
     @property
     def whole_size(self) -> int:
-        """The size of the file and its scores in bytes, as far as known."""
+        """The total size in bytes of the file and its scores, counting only known sizes."""
         return (self.size or 0) + sum(score.size or 0 for score in self.scores)
 
 
 @cache
 def benchmarks() -> tuple[Benchmark, ...]:
-    """All benchmarks in display order."""
+    """Return all benchmarks in display order."""
     content = read_json(asset("catalogue.json"))
     return tuple(_benchmark(values, content["scores_root"]) for values in content["benchmarks"])
 
 
 def find_benchmark(dataset: str) -> Benchmark:
-    """The benchmark that becomes the dataset of that name. Raises `UserError` naming all of them."""
+    """Return the benchmark that becomes the dataset of this name.
+
+    Raises `UserError`, listing all benchmarks, if there is none.
+    """
     for benchmark in benchmarks():
         if benchmark.dataset == dataset:
             return benchmark
@@ -68,7 +74,10 @@ def find_benchmark(dataset: str) -> Benchmark:
 
 
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
-    """The benchmark whose file, or whose scores of an evaluator, have that content; None if there is none."""
+    """Return the benchmark whose file has this hash, or whose published scores of an evaluator do.
+
+    The second value is the score file, or None for the benchmark's own file. Returns None if the hash is unknown.
+    """
     return _known().get(sha256)
 
 

@@ -1,4 +1,7 @@
-"""A table of solutions with arbitrary column names: a person says which columns hold problem, steps and labels."""
+"""Importing a table of solutions with arbitrary column names.
+
+A person says which columns hold the problem, the steps and the labels.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -49,11 +52,12 @@ _GUESSES = {
 
 @dataclass(frozen=True, config=STRICT)
 class ColumnMap(Record):
-    """Names of columns; `a.b` is the key `b` of the object in column `a`, or of each object in a list there, and
-    `a.0` the first element of a list.
+    """The columns that hold the problem, the steps and the labels of a table.
 
-    `steps` holds a list, or a text to be split: at each `split`, or as `core.text.split` does without one.
-    `labels_as` is one of `LABELS`. Without `id`, a trace is identified by the content of its row.
+    In a column name, `a.b` is the key `b` of the object in column `a`, or of each object in a list there, and `a.0`
+    is the first element of a list. `steps` holds a list, or a text that is split at each `split` or, if `split` is
+    empty, as `core.text.split` does it. `labels_as` is one of `LABELS`. If `id` is empty, a trace is identified by
+    the content of its row.
     """
 
     problem: str
@@ -65,7 +69,7 @@ class ColumnMap(Record):
 
 
 def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
-    """The kind of a file whose `rows` have these columns."""
+    """Return a file kind that reads rows with `rows` and maps them to traces by these columns."""
     return FileKind(
         name=NAME,
         title="a table under its own column names",
@@ -76,7 +80,7 @@ def columns_kind(columns: ColumnMap, rows: RowReader) -> FileKind:
 
 
 def column_names(rows: Iterable[Row]) -> list[str]:
-    """The columns of some rows in order, with the keys of objects within them."""
+    """Return the column names of some rows in order, including the keys of objects in the columns."""
     names: dict[str, None] = {}
     for row in rows:
         for key, value in row.items():
@@ -88,7 +92,7 @@ def column_names(rows: Iterable[Row]) -> list[str]:
 
 
 def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> ColumnMap:
-    """The columns suggested by their names; empty if there are none."""
+    """Guess the columns from their names. A field is empty if no column fits."""
     found = {field: _guess(names, words) for field, words in _GUESSES.items()}
     if found["labels"] in (found["steps"], found["problem"]):
         found["labels"] = ""
@@ -109,7 +113,7 @@ def _guess_labels(values: Sequence[object]) -> str:
 
 
 def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` if a column is missing or has other content."""
+    """Parse a row into a trace. Raises `UserError` if a column is missing or has unexpected content."""
     with located(where):
         for what, name in (("problem", columns.problem), ("steps", columns.steps)):
             if not name:
@@ -128,7 +132,7 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
 
 
 def _find(row: Row, name: str) -> Any:
-    """The value in a column; `_MISSING` if there is none."""
+    """Return the value in a column, or `_MISSING` if there is none."""
     if name in row:
         return row[name]
     first, _, inner = name.partition(".")
@@ -136,7 +140,10 @@ def _find(row: Row, name: str) -> Any:
 
 
 def _within(value: Any, name: str) -> Any:
-    """The value at a path in an object or a list. For a list, it is missing if no element has it."""
+    """Return the value at a path in an object or a list.
+
+    For a path into each element of a list, the value is missing unless every element has it.
+    """
     if isinstance(value, dict):
         return _find(value, name)
     if not isinstance(value, list):
@@ -255,7 +262,7 @@ def _valid(texts: tuple[str, ...], label: object, number: int) -> Step:
 
 
 def _key(label: object) -> str | int | None:
-    """A label in the form in which it is looked up: `Pos `, `1` and `1.0` become pos, 1 and 1."""
+    """Normalise a label for the lookup: `Pos `, `1` and `1.0` become pos, 1 and 1."""
     if isinstance(label, float) and label.is_integer():
         return int(label)
     if isinstance(label, str):
@@ -265,7 +272,7 @@ def _key(label: object) -> str | int | None:
 
 
 def _list(value: object) -> list[Any] | None:
-    """A list, which may be given as JSON in a text, as in CSV."""
+    """Return a list, also if it is given as JSON text, as in CSV. Returns None if the value is not a list."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             value = parse_json(value)

@@ -1,8 +1,8 @@
-"""The files of a dataset, read in sequence as one table: a file, a folder, or a hub's dataset.
+"""The files of a dataset, read one after the other as one table: a file, a folder, or a dataset on a hub.
 
-A folder is what `datasets` saved to disk, with its Arrow files, or holds files as hubs do, such as
-`data/train-00000-of-00002.parquet`. Files numbered like that are one part, called `data/train` or `train`. Rows are
-counted over all files of the part, as in `datasets`, but from 1.
+A folder is one that `datasets` saved to disk with its Arrow files, or one with files as on a hub, such as
+`data/train-00000-of-00002.parquet`. Files numbered like that form one part, called `data/train` or `train`. Rows
+are numbered across all files of a part, as in `datasets`, but from 1.
 """
 
 import hashlib
@@ -32,15 +32,17 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, with its name in messages."""
+    """A file, with the name that messages give it."""
 
     name: str
     path: Path
 
 
 class DataFiles:
-    """The files of one dataset, called `name` in messages and `file_name` in the store: a source of
-    `storage.traces.imports`, whose rows are those of `kind`."""
+    """The files of one dataset, as a source for `storage.traces.imports`.
+
+    `name` is used in messages and `file_name` in the store. The rows are read by the kind that `kind` returns.
+    """
 
     def __init__(self, name: str, files: Sequence[DataFile], file_name: str = "") -> None:
         self.name, self.file_name = name, file_name or PurePosixPath(name).name
@@ -50,7 +52,7 @@ class DataFiles:
         self._hash = hashlib.sha256()
 
     def kind(self, columns: ColumnMap) -> FileKind:
-        """The kind that reads these files with the given columns."""
+        """Return the kind that reads these files with the given columns."""
         return columns_kind(columns, self._rows)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -96,13 +98,15 @@ class DataFiles:
 
 
 def is_hub_id(text: str) -> bool:
-    """True if it looks like the `OWNER/NAME` of a dataset on a hub rather than a file."""
+    """True if a text looks like the `OWNER/NAME` of a dataset on a hub rather than a file."""
     return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(SUFFIXES)
 
 
 def find_data(path: Path, part: str = "") -> DataFiles:
-    """The files at a path: one file, or those of one `part` of a folder. Raises `UserError` if there is none, and
-    if the folder has several parts and none is named."""
+    """Return the data at a path: a single file, or the files of one `part` of a folder.
+
+    Raises `UserError` if there is no such file or part, or if the folder has several parts and none is named.
+    """
     if not path.is_dir():
         with open_input(path):
             return DataFiles(str(path), [DataFile(path.name, path)])
@@ -116,9 +120,11 @@ def find_data(path: Path, part: str = "") -> DataFiles:
 
 
 def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
-    """The files of one part of a hub's dataset, called `OWNER/NAME@COMMIT` in the store, fetched unless they are in
-    the cache of the hub's client. Raises `UserError` if the hub has no such dataset, revision or part, refuses
-    access or cannot be reached, and if the disk has no room for it."""
+    """Fetch the files of one part of a dataset on a hub, unless they are already in the cache of the hub's client.
+
+    The store calls the files `OWNER/NAME@COMMIT`. Raises `UserError` if the hub has no such dataset, revision or
+    part, refuses access or cannot be reached, or if the disk has no room for the files.
+    """
     # Most datasets come from files, for which no hub's client is loaded.
     from stepsight.core.hubs.hub_download import fetch_dataset
 
@@ -127,7 +133,7 @@ def fetch_data(repo: str, revision: str = "", part: str = "") -> DataFiles:
 
 
 def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
-    """The names of one part among those of a dataset's files, in order. Raises `UserError` as `find_data` does."""
+    """Return the names of the files of one part, in order. Raises `UserError` as `find_data` does."""
     parts = _parts(names)
     if not parts:
         raise UserError(f"{where}: no file of data.", f"Expected files that end in {', '.join(SUFFIXES)}.")
@@ -141,7 +147,7 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
 
 
 def _parts(names: Iterable[str]) -> dict[str, list[str]]:
-    """The files of each part, in the first of the formats it has."""
+    """Return the files of each part. A part that exists in several formats is taken in the preferred format."""
     found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name in sorted(names):
         path = PurePosixPath(name)
@@ -153,7 +159,7 @@ def _parts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _saved_part(path: Path, part: str) -> str:
-    """The folder of a part in a dictionary saved by `datasets`."""
+    """Return the folder of a part of a dataset dictionary that `datasets` saved."""
     splits = read_json(path / _DICTIONARY).get("splits")
     if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
         raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")
@@ -166,7 +172,7 @@ def _saved_part(path: Path, part: str) -> str:
 
 
 def _saved_files(path: Path) -> list[str]:
-    """The names of the Arrow files saved by `datasets`, in order."""
+    """Return the names of the Arrow files that `datasets` saved, in order."""
     state: Mapping[str, Any] = read_json(path / _STATE)
     files = state.get("_data_files")
     named = files if isinstance(files, list) else []
@@ -180,7 +186,7 @@ def _saved_files(path: Path) -> list[str]:
 
 
 def _is_name(value: object) -> bool:
-    """True if it names a file or folder in the current folder."""
+    """True if a value is the plain name of a file or folder, without a path."""
     return isinstance(value, str) and bool(_PLAIN.fullmatch(value)) and value.strip(".") != ""
 
 

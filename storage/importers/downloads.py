@@ -1,4 +1,4 @@
-"""Fetching a public file once: checked by its hash, and kept in the cache."""
+"""Fetching a public file once, checking it by its hash, and keeping it in the cache."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,11 +26,12 @@ def _ignore(there: int, size: int | None) -> None:
 
 
 def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
-    """The path of the file in the cache, fetched if it is not there.
+    """Return the path of a file in the cache, fetching the file if it is not there.
 
-    It appears there whole or not at all; the bytes of an interrupted transfer are kept, and the next one continues
-    from there. If another process is fetching it, that is waited for. Raises `UserError` if its hash is unknown or
-    does not match, if the server cannot be reached or refuses, and if the cache cannot be written.
+    The file appears in the cache complete or not at all. The bytes of an interrupted transfer are kept, and the
+    next transfer continues from there. If another process is fetching the file, the call waits for it. Raises
+    `UserError` if the file's hash is unknown or does not match, if the server refuses or cannot be reached, or if
+    the cache cannot be written.
     """
     if file.digest is None:
         raise UserError(
@@ -62,7 +63,10 @@ def _is_here(path: Path, digest: str) -> bool:
 
 @contextmanager
 def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    """Keep other processes from fetching the same file. `progress` is called while one of them does."""
+    """Keep other processes from fetching the same file.
+
+    If another process is already fetching it, `progress` is called while this one waits.
+    """
     lock = FileLock(path.with_name(_LOCK))
     while not lock.is_locked:
         try:

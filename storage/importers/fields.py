@@ -1,4 +1,5 @@
-"""Typed fields of a row. Each raises `UserError` with what was found and what was expected."""
+"""Reading typed fields of a row. On a bad value each function raises `UserError`, saying what it found and
+expected."""
 
 import hashlib
 import json
@@ -22,7 +23,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def field(row: Row, key: str) -> Any:
-    """The value of a required field."""
+    """Return the value of a required field."""
     if key not in row:
         keys = ", ".join(map(repr, sorted(row)[:12])) or "none"
         raise UserError(f"the field {key!r} is missing (found: {keys}).", "Check the kind of the file.")
@@ -30,12 +31,12 @@ def field(row: Row, key: str) -> Any:
 
 
 def text(row: Row, key: str) -> str:
-    """A text that is not empty."""
+    """Return a field that must be a non-empty text."""
     return check_text(field(row, key), f"the field {key!r}")
 
 
 def identifier(row: Row, key: str) -> str:
-    """A text or a whole number, as text."""
+    """Return a field that must be a text or a whole number, as a text."""
     value = field(row, key)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise UserError(f"the field {key!r} is {describe(value)}, expected text or a whole number.")
@@ -43,15 +44,15 @@ def identifier(row: Row, key: str) -> str:
 
 
 def content_id(row: Row) -> str:
-    """An id for a row of a file without ids: a hash of its content, whatever the order of its keys.
+    """Return an id for a row of a file without ids: a hash of its content that ignores the order of its keys.
 
-    Unlike a line number, it stays the same when rows are added to the file or moved in it.
+    Unlike a line number, it stays the same when rows are added to the file or moved within it.
     """
     return hashlib.sha256(canonical(row)).hexdigest()[:16]
 
 
 def canonical(row: Row) -> bytes:
-    """The content of a row, independent of the order of its keys."""
+    """Return the content of a row in a form that does not depend on the order of its keys."""
     try:
         return json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
     except RecursionError:
@@ -59,14 +60,17 @@ def canonical(row: Row) -> bytes:
 
 
 def whole(value: object, low: int, high: int, what: str, expected: str = "") -> int:
-    """An integer from `low` to `high`; true and 2.0 do not count. `expected` words the range in messages."""
+    """Return an integer that must be from `low` to `high`. True and 2.0 are refused.
+
+    `expected` describes the range in messages.
+    """
     if type(value) is not int or not low <= value <= high:
         raise UserError(f"{what} is {describe(value)}, expected {expected or f'a step from {low} to {high}'}.")
     return value
 
 
 def listed(row: Row, key: str) -> list[Any]:
-    """A list."""
+    """Return a field that must be a list."""
     value = field(row, key)
     if not isinstance(value, list):
         raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
@@ -74,14 +78,15 @@ def listed(row: Row, key: str) -> list[Any]:
 
 
 def texts(row: Row, key: str) -> list[str]:
-    """A list of texts that are not empty, one per step."""
+    """Return a field that must be a list of non-empty texts, one per step."""
     return [check_text(item, f"step {number} of {key!r}") for number, item in enumerate(listed(row, key), start=1)]
 
 
 def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
-    """The steps of a solution of which only the first error is known, as a 0-based index (None: there is none).
+    """Return the steps of a solution for which only the first error is known.
 
-    Steps before it are valid without a label, it is neg, and steps after it are unlabelled.
+    `error` is its 0-based index, or None if there is no error. The steps before it are valid without a label, the
+    step itself is neg, and the steps after it are unlabelled.
     """
     return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
 
@@ -93,7 +98,7 @@ def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
 
 
 def steps(row: Row, key: str) -> list[tuple[str, ...]]:
-    """A list of steps, each a list of texts (its sub-steps)."""
+    """Return a field that must be a list of steps, each a list of texts (its sub-steps)."""
     value = field(row, key)
     if not isinstance(value, list):
         raise UserError(f"the field {key!r} is {describe(value)}, expected a list of steps.")
@@ -106,12 +111,12 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
-    """The `meta` of the trace: every field that is not one of `used`."""
+    """Return the `meta` of a trace: every field of the row that is not in `used`."""
     return {key: value for key, value in row.items() if key not in used}
 
 
 def describe(value: object) -> str:
-    """A found value in JSON's terms, shortened for a message."""
+    """Describe a value in JSON's terms for a message, shortened if it is long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A kind of file: reading its rows, and turning a row into a trace."""
+"""A kind of file: how its rows are read, and how a row is turned into a trace."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +19,11 @@ OnBad = Callable[[str, UserError, bytes], None]
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A published file of a benchmark. `sha256` is of its content, None if unknown; the content is then checked by
-    `git_blob`, its id in a Git repository, if that is known."""
+    """A published file of a benchmark.
+
+    `sha256` is the hash of its content, or None if unknown. In that case the content is checked against `git_blob`,
+    its id in a Git repository, if that is known.
+    """
 
     name: str
     url: str
@@ -29,14 +32,14 @@ class PublicFile:
 
     @property
     def digest(self) -> str | None:
-        """The digest by which its content is checked, None if unknown."""
+        """The digest that the content is checked against, or None if it is unknown."""
         return self.sha256 or self.git_blob
 
 
 def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) for each line of a JSON Lines file, `where` being such as `file.jsonl line 3`.
+    """Yield (where, row) for each line of a JSON Lines file, with `where` such as `file.jsonl line 3`.
 
-    Raises `UserError` at a line that is not a JSON object, or reports it to `on_bad`.
+    A line that is not a JSON object is reported to `on_bad`, or raises `UserError` if there is no `on_bad`.
     """
     for number, raw in enumerate(lines, start=1):
         try:
@@ -51,10 +54,10 @@ def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -
 
 
 def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) for a file of JSON Lines or with one JSON array, distinguished by its first character.
+    """Yield (where, row) for each row of a file that holds JSON Lines or one JSON array.
 
-    `where` is such as `file.json row 3` in an array. One row is held at a time, but an array on a single line is
-    read as that line.
+    The first character tells which of the two it is. In an array, `where` is such as `file.json row 3`. Only one
+    row is held at a time, but an array that is written on a single line is held whole.
     """
     source = iter(lines)
     head = []
@@ -69,10 +72,11 @@ def json_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
 
 
 def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) for each object of a JSON array.
+    """Yield (where, row) for each object of a JSON array.
 
-    Raises `UserError` with the line or row on invalid UTF-8 and on invalid or truncated JSON, after which nothing
-    can be read. It also does so at an element that is not an object, unless that can be reported to `on_bad`.
+    Invalid UTF-8 and invalid or truncated JSON raise `UserError` with the line or row, since nothing can be read
+    after them. An element that is not an object is reported to `on_bad`, or raises `UserError` if there is no
+    `on_bad`.
     """
     for where, value in _values(lines, name):
         if isinstance(value, dict):
@@ -121,7 +125,7 @@ def _values(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
-    """Each line with its number, and an empty one at the end."""
+    """Yield each line with its number and False, and finally an empty line with True."""
     at = 0
     for at, line in enumerate(lines, start=1):
         yield at, line, False
@@ -137,7 +141,10 @@ def _decode(raw: bytes, line: int, name: str) -> str:
 
 
 def _punctuation(sign: str, wanted: str, where: str) -> str:
-    """What follows a bracket or comma of the array: `row` or `end`. Raises `UserError` if `sign` is not allowed."""
+    """Return what follows a bracket or comma of the array: `row` or `end`.
+
+    Raises `UserError` if `sign` is not allowed here.
+    """
     if sign not in wanted or wanted == "end":
         expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
         raise UserError(f"{where}: {sign!r} found, expected {expected}.", "Write one JSON array of objects.")
@@ -145,7 +152,7 @@ def _punctuation(sign: str, wanted: str, where: str) -> str:
 
 
 def _value(decoder: json.JSONDecoder, buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
-    """The value at `offset` and the offset after it, None if more lines are needed."""
+    """Return the value at `offset` and the offset after it, or None if more lines are needed."""
     try:
         value, end = decoder.raw_decode(buffer, offset)
         check_depth(value)
@@ -169,7 +176,7 @@ def _skip(buffer: str, offset: int) -> int:
 
 
 class RowReader(Protocol):
-    """A function that reads the rows of a kind, as `json_rows` does."""
+    """A function that reads the rows of a file, as `json_rows` does."""
 
     def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
 
@@ -178,9 +185,9 @@ class RowReader(Protocol):
 class FileKind:
     """A kind of file.
 
-    `fields` distinguish its rows from those of other kinds. `parse(row, where)` raises `UserError` that starts with
-    `where`. `dataset` is the default name of a dataset; None stands for the name of the file. `files` are the
-    published files with known addresses.
+    `fields` are the field names that distinguish its rows from those of other kinds. `parse(row, where)` raises a
+    `UserError` whose message starts with `where`. `dataset` is the default name of the dataset, with None for the
+    name of the file. `files` are the published files whose addresses are known.
     """
 
     name: str
@@ -192,9 +199,10 @@ class FileKind:
     files: tuple[PublicFile, ...] = ()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
-        """The published file of that name, by default the only one; `sha256` overrides its own.
+        """Return the published file with this name, or the only one by default. `sha256` overrides the file's own
+        hash.
 
-        Raises `UserError` naming the files there are.
+        Raises `UserError`, listing the published files, if there is no such file.
         """
         if not self.files:
             raise UserError(

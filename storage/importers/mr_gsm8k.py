@@ -1,6 +1,7 @@
 """MR-GSM8K: solutions to GSM8K problems and variants of them, with the first wrong step (dvlab-research).
 
-A JSON array, or JSON Lines. `question_type` is original, reversed or POT; the first error is 1-based:
+The file is a JSON array or JSON Lines. `question_type` is original, reversed or POT, and the first error is
+1-based:
 
     [{"uuid": "179ede83-…", "question": "Miss Maria is … what is the value of unknown variable x?",
       "ground_truth_solution": "…", "ground_truth_answer": "6",
@@ -9,8 +10,8 @@ A JSON array, or JSON Lines. `question_type` is original, reversed or POT; the f
       "model_output_solution_first_error_step": 2, "model_output_solution_first_error_reason": "…",
       "question_type": "reversed"}]
 
-A correct solution has `"N/A"` for the first error. As in MR-MATH, steps before the first error are valid
-without a label and those after it are unlabelled.
+A correct solution has `"N/A"` for the first error. As in MR-MATH, the steps before the first error are valid
+without a label, and those after it are unlabelled.
 """
 
 from stepsight.core.errors import UserError
@@ -24,7 +25,7 @@ _TYPES = ("original", "reversed", "POT")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
     with located(where):
         steps = texts(row, _STEPS)
         if (question_type := field(row, "question_type")) not in _TYPES:

@@ -24,7 +24,7 @@ FIRST_ERROR = "model_output_solution_first_error_step"
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
     with located(where):
         texts = steps(row, _STEPS)
         error = first_error(row, len(texts))
@@ -37,7 +37,7 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def first_error(row: Row, n_steps: int) -> int | None:
-    """The 0-based first error in the fields of MR-MATH and MR-GSM8K, None for a correct solution."""
+    """Return the 0-based first error from the fields of MR-MATH and MR-GSM8K, or None for a correct solution."""
     correctness, error = field(row, CORRECTNESS), field(row, FIRST_ERROR)
     if correctness == "correct":
         if error != "N/A":

@@ -19,7 +19,7 @@ _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG}
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
     with located(where):
         texts = steps(row, _STEPS)
         labels = _labels(row, len(texts))

@@ -1,17 +1,23 @@
-"""Perturbed PRM800K solutions: correct ones with one planted error each (GAIR-NLP/ReasonEval).
+"""Perturbed PRM800K solutions: correct solutions with one planted error each (GAIR-NLP/ReasonEval).
 
-JSON Lines in spite of the `.json` name. `tags` is 0-based into `hypothesis_steps`:
+The file is JSON Lines in spite of its name ending in `.json`. `tags` holds 0-based indices into `hypothesis_steps`:
 
     {"id": 0, "rid": 0, "question": "Three pencils …", "ground_truth_answer": "29",
      "reference_steps": ["Let's call …", "We have …"], "hypothesis_steps": ["Let's call …", "We have … 1.15"],
      "error_type": "random number", "tags": 1}
 
-What `tags` says depends on the error type. `random number`, `random operation` and `remove step`: the step that
-is wrong, or the first after the removed one. `swap steps`: both steps of the swap, of which the first is the first
-error. Those before it are valid without a label, those after it unlabelled. `repeat step`: the step whose copy
-follows; the copy is neu, and all others are valid without a label. `swap solutions`: the solution is that of
-another problem and `tags` a number of that one, so no step can be named and all are unlabelled; `tags` stays in
-the meta.
+The meaning of `tags` depends on the error type:
+
+- `random number`, `random operation`, `remove step`: the step that is wrong, or the first step after
+  the removed one.
+- `swap steps`: the two swapped steps, the earlier of which is the first error.
+- `repeat step`: the step that is followed by its copy. The copy is neu, and all other steps are valid
+  without a label.
+- `swap solutions`: the number of the problem that the solution was taken from. No step can be named, so
+  all are unlabelled, and `tags` stays in the meta.
+
+In the first two cases, the steps before the first error are valid without a label, and those after it are
+unlabelled.
 """
 
 from stepsight.core.errors import UserError
@@ -35,7 +41,7 @@ _ONE = ("random number", "random operation", "remove step")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing or mistyped fields and tags out of range."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or a tag is out of range."""
     with located(where):
         return Trace(
             id=identifier(row, "id"),

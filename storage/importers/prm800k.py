@@ -1,4 +1,4 @@
-"""PRM800K: solutions to MATH problems, labelled step by step while they were made (OpenAI).
+"""PRM800K: solutions to MATH problems that were labelled step by step while they were written (OpenAI).
 
     {"labeler": "cc88bf76-…", "timestamp": "2022-11-22T…", "generation": 6, "is_quality_control_question": false,
      "is_initial_screening_question": false,
@@ -11,17 +11,17 @@
          "human_completion": null, "chosen_completion": null}],
       "total_time": 164458, "finish_reason": "found_error"}}
 
-In phase 1 a labeler chose among several completions, or wrote one where none would do; in phase 2 one solution was
-made beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is the completion
-with which the labeler continued: the chosen one, else the human one. If there is neither, at the end, it is the
-first completion, which in phase 2 is the pre-generated solution's (the error that was found). Ratings -1, 0, 1 are
-neg, neu, pos; null is unlabelled, and so is a human completion, which nobody rated. Completions may be null where
-there are none.
+In phase 1 a labeler chose among several completions, or wrote one if none was good enough. In phase 2 one solution
+was generated beforehand (`pre_generated_steps`) and labelled up to its first error. A step of the trace is the
+completion that the labeler continued with: the chosen one, or else the human one. The last step may have neither.
+It is then the first completion, which in phase 2 is the step of the pre-generated solution in which the error was
+found. Ratings of -1, 0 and 1 are neg, neu and pos. A rating of null means unlabelled, and so is a human completion,
+which nobody rated. `completions` may be null if there are none.
 
-The trace ends where the labelling did; the rest of a phase 2 solution stays in the meta's `pre_generated_steps`,
-next to `finish_reason` and `phase`, which is 1 where nothing was generated beforehand. The other completions are
-left out. The file has no ids, so one is made of the row's content: it survives rows added or moved, and two
-labelers' records stay apart; rows that agree in every field are one trace.
+The trace ends where the labelling ended. The rest of a phase 2 solution stays in `pre_generated_steps` in the meta,
+next to `finish_reason` and `phase`. `phase` is 1 if nothing was generated beforehand. The other completions are
+left out. The file has no ids, so one is made from the row's content. It does not change when rows are added or
+moved, and it keeps the records of two labelers apart. Rows that agree in every field become one trace.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ _LABELS = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing, mistyped or contradictory fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing, mistyped or contradicts another."""
     with located(where):
         question, label = _object(field(row, "question"), "question"), _object(field(row, "label"), "label")
         return Trace(
@@ -56,8 +56,10 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
-    """The number of traces and labelled steps that were read, compared with the paper's (its appendix "Data and
-    Reproducibility"), which does not say which records of the files those are."""
+    """Compare the number of traces and labelled steps that were read with the numbers in the paper, as a text.
+
+    The paper (appendix "Data and Reproducibility") does not say which records of the files it counts.
+    """
     counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
 
@@ -83,7 +85,7 @@ def _step(item: object, number: int) -> Step:
 
 
 def _picked(step: Row, what: str) -> Row:
-    """The completion with which the trace continues."""
+    """Return the completion with which the trace continues."""
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:

@@ -1,21 +1,21 @@
-"""PRMBench: correct solutions rewritten to hold errors of one class each (ssmisya/PRMBench).
+"""PRMBench: correct solutions rewritten so that each contains errors of one class (ssmisya/PRMBench).
 
-`error_steps` are 1-based into `modified_process`:
+`error_steps` are 1-based indices into `modified_process`:
 
     {"original_question": "…", "modified_question": "How many seconds are in 7.8 minutes?",
      "original_process": ["7.8 minutes is …", "…"], "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"],
      "modified_steps": [2], "error_steps": [2], "reason": "…", "idx": "prm_train_p1_0", "question": "…",
      "classification": "missing_condition"}
 
-The trace is the modified question with the modified process. PRMBench takes every step that is not an error step to
-be correct, even after the first error, so these are valid; it does not say whether they are redundant, so they have
-no label. Error steps are neg, except in the two classes of its Simplicity category, `redundency` (its spelling) and
-`circular`, which PRMBench calls a specific form of redundancy: there they are neu. (The `reason` of some circular
-rows calls the reasoning fallacious as well; PRMScore, which only knows right and wrong, has to count neu as wrong
-in these two classes.) `multi_solutions` rows have no error.
+The trace is the modified question with the modified process. PRMBench regards every step that is not an error step
+as correct, even after the first error, so these steps are valid. It does not say whether they are redundant, so
+they have no label. Error steps are neg, except in the two classes of its Simplicity category, `redundency` (its
+spelling) and `circular`. PRMBench calls these a specific form of redundancy, so there the error steps are neu. (The
+`reason` of some circular rows calls the reasoning fallacious as well. PRMScore, which only knows right and wrong,
+has to count neu as wrong in these two classes.) Rows of `multi_solutions` have no error.
 
-`idx` repeats across the classes, and within `multi_solutions`, where one problem has several solutions. The id is
-`class/idx`, and for multi_solutions a hash of the content is added.
+`idx` repeats across the classes, and also within `multi_solutions`, where one problem has several solutions. The id
+is therefore `class/idx`, with a hash of the content added for `multi_solutions`.
 """
 
 from stepsight.core.errors import UserError
@@ -40,7 +40,8 @@ _CLASSES = (*ERROR_CLASSES, "multi_solutions")
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing or mistyped fields and error steps out of range."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or an error step is out of
+    range."""
     with located(where):
         steps, kind = texts(row, "modified_process"), _class(row)
         errors = {whole(step, 1, len(steps), "an error step") for step in listed(row, "error_steps")}

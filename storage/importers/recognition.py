@@ -1,4 +1,4 @@
-"""The content of a file: traces of a known kind, scores, or a table whose columns somebody has to name."""
+"""Recognising the content of a file: traces of a known kind, scores, or a table whose columns have to be named."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -47,9 +47,12 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The content of a file. `kind` reads it if it `holds` traces; `names` are its columns, and `columns` a guess
-    at their meaning, for a file that is read as a table. `dataset` and `evaluator` are suggested names, or empty;
-    `known` is set if the file's hash is in the catalogue."""
+    """The recognised content of a file.
+
+    `kind` is the kind that reads the file, if it `holds` traces. For a file that is read as a table, `names` are
+    its columns and `columns` is a guess at their meaning. `dataset` and `evaluator` are suggested names, or empty.
+    `known` is True if the file's hash is in the catalogue.
+    """
 
     holds: Holds
     kind: str
@@ -61,7 +64,7 @@ class Finding:
 
 
 def check_beginning(content: bytes, name: str) -> None:
-    """Raises `UserError` if a file with this beginning cannot be imported."""
+    """Raise `UserError` if a file that begins with these bytes cannot be imported."""
     for magic, what, hint in _OTHER_FILES:
         if content.startswith(magic):
             raise UserError(f"{name}: {what}.", hint)
@@ -70,7 +73,7 @@ def check_beginning(content: bytes, name: str) -> None:
 
 
 def find_reader(content: bytes) -> RowReader:
-    """The reader of the rows of a file with this beginning."""
+    """Return the reader for the rows of a file that begins with these bytes."""
     if content.startswith(PARQUET):
         return parquet_rows
     start = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -78,9 +81,10 @@ def find_reader(content: bytes) -> RowReader:
 
 
 def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "") -> Finding:
-    """The content of the file called `name`, by its hash if the catalogue has it, else by its first rows.
+    """Recognise the content of the file called `name`, by its hash if the catalogue has it, or else by its first
+    rows.
 
-    Raises `UserError` if it cannot be imported, or its first rows cannot be read.
+    Raises `UserError` if the file cannot be imported, or if its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
@@ -103,7 +107,10 @@ def recognise(beginning: bytes, lines: Iterable[bytes], name: str, sha256: str =
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
-    """The kind of that name, which reads a file with this beginning. Raises `UserError` if no column is named."""
+    """Return the kind with this name, ready to read a file that begins with these bytes.
+
+    Raises `UserError` if the file is a table and its columns are not named.
+    """
     if finding_kind != COLUMNS:
         return find_kind(finding_kind)
     if columns is None:

@@ -1,12 +1,12 @@
-"""Stepwise supervision, as in TRL and its datasets: a prompt, its completions, and a label of right or wrong for
-each.
+"""Stepwise supervision, as in TRL and its datasets: a prompt, its completions, and right or wrong for each
+completion.
 
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
 
-The labels distinguish only right and wrong: true is valid without a label (datasets differ in whether a neutral
-step became true or false), false is neg, and null is unlabelled. The rows have no id, so one is made of their
-content.
+The labels distinguish only right and wrong. True is valid without a label, because datasets differ in whether a
+neutral step became true or false. False is neg, and null is unlabelled. The rows have no id, so one is made from
+their content.
 """
 
 from stepsight.core.errors import UserError
@@ -17,7 +17,7 @@ from stepsight.storage.importers.kind import FileKind, Row
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing or mistyped fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped."""
     with located(where):
         steps, labels = texts(row, "completions"), listed(row, "labels")
         if len(labels) != len(steps):

@@ -1,11 +1,13 @@
-"""StrictPRMBench: GSM8K solutions of one model, 32 a problem, and pairs with a step that is needed or not.
+"""StrictPRMBench: solutions to GSM8K by one model, 32 per problem, and pairs with and without a step.
 
-Candidates (`gsm8k_candidates.jsonl`), and the texts of its deletions (`gsm8k_necessary_pairs.jsonl`):
+The step that a pair differs in is either necessary or not. A file has the candidates (`gsm8k_candidates.jsonl`) or
+the texts with a step deleted (`gsm8k_necessary_pairs.jsonl`):
 
     {"problem_id": "gsm8k_000", "candidate_index": 0, "problem": "Janet's ducks …", "answer": "18", "steps": ["…"]}
 
-A trace's id is `gsm8k_000/0`. There is no gold of steps. Some first steps begin with the prompt of a chat, which
-was scored with them and is kept. Its score files name the trace in the same way.
+The id of a trace is such as `gsm8k_000/0`, and the benchmark's score files name traces in the same way. The steps
+have no gold. Some first steps begin with the prompt of a chat, which is kept because it was part of the scored
+text.
 """
 
 from stepsight.core.trace import Step, Trace
@@ -19,20 +21,23 @@ _LARGEST = 2**31 - 2
 
 
 def identify(row: Row) -> str:
-    """The id of the trace that a row belongs to. Raises `UserError` if a field is missing or mistyped."""
+    """Return the id of the trace that a row belongs to. Raises `UserError` if a field is missing or mistyped."""
     number = whole(field(row, "candidate_index"), 0, _LARGEST, "the field 'candidate_index'", "a whole number")
     return f"{text(row, 'problem_id')}/{number}"
 
 
 def translated(row: Row) -> Row:
-    """A row of its scores with a step deleted in StepSight's form. Raises `UserError` as `identify` does."""
+    """Translate a row of the benchmark's scores with a step deleted into StepSight's form.
+
+    Raises `UserError` as `identify` does.
+    """
     step = whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0")
     scores = {"whole": field(row, "clean_step_scores"), "scores": field(row, "modified_step_scores")}
     return {"id": identify(row), "left_out": step + 1, **scores}
 
 
 def parse(row: Row, where: str) -> Trace:
-    """A row as a trace. Raises `UserError` on missing or mistyped fields."""
+    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped."""
     with located(where):
         return Trace(
             id=identify(row),

@@ -1,4 +1,4 @@
-"""Rows of CSV, Parquet and Arrow, whose columns a person assigns (see `columns`)."""
+"""Reading the rows of CSV, Parquet and Arrow files, whose columns a person assigns (see `column_mapping`)."""
 
 import csv
 import io
@@ -18,11 +18,11 @@ _SEPARATORS = ",;\t"
 
 
 def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) for each row of a CSV file below its header; every value is a text, including a formula.
+    """Yield (where, row) for each row of a CSV file below its header. Every value is a text, even a formula.
 
-    The separator is a comma, a semicolon or a tab, whichever occurs most in the header. Raises `UserError` on
-    invalid UTF-8 and invalid CSV, after which nothing can be read. It also does so at a row of another length than
-    the header, unless that can be reported to `on_bad`.
+    The separator is a comma, a semicolon or a tab, whichever is most frequent in the header. Invalid UTF-8 and
+    invalid CSV raise `UserError`, since nothing can be read after them. A row with more or fewer cells than the
+    header is reported to `on_bad`, or raises `UserError` if there is no `on_bad`.
     """
     texts = _decoded(lines, name)
     header = next(texts, "")
@@ -52,13 +52,16 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
 
 
 def parquet_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """(where, row) for each row of a Parquet file, which is held in memory as stored. Raises `UserError` if it is
-    not one or pyarrow is missing."""
+    """Yield (where, row) for each row of a Parquet file, whose bytes are held in memory.
+
+    Raises `UserError` if the file is not Parquet or pyarrow is missing.
+    """
     return table_rows(parquet_batches(io.BytesIO(b"".join(lines))), name, "Parquet")
 
 
 def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
-    """(where, row) for each row of `parquet_batches` or `arrow_batches`. Raises `UserError` for their errors."""
+    """Yield (where, row) for each row of `parquet_batches` or `arrow_batches`, turning their errors into
+    `UserError`."""
     arrow, _ = load_parquet()
     number = 0
     try:
@@ -72,15 +75,17 @@ def table_rows(batches: Iterable[Any], name: str, format: str) -> Rows:
 
 
 def parquet_batches(file: Path | io.BytesIO) -> Iterator[Any]:
-    """The rows of a Parquet file, in batches. Raises pyarrow's errors."""
+    """Yield the rows of a Parquet file in batches. Raises pyarrow's errors."""
     _, parquet = load_parquet()
     with parquet.ParquetFile(file) as content:
         yield from content.iter_batches(batch_size=_BATCH)
 
 
 def arrow_batches(path: Path) -> Iterator[Any]:
-    """The rows of an Arrow file, a stream as `datasets` writes it or a file with an index at its end, in batches.
-    Raises pyarrow's errors."""
+    """Yield the rows of an Arrow file in batches. Raises pyarrow's errors.
+
+    The file is a stream, as `datasets` writes it, or a file with an index at its end.
+    """
     arrow, _ = load_parquet()
     with arrow.memory_map(str(path)) as content:
         if content.read(len(_ARROW_FILE)) == _ARROW_FILE:
@@ -98,12 +103,12 @@ def arrow_batches(path: Path) -> Iterator[Any]:
 
 
 def is_arrow(beginning: bytes) -> bool:
-    """True if a file with this beginning is an Arrow file."""
+    """True if a file that begins with these bytes is an Arrow file."""
     return beginning.startswith((_ARROW_FILE, _ARROW_STREAM))
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """`pyarrow` and `pyarrow.parquet`. Raises `UserError` if they are not installed."""
+    """Return the modules `pyarrow` and `pyarrow.parquet`. Raises `UserError` if they are not installed."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -112,13 +117,13 @@ def load_parquet() -> tuple[Any, Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with JSON's types: dates and the like become texts."""
+    """Convert a row to JSON's types. Dates and similar values become texts."""
     value: dict[str, Any] = json.loads(json.dumps(row, default=_text), parse_constant=_constant)
     return value
 
 
 def _constant(name: str) -> float | None:
-    """NaN and the infinities become null, as in pandas."""
+    """Return None for NaN, as in pandas, and the number for the infinities."""
     return None if name == "NaN" else float(name)
 
 

@@ -1,4 +1,4 @@
-"""The request of a job that fetches an evaluator: a model of the hub at a commit."""
+"""The request of a job that fetches an evaluator: a hub model at a commit."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -17,8 +17,11 @@ from stepsight.storage.jobs.jobs import Job, Task, list_requests, start_request
 
 @dataclass(frozen=True, config=STRICT)
 class Fetch(Record):
-    """A model of the hub at the commit `revision`, and the commits of those it needs by their `part_key`: the same
-    if it is resumed days later."""
+    """A request to fetch a hub model at the commit `revision`.
+
+    `parts` are the commits of the other models that it needs, by their `part_key`, so that a job resumed days later
+    fetches the same versions.
+    """
 
     repo: str
     revision: str
@@ -26,18 +29,20 @@ class Fetch(Record):
 
 
 def start_fetch(store: Store, remote: Remote | Fetched) -> Job:
-    """Start fetching a model found on the hub, or loading one that was fetched. Raises `UserError` if its name
-    cannot be stored."""
+    """Start fetching a model that was found on the hub, or loading a model that has been fetched.
+
+    Raises `UserError` if its name cannot be stored.
+    """
     check_name(remote.repo, "the name of the model")
     request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
     return start_request(store, Task.FETCH, remote.repo, request, remote.size)
 
 
 def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
-    """Fetches that are queued or running, oldest first, and recently failed ones."""
+    """List the fetches that are queued or running, oldest first, and those that failed recently."""
     return list_requests(store, Task.FETCH, failed_since)
 
 
 def read_fetch(request: Mapping[str, Any]) -> Fetch:
-    """The request of a stored job. Raises `UserError` if it is not a fetch."""
+    """Read the request of a stored job. Raises `UserError` if it is not a fetch."""
     return validate(Fetch, dict(request), "the request of the job")

@@ -1,4 +1,4 @@
-"""Importing the content of a file or folder: traces first, then the scores of evaluators on them."""
+"""Importing a file or folder: its traces first, then the scores of evaluators on them."""
 
 import hashlib
 from collections import Counter
@@ -20,7 +20,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 
 @dataclass(frozen=True)
 class Found:
-    """A file and its content, or the reason why it cannot be imported."""
+    """A file with its recognised content, or with the error that keeps it from being imported."""
 
     path: Path
     finding: Finding | None = None
@@ -28,10 +28,11 @@ class Found:
 
 
 def find_files(path: Path) -> list[Found]:
-    """The content of a file, or of every file below a folder, traces before scores. If several files would become
-    the same dataset, each becomes its own, named after the file as well.
+    """Inspect a file, or every file in a folder and its subfolders, and return those with traces before those with
+    scores.
 
-    Raises `UserError` if no file can be imported.
+    If several files would become the same dataset, each gets a dataset of its own, whose name includes that of the
+    file. Raises `UserError` if there is no file to import.
     """
     if path.is_dir():
         paths = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
@@ -44,7 +45,7 @@ def find_files(path: Path) -> list[Found]:
 
 
 def inspect_file(path: Path) -> Found:
-    """The content of a file, or the reason why it cannot be imported."""
+    """Recognise the content of a file, or find out why it cannot be imported."""
     try:
         with open_input(path) as file:
             beginning = file.read(BEGINNING)
@@ -61,8 +62,11 @@ def inspect_file(path: Path) -> Found:
 
 
 def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
-    """Import a file according to its content, and return the outcome in words. With `listings`, bad rows are left
-    out and listed in a file of that folder. Raises `UserError`, with nothing stored."""
+    """Import a file according to its content, and return the outcome in words.
+
+    With `listings`, bad rows are left out and listed in a file in that folder. Raises `UserError` if the file
+    cannot be imported. Nothing is stored in that case.
+    """
     if found.error is not None:
         raise found.error
     assert found.finding is not None
@@ -74,7 +78,7 @@ def import_found(store: Store, found: Found, listings: Path | None = None) -> st
 
 
 def _dataset_of(store: Store, path: Path) -> str:
-    """The dataset that scores belong to, by their ids and their number."""
+    """Find the dataset that scores belong to, by their ids and how many there are."""
     names = matching_datasets(store, path)
     if len(names) == 1:
         return names[0]
@@ -85,7 +89,10 @@ def _dataset_of(store: Store, path: Path) -> str:
 
 
 def _apart(files: list[Found], root: Path) -> Iterator[Found]:
-    """Give each file a dataset of its own, named after the file, or its path if several have the same name."""
+    """Give each file that shares its dataset with another file a dataset of its own.
+
+    It is named after the file, or after the file's path if several files have the same name.
+    """
     named = [_with_name(one, one.path.stem) for one in files]
     by_path = [_with_name(one, "-".join(one.path.relative_to(root).with_suffix("").parts)) for one in files]
     plain, by_name = _datasets(files), _datasets(named)
@@ -107,6 +114,6 @@ def _datasets(files: list[Found]) -> Counter[str]:
 
 
 def _dataset(found: Found) -> str:
-    """The dataset that a file of traces becomes; "" for any other file."""
+    """Return the dataset that a file of traces becomes, or "" for any other file."""
     finding = found.finding
     return finding.dataset if finding and finding.holds == Holds.TRACES else ""

@@ -1,7 +1,7 @@
-"""Carrying out an import: files that were fetched, or sent by a browser, become traces and judgments of the store.
+"""Carrying out an import: turning fetched or uploaded files into traces and judgments of the store.
 
-Every file is stored whole or not at all, and a stored one is not stored again, so an interrupted import is simply
-repeated.
+Every file is stored completely or not at all, and a stored file is not stored again. An interrupted import can
+therefore simply be repeated.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ _EVERY = 200
 
 @dataclass(frozen=True)
 class Imported:
-    """The outcome of an import in words, its dataset, and the number of rows left out."""
+    """The outcome of an import: a summary in words, the dataset, and the number of rows left out."""
 
     summary: str
     dataset_id: int
@@ -41,16 +41,16 @@ class Imported:
 
 
 def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Progress) -> Imported:
-    """Carry out a job's request. Raises `UserError` if that is not possible."""
+    """Carry out an import job's request. Raises `UserError` if that is not possible."""
     if isinstance(wanted, BenchmarkImport):
         return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
     return _import_upload(store, wanted, progress)
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
-    """Fetch a benchmark of the catalogue and the scores published for it, unless they are here.
+    """Import a benchmark of the catalogue and its published scores, fetching the files that are not in the cache.
 
-    Its bad rows are left out: a published file cannot be corrected here, and PRMBench has some.
+    Bad rows are left out, because a published file cannot be corrected here. PRMBench has some.
     """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
@@ -68,7 +68,7 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
 
 
 class _Files:
-    """Fetches the files of a benchmark in sequence and reports their joint progress."""
+    """Fetches the files of a benchmark one after the other and reports their joint progress."""
 
     def __init__(self, benchmark: Benchmark, progress: Progress, *, scores: bool) -> None:
         self._progress = progress
@@ -118,8 +118,10 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:
-    """The outcome of an import whose earlier worker ended after storing everything. Raises `NotFoundError` if there
-    is none."""
+    """Return the outcome of an import whose previous worker ended just after storing everything.
+
+    Raises `NotFoundError` if the file was not stored.
+    """
     for dataset in list_datasets(store):
         if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
@@ -135,7 +137,7 @@ def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[by
 
 
 def _check(kind: FileKind, lines: Iterable[bytes], name: str, *, leave_out: bool) -> None:
-    """Read the whole file. Raises `UserError` at bad rows, unless they are to be left out."""
+    """Read the whole file as a check. Raises `UserError` if there are bad rows, unless they are to be left out."""
     bad = RefusedRows(name, LEAVE_OUT)
     good = sum(1 for _ in read_traces(kind, lines, name, bad))
     if not leave_out:

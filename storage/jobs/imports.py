@@ -1,4 +1,4 @@
-"""The request of an import job: a benchmark of the catalogue, or a file that a browser sent."""
+"""The request of an import job: a benchmark of the catalogue, or a file that a browser uploaded."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,10 +19,12 @@ from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 @dataclass(frozen=True, config=STRICT)
 class FileImport(Record):
-    """An upload, the content that it `holds`, and the dataset that it goes to or refers to.
+    """A request to import an upload.
 
-    Traces have a `kind`, with `columns` if that is `importers.columns.NAME`, and bad rows may be left out; scores
-    have an `evaluator` and a `mode`. `sha256` is that of the content that was previewed.
+    `holds` says what the file contains. `dataset` is the dataset that the traces go to or the scores refer to. For
+    traces, `kind` is the kind of the file, `columns` are given if the kind is `importers.column_mapping.NAME`, and
+    `leave_out` allows leaving out bad rows. Scores have an `evaluator` and a `mode`. `sha256` is the hash of the
+    content that was previewed.
     """
 
     upload: int
@@ -38,14 +40,15 @@ class FileImport(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class BenchmarkImport(Record):
-    """A benchmark of the catalogue, by the dataset that it becomes, with or without the scores published for it."""
+    """A request to import a benchmark of the catalogue, named by its dataset, with or without its published
+    scores."""
 
     benchmark: str
     scores: bool = True
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Start the import of a file. Raises `NotFoundError` if it does not belong to that person."""
+    """Start the import of an uploaded file. Raises `NotFoundError` if the upload does not belong to this user."""
     upload = get_upload(store, wanted.upload, user_id)
     if not upload.is_whole:
         raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
@@ -57,13 +60,13 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
 
 
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
-    """Start fetching a benchmark. Raises `UserError` if the catalogue has none of that name."""
+    """Start fetching a benchmark. Raises `UserError` if the catalogue has no benchmark of this name."""
     benchmark = find_benchmark(wanted.benchmark)
     scores = f" with the scores of {len(benchmark.scores)} evaluators" if wanted.scores and benchmark.scores else ""
     return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(wanted))
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
-    """The request of a stored job. Raises `UserError` if it is not a known kind of import."""
+    """Read the request of a stored job. Raises `UserError` if it is not a known kind of import."""
     kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
     return validate(kind, dict(request), "the request of the job")

@@ -1,8 +1,7 @@
-"""Jobs: judging a dataset with an evaluator, importing, or fetching an evaluator, carried out by a separate
-process.
+"""Jobs, which a separate process carries out: judging a dataset, importing, or fetching an evaluator.
 
-A worker holds its job by a heartbeat. If that stops, the next worker takes the job over, and the first one, should
-it return, finds that it has lost the job. Judgments already in the store are not made again.
+A worker holds on to its job with a heartbeat. If the heartbeat stops, the next worker takes the job over. Should
+the first worker come back, it finds that it has lost the job. Judgments already in the store are not made again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -62,12 +61,14 @@ ACTIVE = (State.QUEUED, State.RUNNING)
 class Job:
     """A job and its progress.
 
-    Judging: `evaluator` is a name for people, `spec` the shipped name or folder by which a worker finds it. Of
-    `total` traces, `done` are judged, `began` of them before the worker took the job, and `left_out` are too long
-    for the evaluator. `reason` says why the job failed, or why the first trace was left out.
+    For a judging job, `evaluator` is a name for people, and `spec` is the shipped name or the folder by which a
+    worker finds the evaluator. Of `total` traces, `done` are judged, `began` of them before the current worker took
+    the job, and `left_out` are too long for the evaluator. `reason` says why the job failed, or why the first trace
+    was left out.
 
-    Importing or fetching: `subject` describes it, `request` is the same for the worker. `total`, `began` and `done`
-    are bytes, `left_out` rows, and `reason` is also the outcome in words. `dataset` is empty until there is one.
+    For an import or a fetch, `subject` describes the job to people and `request` describes it to the worker.
+    `total`, `began` and `done` are in bytes, and `left_out` is in rows. `reason` may also be the outcome in words.
+    `dataset` is empty until there is one.
     """
 
     id: int
@@ -94,14 +95,14 @@ class Job:
 
     @property
     def progress(self) -> float:
-        """The share done, 0 to 1; 1 for a dataset without traces."""
+        """The share of the work that is done, from 0 to 1. It is 1 for a dataset without traces."""
         if self.task != Task.JUDGE:
             return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
         return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
 
     @property
     def rate(self) -> float | None:
-        """Traces, or bytes, per second since the worker took the job; None if that is not known yet."""
+        """Traces or bytes per second since the worker took the job, or None if that is not known yet."""
         if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
             return None
         seconds = (self.heartbeat - self.started).total_seconds()
@@ -109,14 +110,14 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated remaining time at this rate, None if unknown."""
+        """The estimated remaining time at the present rate, or None if it is unknown."""
         passed = self.done + (self.left_out if self.task == Task.JUDGE else 0)
         return max(0, self.total - passed) / self.rate if self.rate else None
 
 
 @contextmanager
 def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
-    """Within the block, `call` is called whenever this process has queued a job, in the thread that did so."""
+    """Within the block, call `call` whenever this process has queued a job, in the thread that queued it."""
     listeners = _LISTENERS.setdefault(store, [])
     listeners.append(call)
     try:
@@ -127,7 +128,7 @@ def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _queueing(store: Store) -> Iterator[Session]:
-    """A session that queues a job; listeners are notified once it is committed."""
+    """Open a session for queueing a job. The listeners are notified once it is committed."""
     with store.write() as session:
         yield session
     for call in tuple(_LISTENERS.get(store, ())):
@@ -135,9 +136,9 @@ def _queueing(store: Store) -> Iterator[Session]:
 
 
 def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
-    """Queue a job. If one for the same thing is queued or running, that one is returned.
+    """Queue a judging job and return it, or return the job that is already queued or running for the same work.
 
-    Raises `NotFoundError` if there is no such dataset, and `UserError` if the name cannot be stored.
+    Raises `NotFoundError` if there is no such dataset, and `UserError` if the evaluator's name cannot be stored.
     """
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
@@ -153,8 +154,11 @@ def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, finge
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
-    """Queue an import or a fetch of this many bytes in all. If the same is queued or running, that one is
-    returned."""
+    """Queue an import or a fetch and return it, or return the job that is already queued or running for the same
+    request.
+
+    `total` is the number of bytes to transfer.
+    """
     with _queueing(store) as session:
         _lock_requests(session)
         same = select(JobRow).where(JobRow.task == task.value, JobRow.state.in_(ACTIVE))
@@ -168,14 +172,14 @@ def start_request(store: Store, task: Task, subject: str, request: Mapping[str, 
 
 
 def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
-    """Jobs, newest first."""
+    """List jobs, newest first."""
     with store.read() as session:
         rows = session.execute(_jobs().order_by(JobRow.id.desc()).limit(limit).offset(offset))
         return [_job(row) for row in rows.mappings()]
 
 
 def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
-    """Imports or fetches that are queued or running, oldest first, and recently failed ones."""
+    """List the imports or fetches that are queued or running, oldest first, and those that failed recently."""
     failed = (JobRow.state == State.FAILED) & (JobRow.finished > now() - failed_since)
     wanted = _jobs().where(JobRow.task == task.value, or_(JobRow.state.in_(ACTIVE), failed))
     with store.read() as session:
@@ -183,16 +187,16 @@ def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta(
 
 
 def get_job(store: Store, job_id: int) -> Job:
-    """The job of that number. Raises `NotFoundError`."""
+    """Return the job with this number. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         return _get(session, job_id)
 
 
 def cancel_job(store: Store, job_id: int) -> Job:
-    """Cancel a job that is queued or running; its worker learns of it at the next heartbeat. Existing judgments
-    stay.
+    """Cancel a job that is queued or running. Existing judgments are kept.
 
-    Raises `NotFoundError`, and `UserError` if it has ended.
+    The job's worker learns of it at its next heartbeat. Raises `NotFoundError` if there is no such job, and
+    `UserError` if it has already ended.
     """
     with store.write() as session:
         job = _get(session, job_id)
@@ -203,9 +207,10 @@ def cancel_job(store: Store, job_id: int) -> Job:
 
 
 def resume_job(store: Store, job_id: int) -> Job:
-    """Queue a failed or cancelled job again; it continues with the remaining work.
+    """Queue a failed or cancelled job again. It continues with the remaining work.
 
-    Raises `NotFoundError`, and `UserError` if it is neither failed nor cancelled, or another job does the same.
+    Raises `NotFoundError` if there is no such job. Raises `UserError` if the job is neither failed nor cancelled,
+    or if another job does the same work.
     """
     with _queueing(store) as session:
         job = _get(session, job_id)
@@ -230,11 +235,11 @@ def take_job(
     *,
     queued_only: bool = False,
 ) -> Job | None:
-    """The oldest job of `tasks` that is queued or, unless `queued_only`, has lost its worker, now held by `worker`;
-    None if there is none.
+    """Give the oldest available job of `tasks` to `worker` and return it, or return None if there is none.
 
-    No two workers get the same one. A job that has ended three workers in a row fails. A heartbeat in the future
-    dates from before the clock was set back: a live worker would have written another since.
+    A job is available if it is queued or, unless `queued_only` is set, if its worker has gone. Two workers never
+    get the same job. A job during which three workers in a row have ended fails. A heartbeat in the future counts
+    as lost: it was written before the clock was set back, and a live worker would have written another one since.
     """
 
     def oldest() -> Select[JobRow]:
@@ -269,14 +274,17 @@ def take_job(
 
 
 def begin_job(store: Store, job_id: int, worker: str, *, total: int, done: int) -> bool:
-    """Record the amount of work, once the worker knows it. False if the job is no longer the worker's."""
+    """Record the amount of work, once the worker knows it. Returns False if the worker no longer holds the job."""
     values = {"total": total, "done": done, "began": done, "started": now(), "heartbeat": now()}
     return _change(store, job_id, worker, values)
 
 
 def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
-    """Continue with the evaluator of that fingerprint, since the named one has changed since the job was started.
-    False if the job is no longer the worker's. Raises `UserError` if another job does the same."""
+    """Continue a job with the evaluator of this fingerprint, because the evaluator has changed since the job was
+    started.
+
+    Returns False if the worker no longer holds the job. Raises `UserError` if another job does the same work.
+    """
     with store.write() as session:
         job = _get(session, job_id)
         assert job.dataset_id is not None
@@ -290,13 +298,15 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
 
 
 def name_dataset(store: Store, job_id: int, worker: str, dataset_id: int) -> bool:
-    """Record the dataset of an import. False if the job is no longer the worker's."""
+    """Record the dataset of an import. Returns False if the worker no longer holds the job."""
     return _change(store, job_id, worker, {"dataset_id": dataset_id})
 
 
 def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, reason: str = "") -> bool:
-    """Record that the worker is alive, and its progress. False if the job is no longer the worker's, which then has
-    to stop."""
+    """Record that the worker is alive, and its progress.
+
+    Returns False if the worker no longer holds the job and has to stop.
+    """
     # A job that makes progress is not stuck, however often its worker ends; an import begins anew each time.
     got_on = (JobRow.task != Task.IMPORT.value) & (JobRow.began < done)
     attempts = case((got_on, 0), else_=JobRow.attempts)
@@ -305,18 +315,18 @@ def beat(store: Store, job_id: int, worker: str, *, done: int, left_out: int, re
 
 
 def release_job(store: Store, job_id: int, worker: str) -> bool:
-    """Return a job to the queue, since its worker was asked to stop."""
+    """Return a job to the queue, because its worker was asked to stop."""
     values = {"state": State.QUEUED.value, "worker": None, "heartbeat": None, "attempts": 0}
     return _change(store, job_id, worker, values)
 
 
 def finish_job(store: Store, job_id: int, worker: str, state: State, reason: str = "") -> bool:
-    """End a job as done or failed. False if it is no longer the worker's."""
+    """End a job as done or failed. Returns False if the worker no longer holds the job."""
     return _change(store, job_id, worker, {"state": state.value, "finished": now(), "reason": reason})
 
 
 def _change(store: Store, job_id: int, worker: str, values: Mapping[str, Any]) -> bool:
-    """Change a job, if the worker holds it; True if it does."""
+    """Change a job if the worker holds it, and return whether it does."""
     held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
     with store.write() as session:
         return _changed(session, update(JobRow).where(*held).values(**values))
@@ -328,15 +338,18 @@ def _changed(session: Session, statement: Update) -> bool:
 
 
 def _lock_dataset(session: Session, dataset_id: int) -> None:
-    """Keep others from starting a job of this dataset until the transaction ends; SQLite has one writer anyway."""
+    """Keep others from starting a job on this dataset until the transaction ends. SQLite has only one writer
+    anyway."""
     locked = select(DatasetRow.id).where(DatasetRow.id == dataset_id).with_for_update()
     if session.scalar(locked) is None:
         raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
 
 
 def _lock_requests(session: Session) -> None:
-    """Keep others, on any server, from queueing an import or a fetch until the transaction ends; SQLite has one
-    writer anyway."""
+    """Keep others, on any server, from queueing an import or a fetch until the transaction ends.
+
+    SQLite has only one writer anyway.
+    """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_REQUESTS)))
 

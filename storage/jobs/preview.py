@@ -1,4 +1,4 @@
-"""A preview of an upload before anything is stored: its first traces, and the bad rows near its beginning."""
+"""Previewing an upload before anything is stored: its first traces, and the bad rows near its beginning."""
 
 import time
 from dataclasses import dataclass, replace
@@ -21,16 +21,17 @@ _SECONDS = 2.0
 
 
 class _EnoughError(Exception):
-    """Raised when the time for the preview is over."""
+    """Raised when the time for the preview is up."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A preview of an upload, read as `finding` says. Of the rows looked at, `good` can be imported and `bad`
-    cannot; `faults` has the first bad ones with their place; `whole` is True if all rows were looked at.
+    """A preview of an upload, read according to `finding`.
 
-    `traces` are the first ones; `outputs` is the kind of scores in a score file. `error` is the reason why the file
-    cannot be imported at all. `stored` names a dataset that was imported from the same file.
+    Of the rows examined, `good` can be imported and `bad` cannot. `faults` has the first bad rows, with their
+    places. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind of
+    scores in a score file. `error` says why the file cannot be imported at all. `stored` is the name of a dataset
+    that was imported from the same file.
     """
 
     upload: Upload
@@ -50,8 +51,10 @@ class Preview:
 
 
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
-    """Preview a complete upload, with another `kind` or other `columns` than suggested if they are given. Raises
-    `UserError` if it cannot be imported."""
+    """Preview a complete upload, with `kind` and `columns` in place of the suggested ones if they are given.
+
+    Raises `UserError` if the upload cannot be imported.
+    """
     source, beginning = UploadSource(store, upload), read_beginning(store, upload.id)
     finding = recognise(beginning, source, upload.name, upload.sha256)
     if finding.holds == Holds.SCORES:

@@ -1,7 +1,7 @@
 """Files that browsers send in parts, kept in the database until a job has read them.
 
-An upload is complete or resumable: a page that was closed, a restarted server, or another server of the same
-database finds the parts that arrived before.
+An upload is either complete or can be resumed. If the page was closed, the server was restarted, or another server
+of the same database takes over, the parts that have arrived are still there.
 """
 
 import hashlib
@@ -39,8 +39,10 @@ _LARGEST_PART = 2 * PART
 
 @dataclass(frozen=True)
 class Upload:
-    """A file from a browser: `received` of its `size` bytes have arrived. `sha256` is empty until it is
-    complete."""
+    """A file that a browser sends. `received` of its `size` bytes have arrived.
+
+    `sha256` is empty until the file is complete.
+    """
 
     id: int
     name: str
@@ -54,10 +56,10 @@ class Upload:
 
 
 def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str = "") -> Upload:
-    """A new upload, or the existing one with which the same person sends the same file, as identified by name, size
-    and time of last change.
+    """Begin an upload, or continue the one in which the same user is sending the same file.
 
-    Raises `UserError` if the file is empty or too large, or there is no room left.
+    Files are the same if their names, sizes and times of last change are. Raises `UserError` if the file is empty
+    or too large, or if there is no room left.
     """
     check_name(name, "the name of the file")
     modified = modified[:40] if modified.isprintable() else ""
@@ -88,8 +90,11 @@ def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str
 
 
 def _check_disk(store: Store, name: str, size: int) -> None:
-    """Raises `UserError` if a store in a file has no room for another upload. Nothing can be removed from a full
-    disk either, since SQLite writes what it is about to remove."""
+    """Raise `UserError` if the store is a file and its disk has no room for another upload.
+
+    The disk must not fill up: then nothing could be removed either, since SQLite has to write what it is about to
+    remove.
+    """
     if store.engine.dialect.name != "sqlite":
         return
     folder = os.path.dirname(os.path.abspath(store.name))
@@ -102,11 +107,11 @@ def _check_disk(store: Store, name: str, size: int) -> None:
 
 
 def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
-    """Add the bytes at `start`. If they are not the next missing ones, nothing is added: `received` of the answer
-    says where to continue.
+    """Add the bytes at `start` to an upload. They are ignored unless they are the next missing bytes.
 
-    Raises `NotFoundError`, and `UserError` if the part is too long or the file's beginning shows that it cannot be
-    imported; it is then removed.
+    `received` of the returned upload tells where to continue. Raises `NotFoundError` if there is no such upload,
+    and `UserError` if the part is too long. Also raises `UserError`, and removes the upload, if its beginning shows
+    that the file cannot be imported.
     """
     if len(content) > _LARGEST_PART:
         raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
@@ -129,13 +134,16 @@ def add_part(store: Store, upload_id: int, user_id: int, start: int, content: by
 
 
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
-    """The upload with that number, of that person if one is given. Raises `NotFoundError`."""
+    """Return the upload with this number, belonging to `user_id` if that is given.
+
+    Raises `NotFoundError` if there is no such upload.
+    """
     with store.read() as session:
         return _upload(_get(session, upload_id, user_id))
 
 
 def list_uploads(store: Store, user_id: int) -> list[Upload]:
-    """A person's uploads, oldest first."""
+    """List a user's uploads, oldest first."""
     with store.read() as session:
         rows = session.scalars(select(UploadRow).where(UploadRow.user_id == user_id).order_by(UploadRow.id))
         return [_upload(row) for row in rows]
@@ -154,14 +162,14 @@ def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> N
 
 
 def read_beginning(store: Store, upload_id: int) -> bytes:
-    """The first bytes of a file."""
+    """Return the first bytes of an upload."""
     with store.read() as session:
         first = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == 0)
         return (session.scalar(first) or b"")[:BEGINNING]
 
 
 class UploadSource:
-    """The lines of a complete upload, as `storage.traces.imports.LineSource`. Raises `UserError` if parts are
+    """The lines of a complete upload, as a `storage.traces.imports.LineSource`. Raises `UserError` if a part is
     missing."""
 
     def __init__(self, store: Store, upload: Upload) -> None:
@@ -201,7 +209,7 @@ class UploadSource:
 
 
 def _part(session: Session, upload_id: int, start: int) -> bytes:
-    """The part that begins at `start`. Raises `NotFoundError` if the file is gone."""
+    """Return the part that begins at `start`. Raises `NotFoundError` if the upload is gone."""
     part = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == start)
     content = session.scalar(part)
     if content is None:
