@@ -1,4 +1,4 @@
-"""Files that are read strictly and written atomically. Needs no PyTorch.
+"""Strict reading and atomic writing of files. Does not need PyTorch.
 
-Begin with `atomic_file` for writing and `read_rows` for reading.
+Start with `atomic_file` for writing and `read_rows` for reading.
 """

@@ -1,4 +1,4 @@
-"""Atomic file writes, by which a file appears whole under its name or not at all; and digests of files."""
+"""Atomic file writes, in which a file appears complete under its name or not at all, and digests of files."""
 
 import hashlib
 import os
@@ -16,12 +16,12 @@ _SHA256_DIGITS = 64
 def atomic_file(
     path: str | Path, *, replace: bool = True, private: bool = False, hint: str = "Check the path."
 ) -> Iterator[Path]:
-    """The path of an empty file to write, beside `path`, which takes that name when the block ends without an
-    error.
+    """Yield the path of an empty file to write, which becomes `path` if the block ends without an error.
 
-    It is flushed to the disk first, so that a power cut leaves all of it or nothing. With `private`, only its owner
-    can read it. Raises `UserError`, with `hint`, if it cannot be written, or if `path` is not a file or, with
-    `replace` false, exists already.
+    The temporary file is in the same folder as `path`. It is flushed to disk before it is renamed, so that a power
+    cut leaves either the complete file or nothing. With `private`, only its owner can read it. Raises `UserError`,
+    with `hint`, if the file cannot be written, if `path` is not a regular file, or if it exists already and
+    `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
@@ -41,7 +41,7 @@ def atomic_file(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, with the folders above it. Raises `UserError` as `atomic_file` does."""
+    """Write a text file in UTF-8, creating missing parent folders. Raises `UserError` as `atomic_file` does."""
     hint = "Choose another --output."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,8 +52,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) -> str:
-    """The digest of a file, of the same kind as `like`: SHA-256 for 64 hexadecimal digits, else Git's name of the
-    content, the SHA-1 of "blob", size and content. `tick` is called after each part that is read."""
+    """Return the digest of a file, of the same kind as `like`.
+
+    If `like` has 64 hexadecimal digits, this is the SHA-256. Otherwise it is Git's hash of the content: the SHA-1
+    of "blob", size and content. `tick` is called after each chunk that is read.
+    """
     if len(like) == _SHA256_DIGITS:
         digest = hashlib.sha256()
     else:
@@ -73,7 +76,7 @@ def _check(path: Path, shown: str | Path, replace: bool) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk; not on Windows, which opens neither for that."""
+    """Flush a file, or the names in a folder, to disk. Does nothing on Windows, which cannot open them for this."""
     if os.name == "nt":
         return
     number = os.open(path, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Untrusted JSON, with bounds on size, depth and encoding, and files with one JSON object.
+"""Untrusted JSON, with limits on size, depth and encoding, and files that contain one JSON object.
 
-Python's parser stops only when memory or stack is exhausted, and code that walks the values later, such as `repr`
-or a validator, fails even sooner.
+Python's parser stops only when memory or stack is exhausted. Code that walks the values later, such as `repr` or a
+validator, fails even sooner.
 """
 
 import json
@@ -20,9 +20,9 @@ LARGEST = 1 << 28
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text; bytes are decoded as UTF-8.
+    """Parse a JSON text. Bytes are decoded as UTF-8.
 
-    Raises `ValueError`, with the reason, if it is invalid or nested more than `DEEPEST` levels deep.
+    Raises `ValueError`, with the reason, if the text is invalid or nested more than `DEEPEST` levels deep.
     """
     if isinstance(text, bytes):
         try:
@@ -40,7 +40,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_depth(value: Any) -> None:
-    """Raises `ValueError` if lists and objects are nested more than `DEEPEST` levels deep."""
+    """Raise `ValueError` if lists and objects are nested more than `DEEPEST` levels deep."""
     level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
@@ -51,8 +51,10 @@ def check_depth(value: Any) -> None:
 
 
 def check_unicode(value: Any, text: bytes) -> None:
-    """Raises `ValueError` if a text in the value, which was parsed from `text`, holds a lone surrogate: JSON can
-    spell one, but no file, database or tokenizer accepts it."""
+    """Raise `ValueError` if a string in the value, which was parsed from `text`, has a lone surrogate.
+
+    JSON can express a lone surrogate, but no file, database or tokenizer accepts it.
+    """
     if b"\\ud" not in text.lower():
         return
     try:
@@ -62,8 +64,10 @@ def check_unicode(value: Any, text: bytes) -> None:
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
-    """The content of a whole file. Raises `OSError`, and `ValueError` if it has more than `largest` bytes, after
-    which reading stops."""
+    """Return the content of a whole file.
+
+    Raises `OSError`, and `ValueError` if the file has more than `largest` bytes. No more than that is read.
+    """
     with open(path, "rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -72,7 +76,7 @@ def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises `UserError` if there is none."""
+    """Return the JSON object in a file. Raises `UserError` if there is none."""
     try:
         content = read_bytes(path)
         value = parse_json(content)
@@ -87,7 +91,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object, atomically. Raises `UserError` if it cannot be written."""
+    """Write a JSON object atomically. Raises `UserError` if it cannot be written."""
     write_text(path, json.dumps(values, indent=1) + "\n")
 
 

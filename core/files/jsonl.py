@@ -1,8 +1,8 @@
-"""Traces as JSON Lines, the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
+"""Traces as JSON Lines in the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
-A step is a text, or a list of its sub-steps. Two keys are optional: `labels`, with neg, neu, pos or null per step,
-and `valid`, with true, false or null per step, for gold on validity alone. Other keys are kept as the trace's
-`meta`.
+A step is a string or a list of its sub-steps. Two keys are optional: `labels`, with neg, neu, pos or null for each
+step, and `valid`, with true, false or null for each step, for gold on validity alone. Other keys are kept in the
+trace's `meta`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ _VALID = "valid"
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of each line that is not blank.
+    """Yield the line number and the object of each line that is not blank.
 
-    Raises `UserError` with `name` and the line number on invalid UTF-8, invalid JSON, or no object.
+    Raises `UserError`, with `name` and the line number, if a line is not UTF-8, not JSON, or not an object.
     """
     for number, raw in enumerate(lines, start=1):
         row = read_row(raw, number, name)
@@ -31,7 +31,7 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
-    """The object of a line, None if it is blank. Raises `UserError` as `read_rows` does."""
+    """Return the object in a line, or None if it is blank. Raises `UserError` as `read_rows` does."""
     where = f"{name} line {number}"
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -49,13 +49,13 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
 
 
 def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """`read_rows` of a file. Raises `UserError` if it cannot be opened."""
+    """Yield the rows of a file as `read_rows` does. Raises `UserError` if the file cannot be opened."""
     with open_input(path) as file:
         yield from read_rows(file, str(path))
 
 
 class _Input(BufferedReader):
-    """A file of bytes whose lines are bounded in length."""
+    """A binary file whose lines are limited in length."""
 
     def __next__(self) -> bytes:
         line = self.readline(LARGEST + 1)
@@ -67,8 +67,10 @@ class _Input(BufferedReader):
 
 
 def open_input(path: str | Path) -> BufferedReader:
-    """Open a file for reading bytes. Raises `UserError` if it cannot be opened and, on iteration, if a line has
-    more than `LARGEST` bytes."""
+    """Open a file for reading bytes.
+
+    Raises `UserError` if it cannot be opened and, on iteration, if a line has more than `LARGEST` bytes.
+    """
     try:
         return _Input(FileIO(path))
     except OSError as error:
@@ -76,7 +78,7 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def parse_trace(row: dict[str, Any], where: str) -> Trace:
-    """A row of the plain format as a trace. Raises `UserError` that starts with `where`."""
+    """Parse a row of the plain format as a trace. Raises `UserError` with a message that starts with `where`."""
     for key in ("id", "problem", "steps"):
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
@@ -97,7 +99,10 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
-    """The row that `parse_trace` reads back; it has `valid` if that says more than the labels."""
+    """Return the row for a trace, as read by `parse_trace`.
+
+    The row has the key `valid` if that says more than the labels.
+    """
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
@@ -108,7 +113,7 @@ def format_trace(trace: Trace) -> dict[str, Any]:
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
-    """The steps with gold on validity, which labelled steps have already."""
+    """Add gold on validity to the steps. Labelled steps already have it."""
     if len(valid) != len(steps):
         raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
     for number, value in enumerate(valid, start=1):

@@ -1,4 +1,4 @@
-"""Judgments as tables: one set of columns for every file, with a row per mode, or both modes side by side."""
+"""Judgments as tables with the same columns in every file, with a row per mode or both modes side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
@@ -28,9 +28,10 @@ ByMode = Mapping[Mode, JudgmentRecord]
 def judgment_table(
     trace: Trace, judgments: Iterable[ByMode], columns: Sequence[str], dataset: str = ""
 ) -> Iterator[list[object]]:
-    """The head of a table, `LONG` or `WIDE`, then its rows; the sub-steps alone if there is no judgment.
+    """Yield the header of a table and then its rows. `columns` is `LONG` or `WIDE`.
 
-    `dataset` is the one that the trace is stored in; other traces have no columns for dataset, id and gold.
+    Without judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored; for
+    other traces the columns for dataset, id and gold are left out.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
@@ -69,7 +70,10 @@ def _whole(record: JudgmentRecord) -> Row:
 
 
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
-    """Offline minus online validity of each sub-step in hindsight; None for each without a hindsight judgment."""
+    """Return the offline minus the online validity of each sub-step in hindsight mode.
+
+    Yields None for every sub-step if there is no hindsight judgment.
+    """
     record = by_mode.get(Mode.HINDSIGHT)
     if record is None or record.online is None or record.offline is None:
         return repeat(None)

@@ -1,4 +1,4 @@
-"""A label patch: corrections of a benchmark's gold as a file, which an evaluation can take into account.
+"""A label patch: a file with corrections of a benchmark's gold that an evaluation can apply.
 
     {"format": "stepsight-label-patch", "version": 1, "dataset": "mr-math-invalid", "sha256": "24317f01…",
      "moment": "2026-11-21T14:30:00+00:00", "digest": "9c1e…", "entries": [
@@ -7,8 +7,8 @@
 
 `step` counts from 1. `from` and `to` are the present and the corrected gold of a step: neg, neu, pos, `valid` (not
 wrong, possibly redundant), or null (none). An entry applies only to the trace with that id and digest; `dataset`
-and `sha256` record where it came from. `digest` is the SHA-256 of the entries, sorted by trace and step, as JSON
-without spaces, with sorted keys and in ASCII: two patches with the same digest change the same labels for the same
+and `sha256` record the origin of the patch. `digest` is the SHA-256 of the entries, sorted by trace and step, as
+ASCII JSON without spaces and with sorted keys. Two patches with the same digest change the same labels for the same
 reasons.
 """
 
@@ -41,14 +41,14 @@ _EXPORTED = "Name a file that stepsight patch export wrote."
 
 
 def gold_of(step: Step) -> str | None:
-    """The gold of a step, one of `GOLD_VALUES`."""
+    """Return the gold of a step, one of `GOLD_VALUES`."""
     if step.label is not None:
         return step.label.text
     return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
 def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
-    """Label and validity of one of `GOLD_VALUES`, as a `Step` has them."""
+    """Return the label and validity that a `Step` has for one of `GOLD_VALUES`."""
     if gold in (None, VALID):
         return None, None if gold is None else True
     label = Label[str(gold).upper()]
@@ -57,10 +57,10 @@ def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """A correction of the gold of one step, counted from 0: from `old` to `new`.
+    """A correction of the gold of one step, counted from 0, from `old` to `new`.
 
-    `trace` is the id within the dataset and `digest` is `Trace.digest`; `dispute`, `by` and `moment` (ISO 8601)
-    record where, by whom and when it was proposed.
+    `trace` is the id within the dataset and `digest` is `Trace.digest`. `dispute`, `by` and `moment` (ISO 8601)
+    record the dispute in which the change was proposed, who proposed it and when.
     """
 
     trace: str
@@ -75,11 +75,11 @@ class LabelChange:
 
     @property
     def place(self) -> str:
-        """Its place in words, such as `trace '4', step 2`."""
+        """The trace and step in words, such as `trace '4', step 2`."""
         return f"trace {self.trace!r}, step {self.step + 1}"
 
     def as_json(self) -> dict[str, Any]:
-        """The entry of the file."""
+        """Return the entry that the file has for this change."""
         where = {"trace": self.trace, "trace_digest": self.digest, "step": self.step + 1}
         return where | {
             "from": self.old,
@@ -93,8 +93,10 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class Patch:
-    """Changes of a dataset's gold, at most one per step. `name` is the file's; `moment` (ISO 8601) is when it was
-    made."""
+    """Changes to a dataset's gold, at most one per step.
+
+    `name` is the name of the file, and `moment` (ISO 8601) is when the patch was made.
+    """
 
     dataset: str
     sha256: str
@@ -115,24 +117,24 @@ class Patch:
 
     @property
     def traces(self) -> int:
-        """The number of traces it changes."""
+        """The number of traces changed by the patch."""
         return len({change.trace for change in self.changes})
 
     @property
     def size(self) -> str:
-        """Its size in words, such as `7 labels of 5 traces`."""
+        """The size of the patch in words, such as `7 labels of 5 traces`."""
         labels = f"{len(self.changes):,} label{'' if len(self.changes) == 1 else 's'}"
         return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
 
     def about(self) -> dict[str, Any]:
-        """Its identity, for the record of an evaluation."""
+        """Return what identifies the patch, for the record of an evaluation."""
         head = {"name": self.name, "format": FORMAT, "version": VERSION, "digest": self.digest}
         origin = {"dataset": self.dataset, "sha256": self.sha256, "moment": self.moment}
         return head | origin | {"labels": len(self.changes), "traces": self.traces}
 
 
 def format_patch(patch: Patch) -> str:
-    """The file that `parse_patch` reads back."""
+    """Return the content of the file, as read by `parse_patch`."""
     head = {"format": FORMAT, "version": VERSION, "dataset": patch.dataset, "sha256": patch.sha256}
     entries = [change.as_json() for change in patch.changes]
     whole = head | {"moment": patch.moment, "digest": patch.digest, "entries": entries}
@@ -140,7 +142,10 @@ def format_patch(patch: Patch) -> str:
 
 
 def read_patch(path: str | Path) -> Patch:
-    """The patch in a file. Raises `UserError` with the path if it cannot be read, and as `parse_patch` does."""
+    """Read the patch in a file.
+
+    Raises `UserError` with the path if the file cannot be read, and as `parse_patch` does.
+    """
     try:
         text = read_bytes(Path(path)).decode("utf-8")
     except OSError as error:
@@ -153,8 +158,11 @@ def read_patch(path: str | Path) -> Patch:
 
 
 def parse_patch(text: str, where: str) -> Patch:
-    """The patch in a text; its name is the last part of `where`. Raises `UserError`, starting with `where`, if it
-    is not a patch, is of another version, has entries that were edited later, or changes a step twice."""
+    """Parse the text of a patch. Its name is the last component of `where`.
+
+    Raises `UserError`, with a message that starts with `where`, if the text is not a patch, has another version,
+    has entries that were edited later, or changes a step twice.
+    """
     try:
         return _parse(text, Path(where).name)
     except UserError as error:

@@ -1,6 +1,6 @@
-"""YAML files in which each key occurs once, and which can extend one another.
+"""YAML files in which each key occurs only once, and which can extend one another.
 
-extends: llada-prm-8b.yaml        a file beside this one, whose values the following ones override
+extends: llada-prm-8b.yaml        a file in the same folder, whose values are overridden by those below
 batch_size: 64
 data: {benchmarks: […]}           nested keys are merged, everything else is replaced
 """
@@ -26,7 +26,7 @@ _MOST = 100_000
 
 
 class _Loader(_SAFE):  # type: ignore[misc]
-    """YAML forbids a key that comes twice; the library's loaders take the last."""
+    """A loader that refuses duplicate keys. YAML forbids them, but the library's own loaders use the last one."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         met = set()
@@ -38,13 +38,15 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
 
 def read_yaml(path: str | Path) -> Any:
-    """The content of a YAML file, merged with the files it extends. Raises `UserError` naming the file that cannot
-    be read, is not YAML, or extends itself."""
+    """Read a YAML file and merge it with the files that it extends.
+
+    Raises `UserError`, with the name of the file, if a file cannot be read, is not YAML, or extends itself.
+    """
     return _read(Path(path), ())
 
 
 def validate_yaml(kind: type[T], path: str | Path) -> T:
-    """The content of a YAML file as a `kind`. Raises `UserError` naming the file and the key."""
+    """Read a YAML file as a `kind`. Raises `UserError` with the names of the file and of the key."""
     values = read_yaml(path)
     try:
         return validate(kind, values)
@@ -79,8 +81,11 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Raises `UserError` if keys and lists are nested so deep that the library would crash the process, or if
-    aliases make the content endless or far too large."""
+    """Raise `UserError` if a YAML text could exhaust the process.
+
+    That is the case if keys and lists are nested so deeply that the library would crash, or if aliases make the
+    content endless or far too large.
+    """
     sizes, anchors = [0], [""]
     named: dict[str, int] = {}
     for event in yaml.parse(text, _SAFE):

@@ -1,4 +1,4 @@
-"""Evaluators on a model hub, and the local copies of those fetched from it. Needs no PyTorch.
+"""Evaluators on a model hub, and the local copies that were fetched from it. Does not need PyTorch.
 
-Begin with `look_up`, which lists the files of a repository, and `fetch`, which brings them here.
+Start with `look_up`, which lists the files of a repository, and `fetch`, which downloads them.
 """

@@ -1,7 +1,7 @@
-"""The hub's own client, `huggingface_hub`, which no other module here imports: the files of a repository at one
-commit, and their content.
+"""Access to the model hub: the files of a repository at one commit, and their content.
 
-Only its public names are used. Needs no PyTorch.
+This is the only module here that imports the hub's own client, `huggingface_hub`. It uses only public names of the
+client. Does not need PyTorch.
 """
 
 from collections.abc import Iterator
@@ -41,13 +41,15 @@ _SECONDS = 10
 
 
 class UnreachableError(UserError):
-    """The hub does not answer."""
+    """The error for a hub that does not answer."""
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository at a commit, the `revision`. `digest` is the SHA-256 of its content if the hub stores
-    it separately, else its Git hash."""
+    """A file of a repository at the commit `revision`.
+
+    `digest` is the SHA-256 of its content if the hub stores that separately, otherwise its Git hash.
+    """
 
     repo: str
     revision: str
@@ -58,12 +60,12 @@ class RemoteFile:
 
     @property
     def blob(self) -> Path:
-        """The place of its content in the hub's cache."""
+        """The path of the file's content in the hub's cache."""
         return storage_folder(self.repo, self.kind) / "blobs" / self.digest
 
     @property
     def partial(self) -> Path:
-        """The place of its content while it is incomplete."""
+        """The path of the file's content while it is incomplete."""
         return partial_of(self.blob)
 
     @property
@@ -72,12 +74,12 @@ class RemoteFile:
 
     @property
     def here(self) -> int:
-        """The number of bytes that have arrived before."""
+        """The number of bytes that have already been downloaded."""
         return self.size if self.is_here else min(self.size, size_of(self.partial))
 
 
 def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
-    """The commit of a revision, and its files by name. Raises as `explained` does."""
+    """Return the commit of a revision, and its files by name. Raises errors as `explained` does."""
     ask = HfApi().model_info if kind == "model" else HfApi().dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = _digest(info.sha)
@@ -89,13 +91,15 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
 
 
 def check_access(file: RemoteFile) -> None:
-    """Check that the hub provides a file; the file list of a gated model is visible to everybody. Raises as
-    `explained` does."""
+    """Check that the hub provides a file. Raises errors as `explained` does.
+
+    A list of files is not enough, because that of a gated model is visible to everybody.
+    """
     get_hf_file_metadata(_url(file), timeout=_SECONDS)
 
 
 def read_small(file: RemoteFile, most: int) -> bytes | None:
-    """The content of a file, None if it exceeds `most` bytes. Raises as `explained` does."""
+    """Return the content of a file, or None if it exceeds `most` bytes. Raises errors as `explained` does."""
     if file.size > most:
         return None
     headers = {"accept-encoding": "identity", **_authorization()}
@@ -105,7 +109,7 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
 
 
 def hub_downloader() -> Downloader:
-    """The downloader for a file's content. Raises as `explained` does."""
+    """Return the downloader for the content of files. It raises errors as `explained` does."""
     return Downloader(get_session(), _refusal, _SECONDS)
 
 
@@ -116,15 +120,17 @@ def content_of(file: RemoteFile) -> RemoteContent:
 
 
 def link_file(file: RemoteFile) -> Path:
-    """The path at which the hub's client has a file, linked to its content in the cache if it is not yet. Raises as
-    `explained` does."""
+    """Return the path of a file in the hub client's cache. Raises errors as `explained` does.
+
+    The path is linked to the content if that has not been done yet.
+    """
     return Path(
         hf_hub_download(file.repo, file.name, repo_type=file.kind, revision=file.revision, etag_timeout=_SECONDS)
     )
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
-    """The folder of a model that the hub's client itself has fetched; None if it has nothing."""
+    """Return the folder of a model that the hub's own client has fetched, or None if there is none."""
     try:
         return Path(snapshot_download(repo, revision=revision, local_files_only=True))
     except (OSError, ValueError):
@@ -133,7 +139,7 @@ def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
 
 @contextmanager
 def explained(repo: str, revision: str, kind: Kind = "model") -> Iterator[None]:
-    """Turn the client's errors into `UserError`."""
+    """Turn errors of the hub's client into `UserError`."""
     given = "with --evaluator" if kind == "model" else "in place of its id"
     page = f"{constants.ENDPOINT}/{repo}" if kind == "model" else f"{constants.ENDPOINT}/{kind}s/{repo}"
     try:
@@ -181,7 +187,7 @@ def _refusal(response: httpx2.Response, content: RemoteContent) -> Exception:
 
 
 def _digest(text: object) -> str:
-    """The hub's hash of a file or commit, checked, since it becomes part of a path here."""
+    """Check that the hub's hash of a file or commit is one, because it becomes part of a local path."""
     if not is_hash(str(text)):
         raise UserError(f"the model hub at {constants.ENDPOINT} names a file by {text!r:.80}, which is not a hash.")
     return str(text)

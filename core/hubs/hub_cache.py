@@ -1,8 +1,8 @@
-"""Evaluators fetched whole from a model hub: their revisions and descriptions.
+"""Evaluators that were fetched completely from a model hub, with their revisions and descriptions.
 
-They lie in the hub's own cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` there names the
-revision; it is written once everything is here, so that a folder without one does not count as an evaluator. Needs
-no PyTorch.
+They are stored in the hub's own cache, each in a folder `models--OWNER--NAME`. A `stepsight.json` there names the
+revision. It is written once all files have arrived, so that a folder without it does not count as an evaluator.
+Does not need PyTorch.
 """
 
 import re
@@ -43,9 +43,12 @@ Kind = Literal["model", "dataset"]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A model of a hub at a commit, the `revision`: its `files` by name with their sizes in bytes, and its
-    description from when it was loaded, by the requested type of weights. `parts` are the other models it is read
-    with, such as the base of an adapter, by `part_key`."""
+    """A model from a hub at the commit `revision`.
+
+    `files` maps the names of its files to their sizes in bytes. `descriptions` maps types of weights to the
+    description made when the model was loaded with that type. `parts` holds the other models needed to read it,
+    such as the base of an adapter, by `part_key`.
+    """
 
     repo: str
     revision: str
@@ -55,7 +58,7 @@ class Fetched:
 
     @property
     def name(self) -> str:
-        """The model's name without its owner's."""
+        """The model's name without that of its owner."""
         return self.repo.partition("/")[2]
 
     @property
@@ -64,37 +67,38 @@ class Fetched:
 
     @property
     def own_size(self) -> int:
-        """The size of its own weights in bytes."""
+        """The size of the model's own weights in bytes."""
         return sum(size for name, size in self.files.items() if name.endswith(_WEIGHTS))
 
     @property
     def size(self) -> int:
-        """The size of all weights that it is read with, in bytes."""
+        """The size in bytes of all weights needed, including those of the parts."""
         return self.own_size + sum(part.own_size for part in self.parts.values())
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commits of its parts."""
+        """The commits of the parts."""
         return {key: part.revision for key, part in self.parts.items()}
 
     @property
     def is_whole(self) -> bool:
-        """True if each of its files, and of its parts', is present in full length."""
+        """True if all files of the model and of its parts are present in full length."""
         own = all(_size(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
-        """The same with its description for that type of weights."""
+        """Return a copy that has this description for this type of weights."""
         return replace(self, descriptions={**self.descriptions, dtype: description})
 
 
 def cache_of_hub() -> Path:
-    """The folder in which the hub's client keeps models."""
+    """Return the folder in which the hub's client keeps models."""
     return Path(constants.HF_HUB_CACHE).expanduser()
 
 
 def free_disk(folder: Path | None = None) -> int | None:
-    """The free bytes on the disk of a folder, which need not exist; None if unknown."""
+    """Return the number of free bytes on the disk of a folder, or None if it is unknown. The folder need not
+    exist."""
     folder = folder or cache_of_hub()
     for one in (folder, *folder.parents):
         with suppress(OSError):
@@ -103,7 +107,10 @@ def free_disk(folder: Path | None = None) -> int | None:
 
 
 def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
-    """Raises `UserError` if a folder's disk has no room for `needed` bytes; `variable` can name another folder."""
+    """Raise `UserError` if the disk of a folder has no room for `needed` bytes.
+
+    `variable` is the environment variable that can name another folder.
+    """
     free = free_disk(folder)
     if needed and free is not None and free < needed + _RESERVE:
         raise UserError(
@@ -113,34 +120,40 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 
 
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
-    """The folder of a repository, as the hub's client documents its cache. Raises `ValueError` if the id is
-    invalid."""
+    """Return the folder of a repository, following the documented layout of the hub client's cache.
+
+    Raises `ValueError` if the id is invalid.
+    """
     if not is_hub_id(repo) or "--" in repo:
         raise ValueError(f"{repo!r} is no id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 
 
 def part_key(repo: str, revision: str) -> str:
-    """The key of another model for the one that needs it, at the requested `revision`."""
+    """Return the key under which another model, at the requested `revision`, is listed by the one that needs it."""
     return f"{repo}@{revision}"
 
 
 def save_fetched(fetched: Fetched) -> None:
-    """Record that a revision is here. Raises `UserError` if that cannot be written."""
+    """Record that a revision has been fetched. Raises `UserError` if the record cannot be written."""
     descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
     write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions})
 
 
 def save_part(asked: str, fetched: Fetched) -> None:
-    """Record that a model which is not an evaluator by itself is here, as the requested revision. Raises
-    `UserError` if that cannot be written."""
+    """Record that a part has been fetched for the requested revision `asked`.
+
+    A part is a model that is not an evaluator by itself. Raises `UserError` if the record cannot be written.
+    """
     path = storage_folder(fetched.repo) / _PARTS
     write_json(path, _read_object(path) | {asked: _as_json(fetched)})
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """A model at the requested revision, by itself or as an evaluator; None if it is missing or incomplete, or
-    lacks the `weights` wanted."""
+    """Look up a fetched model at the requested revision, whether recorded as a part or as an evaluator.
+
+    Returns None if it is missing or incomplete, or if `weights` are wanted and it has none.
+    """
     try:
         fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
     except ValueError:
@@ -152,7 +165,10 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
 
 
 def find_fetched(repo: str) -> Fetched | None:
-    """The fetched model with that id; None if it is missing or incomplete, or the id is invalid."""
+    """Look up the fetched model with this id.
+
+    Returns None if the model is missing or incomplete, or the id is invalid.
+    """
     try:
         fetched = _read(storage_folder(repo) / _RECORD)
     except ValueError:
@@ -161,13 +177,13 @@ def find_fetched(repo: str) -> Fetched | None:
 
 
 def list_fetched() -> list[Fetched]:
-    """All complete models by id."""
+    """Return all complete models, sorted by id."""
     found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
     return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
 
 
 def check_files(fetched: Fetched) -> None:
-    """Raises `UserError` if a file of it or of its parts no longer has the hash under which it is stored."""
+    """Raise `UserError` if a file of a model or its parts no longer has the hash under which it is stored."""
     for part in fetched.parts.values():
         check_files(part)
     for name in fetched.files:
@@ -181,7 +197,7 @@ def check_files(fetched: Fetched) -> None:
 
 
 def is_hash(text: str) -> bool:
-    """True if it can be a hub's hash of a file or commit."""
+    """True if the text can be a hub's hash of a file or commit."""
     return _HASH.fullmatch(text) is not None
 
 
@@ -224,7 +240,10 @@ class _Description(Model):
 
 
 class _Record(Model):
-    """The stored form that `_as_json` writes; the repository of a model and of its parts determine folders."""
+    """The stored form of a fetched model, as written by `_as_json`.
+
+    The repositories are checked because they determine folders.
+    """
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
 
@@ -243,7 +262,7 @@ class _Record(Model):
 
 
 def _from_json(values: Any) -> Fetched | None:
-    """The inverse of `_as_json`; None if the content makes no sense, which fetching again corrects."""
+    """Read the output of `_as_json`. Returns None if the content is unusable; fetching again corrects that."""
     try:
         return validate(_Record, values).fetched()
     except UserError:
@@ -255,7 +274,7 @@ def _read(path: Path) -> Fetched | None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, empty if there is none."""
+    """Return the JSON object in a file, or an empty one if there is none."""
     try:
         return read_json(path)
     except UserError:

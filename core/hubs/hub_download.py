@@ -1,7 +1,7 @@
 """Fetching an evaluator from a hub at pinned commits, with every repository it needs, as one transfer.
 
-The hub's own client restarts an interrupted file from its beginning, so our downloader brings the content to its
-place in the client's cache. Needs no PyTorch.
+The hub's own client restarts an interrupted file from the beginning. We therefore use our own downloader to put the
+content into the client's cache. Does not need PyTorch.
 """
 
 import errno
@@ -44,7 +44,7 @@ def _ignore(there: int, whole: int | None) -> None:
 
 
 def check_disk(remote: Remote) -> None:
-    """Raises `UserError` if the disk has no room for the missing files."""
+    """Raise `UserError` if the disk has no room for the missing files."""
     missing = remote.size - remote.here
     if not missing:
         return
@@ -56,10 +56,11 @@ def check_disk(remote: Remote) -> None:
 
 
 def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
-    """Bring the missing files of an evaluator, and of all it needs, and record that it is complete.
+    """Download the missing files of an evaluator and of its parts, and record that it is complete.
 
-    If another process is fetching some of it, wait for that or refuse. Raises `UserError` if it cannot be brought;
-    bytes that arrived before an interruption stay, and the next call continues from there.
+    If another process is already fetching some of them, wait for it if `wait` is True, and refuse otherwise. Raises
+    `UserError` if the evaluator cannot be downloaded. Bytes that arrived before an interruption are kept, and the
+    next call continues from there.
     """
     there = find_fetched(remote.repo)
     if there is not None and (there.revision, there.pins) == (remote.revision, remote.pins):
@@ -71,8 +72,10 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
 
 
 def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -> Fetched:
-    """A fetched evaluator, or else fetch it now with a progress bar in the terminal; `check` may refuse it
-    beforehand. Raises `UserError`."""
+    """Return a fetched evaluator, fetching it first if necessary, with a progress bar in the terminal.
+
+    `check` may refuse the evaluator before it is fetched. Raises `UserError`.
+    """
     there = find_fetched(repo)
     if there is not None:
         return there
@@ -84,7 +87,7 @@ def fetch_if_missing(repo: str, check: Callable[[Remote], None] | None = None) -
 
 
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
-    """As `fetch_if_missing`, for a model that is not an evaluator by itself, or only its description."""
+    """Do the same as `fetch_if_missing` for a model that is not an evaluator by itself, or only its description."""
     asked = revision or NEWEST
     there = find_part(repo, asked, weights=weights)
     if there is not None:
@@ -100,8 +103,11 @@ def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bo
 def fetch_dataset(
     repo: str, revision: str, choose: Callable[[Iterable[str]], Iterable[str]]
 ) -> tuple[str, dict[str, Path]]:
-    """The commit of a revision of a hub's dataset, "" being the newest, and the paths of the files that `choose`
-    picks from all names. Files in the cache are not fetched again. Raises `UserError`."""
+    """Fetch files of a dataset on the hub. Return the commit and the paths of the files by name.
+
+    `choose` selects the files from all names. An empty `revision` means the newest one. Files in the cache are not
+    fetched again. Raises `UserError`.
+    """
     revision = revision or NEWEST
     with explained(repo, revision, "dataset"):
         commit, listed = list_files(repo, revision, "dataset")
@@ -131,7 +137,7 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
 
 
 def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
-    """Transfer the missing files of a model and of its parts. Raises `UserError`."""
+    """Download the missing files of a model and of its parts. Raises `UserError`."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
     try:
@@ -164,7 +170,7 @@ def _fetched(remote: Remote) -> Fetched:
 
 
 def _transfer(remote: Remote, progress: Progress) -> None:
-    """Bring the files of a model and of its parts in sequence."""
+    """Download the files of a model and of its parts, one after the other."""
     downloader, before, size = hub_downloader(), 0, remote.size
     for file in remote.all_files:
         _fetch_file(file, downloader, partial(_tell, progress, size, before))
@@ -177,8 +183,10 @@ def _tell(progress: Progress, size: int, before: int, there: int, _: int | None)
 
 
 def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress) -> Path:
-    """Bring one file into the hub's cache, unless it is there. Raises `UserError`, and `OSError` if it cannot be
-    written."""
+    """Download one file into the hub's cache, unless it is there already.
+
+    Raises `UserError`, and `OSError` if the file cannot be written.
+    """
     with explained(file.repo, file.revision, file.kind):
         if not file.is_here:
             file.blob.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +195,7 @@ def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress
 
 
 def _disk_of(folder: Path) -> int | None:
-    """An identifier of the disk of a folder, which need not exist."""
+    """Return an identifier of the disk that holds a folder. The folder need not exist."""
     for one in (folder, *folder.parents):
         with suppress(OSError):
             return one.stat().st_dev

@@ -1,7 +1,8 @@
-"""Looking an evaluator up on a model hub: its files at one commit, and those of every other repository it needs.
+"""Looking up an evaluator on a model hub: its files at one commit, and those of every other repository it needs.
 
-An adapter needs its base, a log-ratio its reference, weights without a config or tokenizer need theirs. Only the
-files that an evaluator is read from are named: weights, config, tokenizer and card, never code. Needs no PyTorch.
+An adapter needs its base, a log-ratio evaluator needs its reference, and weights without a config or tokenizer need
+a model that has them. Only the files from which an evaluator is read are listed: weights, config, tokenizer and
+card, never code. Does not need PyTorch.
 """
 
 import re
@@ -39,8 +40,10 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 
 @dataclass(frozen=True)
 class Remote:
-    """A model on the hub at a commit, the `revision`, with the `files` to be fetched; `parts` are the other models
-    it needs, by `part_key`."""
+    """A model on the hub at the commit `revision`, with the `files` to be fetched.
+
+    `parts` holds the other models that it needs, by `part_key`.
+    """
 
     repo: str
     revision: str
@@ -49,8 +52,10 @@ class Remote:
 
     @property
     def all_files(self) -> list[RemoteFile]:
-        """Its files and those of its parts, small ones first, so that a faulty model shows before its weights are
-        fetched."""
+        """Return the files of the model and of its parts, the smallest first.
+
+        A faulty model is thus noticed before its weights are fetched.
+        """
         files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
         return sorted(files, key=lambda file: (file.size, file.repo, file.name))
 
@@ -66,29 +71,31 @@ class Remote:
 
     @property
     def parameters(self) -> int:
-        """The approximate number of weights, since most are stored in two bytes each."""
+        """The approximate number of weights, on the assumption that each is stored in two bytes, as most are."""
         return self.weights // 2
 
     @property
     def pickled(self) -> int:
-        """The size of the weights that will be rewritten as safetensors, in bytes."""
+        """The size in bytes of the weights that will be rewritten as safetensors."""
         return sum(file.size for file in self.all_files if file.name.endswith(".bin"))
 
     @property
     def here(self) -> int:
-        """The number of bytes that have arrived before."""
+        """The number of bytes that have already been downloaded."""
         return sum(file.here for file in self.all_files)
 
     @property
     def pins(self) -> dict[str, str]:
-        """The commits of its parts."""
+        """The commits of the parts."""
         return {key: part.revision for key, part in self.parts.items()}
 
 
 @dataclass(frozen=True)
 class _Need:
-    """Another model that one needs, its revision, and True if its weights are needed rather than only its
-    description."""
+    """Another model that a model needs, at a revision.
+
+    `weights` is True if its weights are needed, rather than only its description.
+    """
 
     repo: str
     revision: str
@@ -96,11 +103,10 @@ class _Need:
 
 
 def look_up(repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None) -> Remote:
-    """Look up an evaluator and all it needs on the hub; `pins` are the commits of its parts if they were looked up
-    before.
+    """Look up an evaluator and everything it needs on the hub.
 
-    Raises `UserError` if the hub has no such model or revision, refuses access, or cannot be reached, and if the
-    model has no weights in a supported format.
+    `pins` gives the commits of its parts if they were looked up before. Raises `UserError` if the hub has no such
+    model or revision, refuses access, or cannot be reached, or if the model has no weights in a supported format.
     """
     remote, needs = _look_up(repo, revision, weights=True)
     parts: dict[str, Remote] = {}
@@ -126,7 +132,7 @@ def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
 
 
 def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_Need]]:
-    """A model without its parts, and the other models it needs."""
+    """Look up a model without its parts. Return it with the other models that it needs."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
 
@@ -147,7 +153,7 @@ def _look_up(repo: str, revision: str, *, weights: bool) -> tuple[Remote, list[_
 
 
 def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
-    """The folder with the weights, with a trailing slash; "" for the top."""
+    """Return the folder with the weights, with a trailing slash, or "" for the top level."""
     folder = card.get("subfolder")
     if folder is None or not any(name.startswith(f"{folder}/") for name in listed):
         return ""
@@ -157,7 +163,7 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
 
 
 def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
-    """The names of the files to be read."""
+    """Return the names of the files to fetch."""
 
     def at(pattern: re.Pattern[str], place: str) -> list[str]:
         return [name for name in listed if name.startswith(place) and pattern.fullmatch(name.removeprefix(place))]
@@ -174,7 +180,7 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
 def _needs(
     repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
 ) -> Iterator[_Need]:
-    """The other models that a checkpoint needs, as `core.models.checkpoint_resolver` determines them."""
+    """Yield the other models that a checkpoint needs, as determined by `core.models.checkpoint_resolver`."""
 
     def named(key: str, *, weights: bool) -> _Need:
         return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)
@@ -201,7 +207,7 @@ def _id(repo: str, value: object, what: str) -> str:
 
 
 def _read(file: RemoteFile) -> dict[str, Any]:
-    """A small JSON object from the hub. Raises `UserError`, and as `explained` does."""
+    """Read a small JSON object from the hub. Raises `UserError`, and errors as `explained` does."""
     try:
         value = parse_json(read_small(file, _MOST_BYTES) or b"")
     except ValueError:
@@ -212,5 +218,5 @@ def _read(file: RemoteFile) -> dict[str, Any]:
 
 
 def _is_beside(file: RemoteFile) -> bool:
-    """True if a file describes the model beside its weights."""
+    """True if the file is one that accompanies the weights, such as a config or tokenizer."""
     return _OTHERS.fullmatch(Path(file.name).name) is not None

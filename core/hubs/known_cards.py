@@ -1,9 +1,8 @@
-"""Facts that public repositories of step evaluators do not state themselves: the values of a stepsight.json, by
-name.
+"""Facts that public repositories of step evaluators do not state themselves, as stepsight.json values by name.
 
-Most are ordinary language models: their config says neither that they judge steps, nor the prompt, nor the tokens
-for right and wrong. The values come from their authors' code; `docs/evaluators.md` names open questions. A folder's
-own stepsight.json overrides them, key by key. Needs no PyTorch.
+Most of these evaluators are ordinary language models. Their config does not say that they judge steps, nor does it
+give the prompt or the tokens for right and wrong. The values come from their authors' code; `docs/evaluators.md`
+lists open questions. A folder's own stepsight.json overrides the values key by key. Does not need PyTorch.
 """
 
 from collections.abc import Mapping
@@ -98,15 +97,19 @@ _FOLDED = {name.casefold(): card for name, card in _CARDS.items()}
 
 
 def known_card(name: str) -> Card:
-    """The values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name; empty if there are
-    none."""
+    """Return the known values for a repository, `NAME` or `OWNER/NAME`, or for a folder of that name.
+
+    The result is empty if nothing is known.
+    """
     name = name.casefold()
     return _FOLDED.get(name) or _FOLDED.get(name.rpartition("/")[2]) or {}
 
 
 def with_known(name: str, own: Card) -> dict[str, Any]:
-    """A folder's own stepsight.json merged over the values known by its name. One that names another format stands
-    alone."""
+    """Merge a folder's own stepsight.json over the values known for its name.
+
+    If it names a different format, the known values are ignored.
+    """
     known = known_card(name)
     if "format" in own and own["format"] != known.get("format", own["format"]):
         return dict(own)

@@ -1,4 +1,4 @@
-"""The names of the files in an evaluator's folder, and the form of a hub's id. Needs no PyTorch."""
+"""The names of the files in an evaluator's folder, and the form of a hub id. Does not need PyTorch."""
 
 import re
 
@@ -24,5 +24,5 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def is_hub_id(spec: str) -> bool:
-    """True if it looks like `owner/name`."""
+    """True if the text has the form `owner/name`."""
     return _ID.fullmatch(spec) is not None

@@ -1,7 +1,7 @@
-"""The public evaluators: their authors' statements on each, with sources.
+"""The public evaluators, with what their authors state about each of them and the sources.
 
-`assets/evaluators.json` lists them by their id on the model hub. A fact that no source states is missing there, and
-None or empty here. Needs no PyTorch.
+`assets/evaluators.json` lists them by their id on the model hub. A fact that no source states is missing in the
+file, and None or empty here. Does not need PyTorch.
 """
 
 from collections.abc import Collection
@@ -29,12 +29,12 @@ class BenchmarkPart(StrEnum):
 
     @property
     def called(self) -> str:
-        """Its name as its authors write it."""
+        """The name of the part as its authors write it."""
         return _TITLES[self]
 
     @property
     def dataset(self) -> str:
-        """The name of its dataset here."""
+        """The name of the part's dataset in StepSight."""
         return f"processbench-{self}"
 
 
@@ -50,7 +50,7 @@ _TITLES = {
 
 @record(frozen=True, config=STRICT)
 class ProcessBenchFigures(Record):
-    """F1 on each part and the plain mean of the four, in percent, with their source."""
+    """The F1 on each part of ProcessBench and the plain mean of the four, in percent, with their source."""
 
     gsm8k: Percent
     math: Percent
@@ -74,13 +74,13 @@ class PrmBenchFigure(Record):
 
 @record(frozen=True, config=STRICT)
 class PublicEvaluator(Record):
-    """An evaluator by its hub `id`.
+    """A public evaluator, identified by its hub `id`.
 
-    `parameters` is the authors' rounded number, `bytes` the size of its weights if known; these are `safetensors`,
-    or a `pickle` if there is nothing else. `format` is the checkpoint format that reads it. `threshold` is its
-    authors' own. `brings` names the models fetched with it, and `beside` is the number of parameters of a second
-    model that it is compared with. `calls` is the number of separate requests per step, 0 if one pass judges all;
-    `note` is a remark for readers of its figures.
+    `parameters` is the rounded number given by the authors, and `bytes` the size of the weights if known. `weights`
+    is "pickle" only if there are no safetensors. `format` is the checkpoint format in which it is read, and
+    `threshold` the one chosen by its authors. `brings` names the models that are fetched with it. `beside` is the
+    number of parameters of a second model that it is compared with. `calls` is the number of separate requests per
+    step, or 0 if one pass judges all steps. `note` is a remark for readers of its figures.
     """
 
     id: str
@@ -102,12 +102,12 @@ class PublicEvaluator(Record):
 
     @property
     def name(self) -> str:
-        """The model's name without its owner's."""
+        """The model's name without that of its owner."""
         return self.id.partition("/")[2]
 
     @property
     def size(self) -> int:
-        """The size of all weights in bytes: as known, else two per parameter, as most are stored."""
+        """The size of all weights in bytes, estimated at two bytes per parameter where it is not known."""
         return (self.bytes or 2 * self.parameters) + 2 * self.beside
 
     @property
@@ -116,17 +116,20 @@ class PublicEvaluator(Record):
         return self.parameters + self.beside
 
     def tokens_read(self, tokens: int) -> int:
-        """The number of tokens it reads for a trace of this many."""
+        """Return the number of tokens that the evaluator reads to judge a trace of this many tokens."""
         return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def stored(self) -> str:
-        """The type of its stored weights, judging by their size; 16 bits are taken to be bfloat16, as most are."""
+        """The type of the stored weights, judging by their size.
+
+        16-bit weights are taken to be bfloat16, because most are.
+        """
         return "float32" if self.size >= 3 * self.parameters else "bfloat16"
 
     @property
     def redundancy(self) -> bool:
-        """True if it judges redundancy as well as validity."""
+        """True if the evaluator judges redundancy as well as validity."""
         return self.judges == "both"
 
 
@@ -137,16 +140,22 @@ class _Catalogue(Record):
 
 @cache
 def public_evaluators() -> tuple[PublicEvaluator, ...]:
-    """All of them in display order, small ones first. Raises `UserError` if the file has other content."""
+    """Return all public evaluators in display order, the smallest first.
+
+    Raises `UserError` if the content of the file is not as expected.
+    """
     evaluators = validate(_Catalogue, read_json(asset("evaluators.json")), "evaluators.json").evaluators
     return tuple(sorted(evaluators, key=lambda one: one.parameters))
 
 
 def find_public(repo: str) -> PublicEvaluator | None:
-    """The one with that hub id, None if it is not listed."""
+    """Return the public evaluator with this hub id, or None if it is not listed."""
     return next((one for one in public_evaluators() if one.id == repo), None)
 
 
 def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
-    """The reason why an evaluator cannot be read here, "" if it can; `formats` are those of this version."""
+    """Return the reason why an evaluator cannot be read, or "" if it can.
+
+    `formats` holds the checkpoint formats of this version.
+    """
     return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."
