@@ -1,4 +1,4 @@
-"""HTTP requests with retries and bounded answers, and downloads that resume.
+"""HTTP requests with retries and size limits, and downloads that resume.
 
-Begin with `http`; a `Downloader` brings whole files. Needs no PyTorch.
+Begin with `http`. A `Downloader` fetches whole files. This package works without PyTorch.
 """

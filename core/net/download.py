@@ -1,4 +1,5 @@
-"""Downloads that resume after an interruption, and are checked by a hash before they appear under their name."""
+"""Downloads that resume after an interruption, and appear under their final name only once their hash is
+verified."""
 
 import os
 import time
@@ -24,8 +25,11 @@ _PARTIAL_CONTENT, _RANGE_NOT_SATISFIABLE = 206, 416
 
 @dataclass(frozen=True)
 class RemoteContent:
-    """A file at a `url`: `name` stands for it in messages, `digest` is its expected `digest_of`, and `size` is in
-    bytes, None if unknown."""
+    """A file at a `url`.
+
+    `name` is how messages refer to it, `digest` is the value that `digest_of` should return, and `size` is in
+    bytes, or None if it is unknown.
+    """
 
     url: str
     name: str
@@ -35,26 +39,28 @@ class RemoteContent:
 
 
 def partial_of(path: Path) -> Path:
-    """The path of the incomplete file while `path` is being downloaded."""
+    """Return the path of the incomplete file while `path` is being downloaded."""
     return path.with_name(f"{path.name}.stepsight.incomplete")
 
 
 class Downloader:
-    """Downloads files one after the other; `explain` makes the error for a server's refusal."""
+    """A downloader of files, one after the other. `explain` makes the error that is raised when a server
+    refuses."""
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float
     ) -> None:
-        """A server may be silent for at most `seconds`."""
+        """Create a downloader that lets a server be silent for at most `seconds`."""
         self._client, self._explain, self._seconds = client, explain, seconds
         self._has_answered = False
 
     def download(self, content: RemoteContent, path: Path, progress: Progress) -> None:
-        """Download `content` to `path`, whose folder exists.
+        """Download `content` to `path`. The folder of `path` has to exist.
 
-        Raises `UserError` if the connection breaks repeatedly, in which case the next call continues, or if the
-        digest differs, in which case nothing is kept; `httpx2.ConnectError` at once if no server has answered this
-        object before; the error from `explain` if the server refuses; and `OSError`.
+        Raises `UserError` if the connection breaks repeatedly, in which case the next call resumes, or if the
+        digest differs, in which case nothing is kept. Raises `httpx2.ConnectError` at once if the server cannot be
+        reached and none has answered this downloader before, the error from `explain` if the server refuses, and
+        `OSError`.
         """
         partial = partial_of(path)
         if content.size is not None and size_of(partial) > content.size:
@@ -96,7 +102,7 @@ class Downloader:
                     time.sleep(_TICK)
 
     def _receive(self, content: RemoteContent, partial: Path, progress: Progress) -> None:
-        """Receive the missing bytes. Raises one of `BROKEN`, and `FailedAttemptError`."""
+        """Receive the missing bytes. Raises one of `BROKEN`, or `FailedAttemptError`."""
         there = size_of(partial)
         headers = {"accept-encoding": "identity", **content.headers}
         if there:
@@ -130,7 +136,7 @@ class Downloader:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, 0 if there is none."""
+    """Return the size of a file in bytes, or 0 if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:

@@ -1,6 +1,6 @@
-"""HTTP for all parts of StepSight: connections, the rules of repetition, and bounded bodies.
+"""HTTP for all parts of StepSight: connections, retries and bounded bodies.
 
-Answers are untrusted: their size is limited after decompression, and their texts are shortened before they are
+Responses are untrusted. Their size is limited after decompression, and text from them is shortened before it is
 shown.
 """
 
@@ -34,10 +34,11 @@ _LONGEST_ERROR = 1 << 16
 
 
 class FailedAttemptError(Exception):
-    """A request that may succeed when it is repeated; `error` is raised if it is not.
+    """A request that may succeed when it is repeated.
 
-    `after` is the wait in seconds that the server asks for, None if it names none. `costs` is the number of
-    attempts it counts as, 0 if the server is merely busy.
+    `error` is raised if it is not repeated. `after` is the number of seconds that the server asks to wait, or None
+    if it does not say. `costs` is the number of attempts that this failure counts as, 0 if the server is merely
+    busy.
     """
 
     def __init__(self, error: Exception, after: float | None = None, *, costs: int = 1) -> None:
@@ -47,10 +48,10 @@ class FailedAttemptError(Exception):
 
 @dataclass
 class Retries:
-    """The rule for repeating a request while it makes no progress.
+    """The rule for repeating a request that makes no progress.
 
-    It may fail `attempts` times. Pauses last from `first` to `longest` seconds, each twice as long as the one
-    before, or as long as the server asks; waits for a busy server last at most `patience` seconds in all.
+    The request may fail `attempts` times. Pauses start at `first` seconds and double up to `longest` seconds,
+    unless the server asks for a certain time. Waits for a busy server last at most `patience` seconds in all.
     """
 
     attempts: int
@@ -66,7 +67,8 @@ class Retries:
         self._failures, self._pauses, self._waited = 0, 0, 0.0
 
     def pause(self, failure: FailedAttemptError) -> float:
-        """The seconds to wait before the next attempt. Raises the failure's error if no attempt is left."""
+        """Return the number of seconds to wait before the next attempt. Raises the failure's error if no attempt is
+        left."""
         # At random, since clients that were turned away together should not come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
@@ -82,8 +84,10 @@ class Retries:
 
 
 def bearer(key: str, hint: str) -> dict[str, str]:
-    """The header with a key, no header for an empty one. Raises `UserError`, which does not repeat the key, if it
-    has characters that no key can have."""
+    """Return the authorization header for a key, or no header if the key is empty.
+
+    Raises `UserError` if the key has characters that no key can have. The message does not repeat the key.
+    """
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise UserError("the API key contains invalid characters.", hint)
@@ -93,8 +97,11 @@ def bearer(key: str, hint: str) -> dict[str, str]:
 def make_client(
     kind: type[ClientKind], seconds: float, headers: Mapping[str, str] | None = None, **options: Any
 ) -> ClientKind:
-    """A client that lets a server be silent for this many seconds. It uses the environment's proxies, except for
-    this machine itself. Raises `UserError` if there is a proxy that it cannot use."""
+    """Create a client that lets a server be silent for this many seconds.
+
+    It uses the proxies that the environment names, except for this machine itself. Raises `UserError` if a proxy
+    cannot be used.
+    """
     timeout = httpx2.Timeout(seconds, connect=_CONNECTING, pool=None)
     try:
         return kind(timeout=timeout, headers={**_HEADERS, **(headers or {})}, mounts=_DIRECT, **options)
@@ -103,13 +110,14 @@ def make_client(
 
 
 def proxy_error(error: Exception) -> UserError:
-    """The error for a proxy in the environment that cannot be used."""
+    """Return the error for a proxy in the environment that cannot be used."""
     hint = "Name one by http:// or https:// in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or unset them."
     return UserError(f"the proxy that the environment names cannot be used ({reason(error):.200}).", hint)
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """The exception for an error response: `error`, as a `FailedAttemptError` if a repetition may help."""
+    """Return the exception for an error response: `error`, wrapped in a `FailedAttemptError` if repeating may
+    help."""
     status = response.status_code
     if status in _BUSY:
         after = _retry_after(response.headers.get("retry-after"))
@@ -118,13 +126,15 @@ def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
 
 
 def reason(error: Exception) -> str:
-    """The reason for a connection's failure, on one line."""
+    """Return the reason why a connection failed, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def error_text(body: bytes) -> str:
-    """The message in the body of an error response, if it has one of the usual shapes; else the body's
-    beginning."""
+    """Return the message in the body of an error response.
+
+    If the body has none of the usual shapes, its beginning is returned.
+    """
     body = body[:_LONGEST_ERROR]
     with suppress(ValueError):
         if message := _message(parse_json(body)):
@@ -133,7 +143,7 @@ def error_text(body: bytes) -> str:
 
 
 def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
-    """The body of a response, None if it has more than `most` bytes. Raises one of `BROKEN`."""
+    """Return the body of a response, or None if it has more than `most` bytes. Raises one of `BROKEN`."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
@@ -143,7 +153,7 @@ def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
 
 
 async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | None:
-    """As `read_bounded`, for an asynchronous client."""
+    """Do the same as `read_bounded` for an asynchronous client."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -153,8 +163,11 @@ async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | No
 
 
 def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
-    """The lines of a body as they arrive, without their ends. Raises one of `BROKEN`, also if a line has more than
-    `longest` bytes or the last one does not end."""
+    """Yield the lines of a body as they arrive, without line endings.
+
+    Raises one of `BROKEN`, which includes the cases that a line has more than `longest` bytes or that the last line
+    does not end.
+    """
     parts: list[bytes] = []
     size = 0
     for chunk in response.iter_bytes():
@@ -178,7 +191,7 @@ def _message(value: object) -> str:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """The seconds in a Retry-After header, a number or a date; None if it cannot be read."""
+    """Return the seconds in a Retry-After header, given as a number or a date, or None if it cannot be read."""
     try:
         seconds = float(text or "")
     except ValueError:

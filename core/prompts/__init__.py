@@ -1,4 +1,4 @@
-"""A trace as token ids, with the positions at which its steps are read.
+"""Traces as token ids, with the positions at which their steps are read.
 
 Begin with `PromptTemplate` and `Encoder`.
 """

@@ -1,4 +1,4 @@
-"""The encoding of a trace as token ids, with the position at which each step is read."""
+"""Encoding a trace as token ids, with the position at which each step is read."""
 
 import json
 import re
@@ -23,11 +23,12 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
 class Pieces:
-    """Turns pieces of an input into tokens exactly as if they were one long text.
+    """A tokenizer of the pieces of an input, which gives the same tokens as if they were one long text.
 
-    A SentencePiece tokenizer puts a space mark before a text, and a byte-level one may: once before the whole, or
-    before each stretch between added tokens, as its tokenizer.json says. A piece that continues another must not
-    get a mark of its own. The last pieces are cached, since candidates for a step share the same steps before them.
+    A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. It marks
+    either the whole input once, or each stretch between added tokens, as its tokenizer.json says. A piece that
+    continues another must not get a mark of its own. The last pieces are cached, since candidates for a step share
+    the steps before them.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -36,14 +37,14 @@ class Pieces:
 
     @cached_property
     def marked_once(self) -> bool:
-        """True if only the beginning of the whole input gets the mark, not each stretch after an added token."""
+        """True if only the start of the whole input gets the space mark, not each stretch after an added token."""
         return any(
             part.get("type") == "Metaspace" and part.get("prepend_scheme") == "first"
             for part in _steps(json.loads(self._tokenizer.to_str()).get("pre_tokenizer"))
         )
 
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
-        """The token ids of each text."""
+        """Return the token ids of each text. `continues` is True for each text that continues another."""
         wanted = list(zip(texts, continues, strict=True))
         # Read once, since another thread may replace it.
         kept = self._kept
@@ -65,7 +66,7 @@ class Pieces:
 
     @cached_property
     def _bare(self) -> Tokenizer:
-        """The tokenizer without its mark."""
+        """The tokenizer without its space mark."""
         parts = json.loads(self._tokenizer.to_str())
         parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
         parts["pre_tokenizer"] = _unmarked(parts.get("pre_tokenizer"), "pretokenizers")
@@ -75,7 +76,7 @@ class Pieces:
 
 
 def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The steps of a normalizer or pre-tokenizer, which may be a sequence."""
+    """Return the steps of a normalizer or pre-tokenizer, which may be a sequence."""
     if part is None:
         return []
     inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
@@ -83,7 +84,7 @@ def _steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    """The same without the step that puts a mark before a text."""
+    """Return a normalizer or pre-tokenizer without the step that puts a space mark before a text."""
     steps = []
     for step in _steps(part):
         if step["type"] == "Prepend":
@@ -98,12 +99,14 @@ def _unmarked(part: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """`ids`: all token ids, shape (tokens,). `ends`: the last position of each sub-step, ascending; `reads`: `e_i`,
-    the position at which it is read, usually the last.
+    """A trace as token ids.
+
+    `ids` holds all token ids, shape (tokens,). `ends` holds the last position of each sub-step, in ascending order.
+    `reads` holds `e_i`, the position at which each sub-step is read, usually its last.
 
     The prefix ending with sub-step `i` is `ids[: ends[i] + 1]`, token for token. If an evaluator is asked about
-    each sub-step separately, `calls` are the inputs for each, with the positions read in them; `ids` is then the
-    longest of them.
+    each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
+    and `ids` is the longest of these inputs.
     """
 
     ids: Ints
@@ -116,7 +119,7 @@ class Encoded:
 
 
 class Mark(Enum):
-    """A mark between the parts of an input: a token is omitted here, or a step ends here."""
+    """A mark between the parts of an input, where a token is left out or a step ends."""
 
     LEFT_OUT = auto()
     END = auto()
@@ -126,9 +129,10 @@ _Part = int | str | Mark
 
 
 class Encoder:
-    """Turns traces into token ids; `closing` holds the tokens of a separator, `separator` the last of them.
+    """An encoder of traces as token ids.
 
-    Raises `UserError` if the tokenizer lacks the template's tokens.
+    `closing` holds the tokens of the separator, and `separator` is the last of them. Raises `UserError` if the
+    tokenizer lacks the template's tokens.
     """
 
     asks_each_step = False
@@ -156,12 +160,15 @@ class Encoder:
         return self.closing[-1]
 
     def encode(self, trace: Trace) -> Encoded:
-        """Token ids of problem and sub-steps, with the position at which each sub-step is read."""
+        """Return the token ids of the problem and the sub-steps, with the position at which each sub-step is
+        read."""
         return self._encoded(self._parts(trace))
 
     def verdict(self, probs: Floats32) -> Floats32:
-        """The probabilities of a sub-step, shape (3,), from those at all positions read in its calls, in order,
-        shape (reads, 3)."""
+        """Combine the probabilities at all positions read in a sub-step's calls into those of the sub-step.
+
+        `probs` has shape (reads, 3), in the order of the calls. The result has shape (3,).
+        """
         last: Floats32 = probs[-1]
         return last
 
@@ -183,14 +190,14 @@ class Encoder:
         return Encoded(np.asarray(ids, dtype=np.int64), last, reads)
 
     def _opening(self, trace: Trace) -> Iterable[_Part]:
-        """The tokens and texts before the first sub-step."""
+        """Yield the tokens and texts before the first sub-step."""
         yield from self.bos
         for part in self._prompt:
             problem = self.template.problem_text(trace.problem)
             yield part.replace("{problem}", problem) if isinstance(part, str) else part
 
     def _parts(self, trace: Trace) -> Iterable[_Part]:
-        """The tokens and texts of an input in order, with a mark at the end of each sub-step."""
+        """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step."""
         template = self.template
         kept = template.read == Read.SEPARATOR
         separator: list[_Part] = [*self.closing] if kept else [Mark.LEFT_OUT] * len(self.closing)
@@ -206,7 +213,7 @@ class Encoder:
             yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
-        """The text of a step, with the separator between its lines if the template asks for it."""
+        """Yield the text of a step, with the separator between its lines if the template asks for it."""
         if self.template.lines != Lines.SEPARATORS:
             yield text
             return
@@ -215,7 +222,7 @@ class Encoder:
             yield from [line] if line else []
 
     def _merged(self, parts: Iterable[_Part]) -> list[_Part]:
-        """The parts, with adjacent texts joined if the template is `joined`."""
+        """Return the parts, joining adjacent texts if the template is `joined`."""
         merged: list[_Part] = []
         for part in parts:
             if self.template.joined and isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -225,7 +232,7 @@ class Encoder:
         return merged
 
     def _continues(self, parts: list[_Part]) -> list[bool]:
-        """True for each text that continues a longer one."""
+        """True for each text that continues a longer text."""
         continues = []
         before: _Part | None = None
         for part in parts[len(self.bos) :]:
@@ -236,7 +243,8 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """True if a text after this part is marked as a beginning, as after most added tokens."""
+        """True if a text after this part gets a space mark as at the start of an input. It does after most added
+        tokens."""
         added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 
@@ -263,13 +271,13 @@ class Encoder:
         return ids
 
     def _split(self, text: str) -> list[int | str]:
-        """The template's own text, with the added tokens it spells taken as tokens."""
+        """Split the template's own text at the added tokens that it spells, and replace them by their ids."""
         names = sorted(self._added, key=len, reverse=True)
         parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text) if names else [text]
         return [self._added.get(part, part) for part in parts if part]
 
     def _guard(self) -> None:
-        """Make the template's tokens special, so that no text can spell them."""
+        """Make the template's tokens special, so that no problem or step can produce them by spelling them."""
         used = {*self.bos, *self.closing}
         used |= {part for part in (*self._prompt, *self._between) if isinstance(part, int)}
         for number, token in self.tokenizer.get_added_tokens_decoder().items():
@@ -280,8 +288,10 @@ class Encoder:
 
 
 class CallEncoder(Encoder, ABC):
-    """Encodes each step as inputs of its own, with the steps before it, for evaluators that judge one step at a
-    time."""
+    """An encoder for evaluators that judge one step at a time.
+
+    Each step is encoded as inputs of its own, together with the steps before it.
+    """
 
     asks_each_step = True
 
@@ -298,5 +308,7 @@ class CallEncoder(Encoder, ABC):
 
     @abstractmethod
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
-        """The continuation of the prompt in each call about the last of these steps: tokens and texts, with a mark
-        after each position that is read."""
+        """Yield the continuation of the prompt for each call about the last of these steps.
+
+        A continuation consists of tokens and texts, with a mark after each position that is read.
+        """

@@ -14,8 +14,11 @@ from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
 class Read(StrEnum):
-    """The token at which a step is read: the last of its separator, or the last or second-to-last of the step
-    itself. In the latter two cases the separator is not part of the input."""
+    """The token at which a step is read.
+
+    It is the last token of the step's separator, or the last or second-to-last token of the step itself. In the
+    latter two cases the separator is not part of the input.
+    """
 
     SEPARATOR = "separator"
     LAST = "last"
@@ -23,14 +26,14 @@ class Read(StrEnum):
 
 
 class Separator(StrEnum):
-    """The kind of a template's `separator`: a token of the vocabulary, spelt as it is there, or any text."""
+    """The kind of a template's `separator`: a token spelt as in the vocabulary, or any text."""
 
     TOKEN = "token"
     TEXT = "text"
 
 
 class Strip(StrEnum):
-    """The texts that lose surrounding white space: none, the steps, or the problem too."""
+    """Which texts are stripped of surrounding white space: none, the steps, or the steps and the problem."""
 
     NONE = "none"
     STEPS = "steps"
@@ -38,8 +41,11 @@ class Strip(StrEnum):
 
 
 class Lines(StrEnum):
-    """The treatment of line breaks in a step: part of its text; or each the separator itself, with the lines
-    between tokenized one by one; or spaces. In each case the step is read at its end."""
+    """How line breaks within a step are treated.
+
+    They are kept as part of the text, replaced by the separator with the lines between tokenized one by one, or
+    replaced by spaces. In each case the step is read at its end.
+    """
 
     KEPT = "kept"
     SEPARATORS = "separators"
@@ -48,16 +54,17 @@ class Lines(StrEnum):
 
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
-    """The template of an input; by default ReasonEval's prompt, then each step closed by a separator token.
+    """The template of an input. The default is ReasonEval's prompt, followed by steps that each end with a
+    separator token.
 
-    The paper leaves the prompt open. `prompt` holds `{problem}` once; vocabulary tokens that it spells, such as
-    those of a chat template, are those tokens. `separator` comes after each step and, if `opening` is set, after
-    the prompt too. `step` holds `{step}` once and may hold `{number}`, counted from 1; a step that already begins
-    that way does not get it twice. `between` precedes every step but the first, and may spell tokens as `prompt`
-    does. With `joined`, the tokens are those of one long text; otherwise the prompt and each step are tokenized
-    separately. `strip` and `lines` set the treatment of white space.
+    The paper leaves the prompt open. `prompt` contains `{problem}` once. Vocabulary tokens that it spells, such as
+    those of a chat template, are encoded as those tokens. `separator` comes after each step and, if `opening` is
+    set, after the prompt too. `step` contains `{step}` once and may contain `{number}`, which counts from 1. A step
+    that already begins that way does not get the beginning twice. `between` precedes every step but the first, and
+    may spell tokens as `prompt` does. If `joined` is set, the tokens are those of one long text. Otherwise the
+    prompt and each step are tokenized separately. `strip` and `lines` control the treatment of white space.
 
-    A separator token is never produced by a problem or step that happens to contain its spelling.
+    A problem or step that happens to contain the spelling of a separator token never produces that token.
     """
 
     prompt: str = "Question:\n{problem}\nAnswer:\nLet's think step by step.\n"
@@ -83,14 +90,18 @@ class PromptTemplate(Record):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
-        """Raises `UserError` on an unknown key, a value of the wrong type, or a text without its placeholder."""
+        """Create a template from its values.
+
+        Raises `UserError` if a key is unknown, a value has the wrong type, or a text lacks its placeholder.
+        """
         try:
             return validate(cls, dict(values))
         except UserError as error:
             raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """The values for `from_dict`: prompt, separator, bos, and every other value that is not the default."""
+        """Return the values for `from_dict`: prompt, separator, bos, and every other value that is not the
+        default."""
         always = ("prompt", "separator", "bos")
         values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {
@@ -103,7 +114,7 @@ class PromptTemplate(Record):
         return problem.strip() if self.strip == Strip.ALL else problem
 
     def step_text(self, number: int, text: str) -> str:
-        """The text of a step, numbered from 1, without `between`."""
+        """Return the text of a step, numbered from 1, without `between`."""
         text = text if self.strip == Strip.NONE else text.strip()
         text = text.replace("\n", " ") if self.lines == Lines.SPACES else text
         if self.step == "{step}":

@@ -1,4 +1,4 @@
-"""Traces into judgments.
+"""Turning traces into judgments.
 
-Begin with `Scorer`, which takes any evaluator, and `Client`, which has a server do the same.
+Begin with `Scorer`, which takes any evaluator, and `Client`, which lets a server do the same.
 """

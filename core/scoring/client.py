@@ -1,4 +1,4 @@
-"""A client of a StepSight server, with the methods of `Scorer`. Needs no PyTorch."""
+"""A client of a StepSight server, with the methods of `Scorer`. It works without PyTorch."""
 
 import json
 import os
@@ -55,11 +55,13 @@ Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
-    """Scores traces on a StepSight server, with the methods and results of `Scorer`; probabilities are rounded to
-    six digits. Connections are kept for the next call. Safe to use from several threads.
+    """A scorer that has a StepSight server score the traces.
 
-    A busy server is asked again later, for at most `patience` seconds without any progress. Raises `UserError` if
-    the server does not answer or refuses.
+    It has the methods and results of `Scorer`, except that probabilities are rounded to six digits. Connections are
+    kept for the next call. It is safe to use from several threads.
+
+    If the server is busy, it is asked again later, for at most `patience` seconds without any progress. Raises
+    `UserError` if the server does not answer or refuses.
     """
 
     def __init__(
@@ -71,9 +73,12 @@ class Client(AbstractScorer):
         patience: float = 300.0,
         timeout: float = 180.0,
     ) -> None:
-        """`address` is the server's, such as http://127.0.0.1:7860; `evaluator` one of its names, None for its
-        first. `key`, for a server with accounts, is printed by `stepsight user key`; None takes it from the
-        environment's STEPSIGHT_KEY. A server that is silent for `timeout` seconds counts as unreachable."""
+        """Create a client of the server at `address`, such as http://127.0.0.1:7860.
+
+        `evaluator` is one of the names that the server offers, or None for the first one. `key` is needed by a
+        server with accounts, and `stepsight user key` prints it. If it is None, it is taken from the environment
+        variable STEPSIGHT_KEY. A server that is silent for `timeout` seconds counts as unreachable.
+        """
         self.address = checked_url(address, "Give one such as http://127.0.0.1:7860.", KEY_VARIABLE)
         key = os.environ.get(KEY_VARIABLE, "") if key is None else key
         self._headers = {"content-type": "application/json"}
@@ -88,7 +93,7 @@ class Client(AbstractScorer):
         self.close()
 
     def close(self) -> None:
-        """Close the connections that are kept; the next call opens others."""
+        """Close the connections that are kept. The next call opens new ones."""
         connections = self.__dict__.pop("_connections", None)
         if connections is not None:
             connections.close()
@@ -99,7 +104,8 @@ class Client(AbstractScorer):
 
     @cached_property
     def evaluator(self) -> EvaluatorSummary:
-        """The server's description of the evaluator. Raises `UserError` if it has none of that name."""
+        """The server's description of the evaluator. Raises `UserError` if the server has no evaluator with this
+        name."""
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
         try:
@@ -118,7 +124,7 @@ class Client(AbstractScorer):
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """See `Scorer.score`. Up to 64 traces are sent at a time."""
+        """See `Scorer.score`. At most 64 traces are sent at a time."""
         mode = Mode(mode)
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
@@ -160,7 +166,8 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """The result of `read` on an answer. Raises `UserError` if no StepSight server gives such an answer."""
+        """Return the result of `read` on a response. Raises `UserError` if no StepSight server gives such a
+        response."""
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
@@ -172,8 +179,11 @@ class Client(AbstractScorer):
     def _lines(
         self, path: str, body: Callable[[Sequence[int]], object], count: int
     ) -> Generator[tuple[int, Line | UserError]]:
-        """Yield the line for each of `count` places as it arrives. Places that the server postpones, or a broken
-        connection loses, are requested again; `body` makes the request for the remaining places."""
+        """Yield the line for each of `count` places as it arrives.
+
+        Places that the server postpones or that a broken connection loses are requested again. `body` creates the
+        request for the remaining places.
+        """
         left, retries = list(range(count)), self._retries()
         while left:
             failed = self._failed("the answer ends too early")
@@ -200,7 +210,8 @@ class Client(AbstractScorer):
                 time.sleep(retries.pause(failed))
 
     def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
-        """An answer with status 200, which the caller closes. Raises `UserError` if all attempts fail."""
+        """Return a response with status 200, which the caller has to close. Raises `UserError` if all attempts
+        fail."""
         content = None if body is None else json.dumps(body).encode()
         while True:
             try:
@@ -231,7 +242,7 @@ class Client(AbstractScorer):
 
 
 def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
-    """Traces with their JSON, in lists that fit into one request."""
+    """Yield lists of traces with their JSON, each small enough for one request."""
     chunk: list[tuple[Trace, Line]] = []
     size = 0
     for trace in traces:
@@ -255,7 +266,7 @@ def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
 
 
 def _body(response: httpx2.Response, most: int) -> bytes:
-    """The body of an answer; empty if it breaks off or has more than `most` bytes."""
+    """Return the body of a response, or nothing if it breaks off or has more than `most` bytes."""
     try:
         return read_bounded(response, most) or b""
     except BROKEN:
@@ -263,7 +274,7 @@ def _body(response: httpx2.Response, most: int) -> bytes:
 
 
 def _refusal(response: httpx2.Response, address: str) -> UserError:
-    """The error for a refusal, in the server's own words."""
+    """Return the error for a refusal, in the server's own words."""
     try:
         values = parse_json(_body(response, _LARGEST_FAILURE))
     except ValueError:
@@ -277,7 +288,7 @@ def _refusal(response: httpx2.Response, address: str) -> UserError:
 
 
 def _seconds(text: Any) -> float | None:
-    """The seconds after which a trace may be sent again, None if an answer names none."""
+    """Return the number of seconds after which a trace may be sent again, or None if the response does not say."""
     try:
         return max(0.0, min(float(text), 3600.0))
     except (TypeError, ValueError):
@@ -285,9 +296,10 @@ def _seconds(text: Any) -> float | None:
 
 
 def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
-    """The place of a line, with the line, the error it reports, or the seconds after which to ask again.
+    """Return the place that a line belongs to, and its content.
 
-    Raises `ValueError`, `KeyError` or `TypeError` if it is malformed.
+    The content is the line itself, the error that it reports, or the number of seconds after which to ask again.
+    Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
     """
     line = parse_json(text)
     place = line["index"]

@@ -1,4 +1,4 @@
-"""The forward pass for inputs with a common beginning, which is read once and continued for each."""
+"""The forward pass for inputs with a common beginning, which is read once and then continued for each of them."""
 
 import threading
 from collections.abc import Sequence
@@ -23,8 +23,10 @@ _BUDGET = 16_384
 
 
 class ContinuedForward:
-    """Runs inputs through a causal model that can continue from the keys and values of a prefix, and keeps the last
-    prefixes for a later call. Safe to use from several threads."""
+    """A forward pass for causal models that continues from the keys and values of a prefix.
+
+    It keeps the last prefixes for later calls. It is safe to use from several threads.
+    """
 
     def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
         self._evaluator = evaluator
@@ -33,14 +35,15 @@ class ContinuedForward:
 
     @property
     def continues(self) -> bool:
-        """True if inputs can be continued; otherwise each has to be read from its start."""
+        """True if inputs can continue from a prefix. Otherwise each has to be read from its start."""
         return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """The probabilities of `prefix` and of each of the `inputs` at their reads, shape (reads, 3) each.
+        """Return the probabilities of `prefix` and of each of the `inputs` at their reads, each of shape (reads,
+        3).
 
         Input `i` begins with the first `starts[i]` tokens of the prefix, and its reads come after them. Raises
-        `ValueError` if inputs cannot be continued.
+        `ValueError` if inputs cannot continue from a prefix.
         """
         with self._lock:
             if self._continuation is not None:
@@ -80,7 +83,7 @@ class ContinuedForward:
 
     @cached_property
     def _continuation(self) -> PrefixContinuation | None:
-        """The continuation for a causal decoder on a processor, else None."""
+        """The continuation for a causal decoder on the CPU, or None for any other model."""
         model, forward = self._evaluator.model, self._forward
         if (
             not isinstance(forward, PackedForward)
@@ -92,7 +95,7 @@ class ContinuedForward:
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """The prefixes of any other backbone that can continue from one; None if it reads every input from its
+        """The prefixes of any other backbone that can continue from one, or None if it reads every input from its
         start."""
         if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
@@ -102,11 +105,11 @@ class ContinuedForward:
 def leave_out(
     evaluator: ModelEvaluator, forward: ContinuedForward, trace: Trace, gap: Gap, check: Check
 ) -> LeaveOneOut:
-    """A trace of several sub-steps scored without each of them by a causal model.
+    """Score a trace with several sub-steps without each of them in turn, using a causal model.
 
-    Sub-steps before the one that is left out keep the scores that they have in the whole trace. Of the tokens of n
-    shortened traces about half are read, and those of the trace once. Raises `UserError` if the trace, or one with
-    a placeholder, is longer than the context.
+    The sub-steps before the omitted one keep the scores that they have in the whole trace. The trace itself is read
+    once, and about half of the tokens of the n shortened traces are read. Raises `UserError` if the trace, or a
+    version of it with a placeholder, is longer than the context.
     """
     whole, n = evaluator.encode(trace), len(trace.substeps)
     inputs, starts, read = [], [], []

@@ -1,4 +1,4 @@
-"""Forward passes: the inputs that a mode asks for, batches under a token budget, and the pass for any backbone."""
+"""Forward passes: the inputs that a mode needs, batches under a token budget, and a pass for any backbone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ ROWS = 64
 class Input:
     """The first `length` tokens of `ids`, read at the positions `reads`, shape (k,).
 
-    Prefixes of one trace share the same `ids` array, which lets a forward pass share work between them.
+    Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
     """
 
     ids: Ints
@@ -33,7 +33,7 @@ class Input:
 
     @property
     def key(self) -> bytes:
-        """A key that is equal for equal token sequences."""
+        """A key that is the same for equal token sequences."""
         return self.ids[: self.length].tobytes()
 
 
@@ -45,19 +45,22 @@ Calls = Sequence[Sequence[Encoded]]
 
 
 def call_inputs(calls: Calls) -> list[Input]:
-    """The inputs of all calls, in order."""
+    """Return the inputs of all calls, in order."""
     return [Input(call.ids, len(call), call.reads) for step in calls for call in step]
 
 
 def verdicts(encoder: Encoder, calls: Calls, rows: Iterable[Floats32]) -> Floats32:
-    """The probabilities of each step, shape (steps, 3), from the rows for `call_inputs`."""
+    """Return the probabilities of each step, shape (steps, 3), from the rows computed for `call_inputs`."""
     outputs = iter(rows)
     return np.stack([encoder.verdict(np.concatenate([next(outputs) for _ in step])) for step in calls])
 
 
 def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> list[Input]:
-    """The inputs for one trace: the whole trace for a causal evaluator. For a bidirectional one, the whole trace
-    offline, the prefix of each step online, and the prefix of each sub-step in hindsight."""
+    """Return the inputs for one trace in a mode.
+
+    A causal evaluator needs only the whole trace. A bidirectional one needs the whole trace offline, the prefix of
+    each step online, and the prefix of each sub-step in hindsight.
+    """
     if encoded.calls:
         return call_inputs(encoded.calls)
     if causal or mode == Mode.OFFLINE:
@@ -73,9 +76,10 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:
-    """The scores from the rows of each of `mode_inputs`, shape (reads, 3), or (reads, 4) with a spread.
+    """Build the scores from the rows for each of `mode_inputs`, shape (reads, 3), or (reads, 4) with a spread.
 
-    They are a copy: the rows are views of a whole batch, which would stay in memory with the scores.
+    The scores are copies, because the rows are views of a whole batch, which would stay in memory as long as the
+    scores.
     """
     together = np.concatenate(rows)
     if causal:
@@ -85,18 +89,18 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
 
 
 class Forward(Protocol):
-    """Runs inputs through a step model."""
+    """A way of running inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Probabilities of shape (k, 3) for each input, in order; an ensemble adds its spread as a fourth
+        """Return probabilities of shape (k, 3) for each input, in order. An ensemble adds its spread as a fourth
         column."""
         ...
 
 
 def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[Numbered]:
-    """Cut numbered inputs, in order, into batches of at most `budget` tokens; a longer input stands alone.
+    """Cut numbered inputs, in order, into batches of at most `budget` tokens. A longer input is a batch of its own.
 
-    `padded` counts each input as long as the longest of its batch.
+    With `padded` set, each input counts as long as the longest one in its batch.
     """
     batch: Numbered = []
     total = longest = 0
@@ -113,15 +117,15 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
 
 
 def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
-    """`values` with zeros added up to a multiple of `rows`; the extra rows are computed and never read."""
+    """Append zeros to `values` up to a multiple of `rows`. The extra rows are computed but never read."""
     return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:
-    """Runs padded batches through the model.
+    """A forward pass that runs padded batches through the model.
 
-    Attention masks come from lengths, never from token ids: LLaDA's pad token is also its end token. Packing
-    several inputs into one row instead would leak between them when attention is bidirectional.
+    Attention masks come from lengths, never from token ids, because LLaDA's pad token is also its end token.
+    Packing several inputs into one row instead would let bidirectional attention leak between them.
     """
 
     def __init__(self, model: StepModel, token_budget: int = 16_384) -> None:

@@ -21,7 +21,7 @@ KEPT = 16_384
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Token ids, shape (tokens,), and for each layer its keys and values, shape (1, heads, tokens, width)."""
+    """Token ids, shape (tokens,), with the keys and values of each layer, shape (1, heads, tokens, width)."""
 
     ids: Ints
     layers: tuple[tuple[Tensor, Tensor], ...] = ()
@@ -30,7 +30,10 @@ class Prefix:
         return len(self.ids)
 
     def first(self, tokens: int) -> "Prefix":
-        """The prefix of that length; in a causal network, later tokens have not changed it."""
+        """Return the prefix cut to this length.
+
+        This is possible because later tokens do not change earlier ones in a causal network.
+        """
         if tokens == len(self):
             return self
         layers = tuple((keys[..., :tokens, :], values[..., :tokens, :]) for keys, values in self.layers)
@@ -40,19 +43,22 @@ class Prefix:
 class Prefixes:
     """The prefixes that a causal `backbone` read last, up to `kept` tokens in all.
 
-    A prefix consists of token ids, however a tokenizer treats the border between two steps: two inputs share
-    exactly their equal first tokens.
+    Prefixes are compared by token ids, so it does not matter how a tokenizer treats the border between two steps.
+    Two inputs share exactly those first tokens that are equal.
     """
 
     def __init__(self, backbone: nn.Module, kept: int = KEPT, states: Callable[..., Tensor] | None = None) -> None:
-        """`states` runs the backbone if states other than its last layer's are wanted."""
+        """Create an empty cache.
+
+        `states` runs the backbone if other states than its last layer's are needed.
+        """
         self._backbone = backbone
         self._states = states or (lambda **inputs: backbone(**inputs)[0])
         self._kept = kept
         self._prefixes: list[Prefix] = []
 
     def find(self, ids: Ints) -> Prefix:
-        """The prefix with these tokens; only tokens beyond the longest kept prefix are run."""
+        """Return the prefix with these tokens. Only tokens beyond the longest cached prefix are computed."""
         best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
@@ -72,8 +78,10 @@ class Prefixes:
         return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
-        """Hidden states, shape (rows, tokens, hidden), of `rows`, shape (rows, tokens), each right after the prefix
-        and right-padded: later tokens do not change earlier states."""
+        """Return the hidden states, shape (rows, tokens, hidden), of `rows` that each follow the prefix.
+
+        `rows` has shape (rows, tokens) and is right-padded, since later tokens do not change earlier states.
+        """
         return self._run(_cache(prefix, len(rows)), rows)
 
     @torch.inference_mode()
@@ -83,7 +91,7 @@ class Prefixes:
 
 
 def shared(inputs: Sequence[Ints]) -> int:
-    """The number of first tokens that all inputs share."""
+    """Return the number of leading tokens that all inputs share."""
     shortest = min(map(len, inputs))
     differs = np.zeros(shortest, np.bool_)
     for ids in inputs[1:]:
@@ -93,7 +101,10 @@ def shared(inputs: Sequence[Ints]) -> int:
 
 @torch.inference_mode()
 def can_continue(backbone: nn.Module) -> bool:
-    """True if continuing from a prefix equals reading the whole input. This is tried out, since no config says."""
+    """True if continuing from a prefix gives the same result as reading the whole input.
+
+    This is tried out, since no config says so.
+    """
     if "past_key_values" not in inspect.signature(backbone.forward).parameters or _rotates_by_length(backbone):
         return False
     vocabulary = int(getattr(backbone.config, "vocab_size", 1))
@@ -112,7 +123,8 @@ def can_continue(backbone: nn.Module) -> bool:
 
 
 def _rotates_by_length(backbone: nn.Module) -> bool:
-    """True if the rotation of early tokens depends on the input's length, which a short trial does not show."""
+    """True if the rotation of early tokens depends on the length of the input. A short trial does not reveal
+    this."""
     rope = getattr(backbone.config, "rope_parameters", None) or {}
     # Backbones with layers of several kinds have such an object for each kind.
     kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}
@@ -120,7 +132,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 
 
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
-    """A cache in which `rows` inputs have read the prefix; copies are made as the layers run."""
+    """Create a cache in which `rows` inputs have read the prefix. Copies are made only as the layers run."""
     # It brings Transformers.
     from transformers.cache_utils import DynamicCache, DynamicLayer
 

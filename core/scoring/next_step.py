@@ -1,4 +1,4 @@
-"""Next-step scores: candidates for the next step of an unfinished solution, each scored as that step."""
+"""Next-step scores: candidates for the next step of an unfinished solution, each scored as if it were that step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,11 @@ from stepsight.core.trace import Trace, check_candidates
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Encoded candidates for the next step: `encoded` holds those of the `unique` texts. At most the first `end`
-    tokens are kept as their prefix, all shared ones if None, before the first step."""
+    """Candidates for the next step, encoded.
+
+    `encoded` holds the encodings of the `unique` texts. The prefix that candidates share is kept up to `end`
+    tokens. If `end` is None, as before the first step, all shared tokens are kept.
+    """
 
     candidates: tuple[str, ...]
     unique: tuple[str, ...]
@@ -29,23 +32,25 @@ class Asked:
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """Each unique candidate with everything before it, read at its end."""
+        """Each unique candidate together with everything before it, read at its end."""
         return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
 
     @cached_property
     def shared(self) -> int:
-        """The number of shared first tokens to keep: at most those of the steps, not the beginnings that candidates
-        share."""
+        """The number of shared leading tokens to keep.
+
+        These are at most the tokens of the steps, since the beginnings that candidates share are not kept.
+        """
         tokens = shared([item.ids for item in self.inputs])
         # A step that is read at the token before its last can be read in the prefix.
         return min(tokens, *(int(item.reads[0]) for item in self.inputs), *([] if self.end is None else [self.end]))
 
 
 class NextSteps:
-    """Scores candidates with one evaluator. Safe to use from several threads.
+    """A scorer of candidates for the next step, with one evaluator. It is safe to use from several threads.
 
     A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
-    all candidates at once; a later call continues from the longest matching prefix. For a bidirectional evaluator
+    all candidates at once. A later call continues from the longest matching prefix. For a bidirectional evaluator
     every candidate changes every step, so it reads everything again, in batches.
     """
 
@@ -59,7 +64,7 @@ class NextSteps:
         return self.score_encoded(self.encode(problem, steps, candidates))
 
     def encode(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Asked:
-        """The argument of `score_encoded`. Raises `UserError` as `Scorer.score_next` does."""
+        """Encode candidates for `score_encoded`. Raises `UserError` as `Scorer.score_next` does."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
@@ -69,7 +74,8 @@ class NextSteps:
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
-        """An upper bound of the tokens to compute: shared ones count once if they can be kept."""
+        """Return an upper bound on the number of tokens to compute. Shared tokens count once if they can be
+        kept."""
         if self.asks_each_step:
             return sum(len(call) for one in asked.encoded for call in one.calls[-1])
         if not self.keeps_prefixes:
@@ -83,11 +89,11 @@ class NextSteps:
 
     @property
     def keeps_prefixes(self) -> bool:
-        """True if the tokens that candidates share are read once."""
+        """True if the tokens that candidates share are read only once."""
         return self._continued.continues
 
     def score_encoded(self, asked: Asked) -> Floats32:
-        """The probabilities of each candidate, shape (candidates, 3)."""
+        """Return the probabilities of each candidate, shape (candidates, 3)."""
         if self.asks_each_step:
             calls = [one.calls[-1] for one in asked.encoded]
             rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])

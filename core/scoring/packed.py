@@ -1,9 +1,9 @@
-"""The forward pass for decoders on a processor: several inputs side by side, without padding.
+"""The forward pass for decoders on the CPU: several inputs side by side, without padding.
 
-Projections run over all inputs of a batch in a row, attention over each input separately, and everything after the
-last layer's keys and values over the tokens that are read alone. The first layer's queries, keys and values depend
-on token and position alone, so all prefixes of a trace share them. Batches are small enough for the caches to hold
-the values between two products.
+Projections run over all inputs of a batch in one row, and attention over each input separately. After the last
+layer's keys and values, only the tokens that are read are computed. The first layer's queries, keys and values
+depend only on token and position, so all prefixes of a trace share them. Batches are small enough for the caches to
+hold the values between two products.
 
 A small model in float32 is copied into prepared form (see `core.models.network`) and runs on single-threaded
 workers side by side, which keep the matrix units and the caches busier than one product split between cores.
@@ -34,13 +34,15 @@ _LARGEST = 100_000_000
 
 
 class PackedForward:
-    """Runs inputs of a step model with a backbone of Llama's family."""
+    """A forward pass for step models with a backbone of the Llama family."""
 
     def __init__(
         self, model: StepModel, token_budget: int = 1024, workers: int | None = None, cores: int | None = None
     ) -> None:
-        """Inputs are cut into batches as on a machine with this many `cores`, by default this machine's: other
-        batches change the last bit of the results."""
+        """Create a forward pass that cuts inputs into the same batches as a machine with this many `cores`.
+
+        The default is the number on this machine. Other batches change the last bit of the results.
+        """
         config = _config_of(model)
         assert config is not None
         self.model = model
@@ -54,7 +56,7 @@ class PackedForward:
 
     @staticmethod
     def supports(model: StepModel) -> bool:
-        """True if this pass computes what the model's own does."""
+        """True if this pass gives the same results as the model's own."""
         return _config_of(model) is not None
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
@@ -68,8 +70,11 @@ class PackedForward:
         return results
 
     def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
-        """Each batch with its outputs. Only a few are handed to the workers ahead, so that two passes at the same
-        time share them and neither waits for the other to end."""
+        """Yield each batch with its outputs.
+
+        Only a few batches are handed to the workers in advance, so that two concurrent passes share the workers and
+        neither has to wait for the other to finish.
+        """
         ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
         for batch in batches:
             check()
@@ -109,7 +114,7 @@ class PackedForward:
         return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
 
     def _tokens(self, inputs: Iterable[Input]) -> tuple[Tensor, Tensor]:
-        """Ids and positions of inputs in a row."""
+        """Concatenate the ids and the positions of several inputs."""
         ids = np.concatenate([item.ids[: item.length] for item in inputs])
         positions = np.concatenate([np.arange(item.length) for item in inputs])
         ids, positions = (padded_rows(one, *(() if self.is_prepared else (ROWS,))) for one in (ids, positions))
@@ -117,12 +122,12 @@ class PackedForward:
 
 
 def _bounds(inputs: Iterable[Input]) -> list[int]:
-    """The start of each input in a row, and the end of the last."""
+    """Return the start of each input when they are concatenated, and the end of the last."""
     return [0, *accumulate(item.length for item in inputs)]
 
 
 def _config_of(model: StepModel) -> DecoderConfig | None:
-    """The config of the model's network if it is a `Decoder` or a small one of Transformers, else None."""
+    """Return the config of the model's network if it is a `Decoder` or a small Transformers network, else None."""
     if isinstance(model.model, Decoder):
         return model.model.config
     return decoder_config(model.config.to_dict()) if _is_small(model) else None
@@ -135,8 +140,10 @@ def _is_small(model: StepModel) -> bool:
 
 
 class _Spans:
-    """Attention of each input over itself. In the first layer, `firsts` gives the start of each input's queries,
-    keys and values."""
+    """Attention of each input over itself.
+
+    In the first layer, `firsts` gives the start of each input's queries, keys and values.
+    """
 
     def __init__(
         self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]
@@ -176,10 +183,10 @@ class _Spans:
 
 
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:
-    """A pool of running workers with `threads` threads each.
+    """Start a pool of workers with `threads` threads each.
 
-    PyTorch gives every new thread the last count that any thread set, so this thread's count is restored once all
-    workers have theirs.
+    PyTorch gives every new thread the thread count that was set last in any thread, so the count of this thread is
+    restored once all workers have set theirs.
     """
     before = torch.get_num_threads()
     together = Barrier(workers + 1)

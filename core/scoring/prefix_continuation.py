@@ -1,8 +1,8 @@
-"""Inputs continued from a kept prefix on a processor, in one pass with the new tokens of that prefix.
+"""Continuing inputs from a kept prefix on the CPU, in the same pass as the new tokens of that prefix.
 
 The keys and values of a prefix lie in a buffer with spare room. A pass appends those of the new tokens and attends
-over all of them, with a mask that lets an input see itself and as much of the prefix as it shares; the next pass
-overwrites the inputs. So a prefix is never copied, neither for its inputs nor to grow, and nothing is padded.
+over all of them, with a mask that lets an input see itself and as much of the prefix as it shares. The next pass
+overwrites the inputs. So a prefix is copied neither for its inputs nor when it grows, and nothing is padded.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,10 @@ _SHARED, _PADDING = -1, -2
 
 @dataclass(eq=False)
 class _Buffer:
-    """Token ids, shape (tokens,), and for each layer keys and values, shape (1, heads, room, width), the first
-    `len(ids)` of which are filled."""
+    """Token ids, shape (tokens,), with room for keys and values of each layer, shape (1, heads, room, width).
+
+    The first `len(ids)` keys and values are filled.
+    """
 
     ids: Ints
     layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
@@ -40,7 +42,7 @@ class _Buffer:
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def grown(self, room: int, tokens: int) -> "_Buffer":
-        """A copy of the first `tokens`, with this much room."""
+        """Return a copy of the first `tokens` tokens with this much room."""
         copied = []
         for pair in self.layers:
             keys, values = (one.new_empty(*one.shape[:2], room, one.shape[3]) for one in pair)
@@ -51,8 +53,10 @@ class _Buffer:
 
 
 class PrefixContinuation:
-    """Scores inputs that share a prefix with a causal network, and keeps the last prefixes, up to `kept` tokens in
-    all. Not safe to use from several threads."""
+    """A scorer of inputs that share a prefix, for causal networks.
+
+    It keeps the last prefixes, up to `kept` tokens in all. It is not safe to use from several threads.
+    """
 
     def __init__(self, model: StepModel, network: DecoderNetwork, kept: int = KEPT) -> None:
         self._model, self._network = model, network
@@ -61,9 +65,11 @@ class PrefixContinuation:
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """The probabilities of `prefix` and of each of the `inputs` at their reads, shape (reads, 3) each.
+        """Return the probabilities of `prefix` and of each of the `inputs` at their reads, each of shape (reads,
+        3).
 
-        Input `i` begins with the first `starts[i]` tokens of the prefix, which is kept; its reads come after them.
+        Input `i` begins with the first `starts[i]` tokens of the prefix, and its reads come after them. The prefix
+        is kept.
         """
         ids = prefix.ids[: prefix.length]
         rests = [
@@ -87,8 +93,10 @@ class PrefixContinuation:
         return [np.concatenate(found), *rows]
 
     def _begin(self, ids: Ints, new: int, known: int) -> _Buffer:
-        """A buffer with the longest kept beginning of `ids`, at most `known` tokens of it, and room for all of them
-        and `new` more tokens. It becomes the most recent one."""
+        """Return a buffer that holds the longest kept beginning of `ids`, but at most `known` tokens of it.
+
+        It has room for all of `ids` and `new` more tokens, and becomes the most recent buffer.
+        """
         best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
         begun, needed = min(known, shared([best.ids, ids])), len(ids) + new
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
@@ -112,8 +120,11 @@ class PrefixContinuation:
     def _pass(
         self, buffer: _Buffer, prefix: Input, stop: int, rests: Sequence[Input], starts: Sequence[int]
     ) -> tuple[Floats32, list[Floats32]]:
-        """Append the tokens of `prefix` up to `stop` to the buffer, and give the probabilities at the reads among
-        them and at those of each of the `rests`, which come after the first `start` tokens of the buffer."""
+        """Append the tokens of `prefix` up to `stop` to the buffer, and run them together with the `rests`.
+
+        Each of the `rests` follows the first `start` tokens of the buffer. Returns the probabilities at the reads
+        among the new tokens, and at the reads of each of the `rests`.
+        """
         before = len(buffer.ids)
         new = prefix.ids[before:stop]
         ids = padded_rows(np.concatenate([new, *(item.ids for item in rests)]), ROWS)
@@ -141,11 +152,10 @@ class PrefixContinuation:
 
 
 class _Attend:
-    """Attention of new tokens over the first ones of a buffer and over their own input; what follows them in a pass
-    is padding.
+    """Attention of new tokens over the first tokens of a buffer and over their own input.
 
-    `owners`, `positions` and `sees`, shape (tokens,), are the input of each token, its position in it, and how many
-    tokens this input shares with the buffer.
+    Anything after them in a pass is padding. `owners`, `positions` and `sees`, shape (tokens,), give the input of
+    each token, its position in that input, and how many tokens the input shares with the buffer.
     """
 
     def __init__(self, network: DecoderNetwork, buffer: _Buffer, owners: Ints, positions: Ints, sees: Ints) -> None:

@@ -1,4 +1,4 @@
-"""The scorer: traces in, judgments out, in one of three modes."""
+"""The scorer, which turns traces into judgments in one of three modes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -21,16 +21,18 @@ from stepsight.core.trace import Trace, check_candidates
 
 
 class Scorer(AbstractScorer):
-    """Scores traces with one evaluator.
+    """A scorer of traces with one evaluator.
 
     A causal evaluator needs one pass per trace, whatever the mode. A bidirectional one needs one pass per prefix
-    for online and hindsight alike: those passes fill the whole triangle. Within a window equal inputs run once.
-    Safe to use from several threads.
+    both online and in hindsight, since the same passes fill the whole triangle. Within a window equal inputs run
+    once. It is safe to use from several threads.
     """
 
     def __init__(self, evaluator: Evaluator, forward: Forward | None = None, window: int | None = None) -> None:
-        """`forward` is the forward pass of a model, by default the fastest one for it. Raises `TypeError` on an
-        evaluator that is neither a model, nor one of rules, nor behind a server."""
+        """Create a scorer. `forward` is the forward pass of a model, by default the fastest one for it.
+
+        Raises `TypeError` unless the evaluator is a model, a set of rules, or behind a server.
+        """
         if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
         self.evaluator: Evaluator = evaluator
@@ -50,12 +52,13 @@ class Scorer(AbstractScorer):
         on_skip: Skip | None = None,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in input order, holding `window` traces at a time, or a few per
-        concurrent request to a server.
+        """Yield a judgment for each trace, in input order.
 
-        In float32, other traces change a result by at most 1e-5. Raises `UserError` at a trace longer than the
-        evaluator's context; with `on_skip` such a trace is left out and handed to it with the error. Also raises it
-        if a probability is not a number. An error that `check` raises ends the work, as in `score_encoded`.
+        At most `window` traces are held at a time, or a few for each concurrent request to a server. In float32,
+        other traces change a result by at most 1e-5. Raises `UserError` if a trace is longer than the evaluator's
+        context. If `on_skip` is given, such a trace is skipped instead, and `on_skip` is called with the trace and
+        the error. `UserError` is also raised if a probability is not a number. An error that `check` raises stops
+        the work, as in `score_encoded`.
         """
         return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
 
@@ -65,8 +68,10 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """`score` for traces already encoded by `Evaluator.encode`. `check` is called between parts of the work; an
-        error that it raises ends it."""
+        """Do the same as `score` for traces that `Evaluator.encode` has already encoded.
+
+        `check` is called between parts of the work, and an error that it raises stops the work.
+        """
         mode, rest = Mode(mode), iter(encoded)
         if isinstance(self.evaluator, ServedEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
@@ -75,7 +80,7 @@ class Scorer(AbstractScorer):
             yield from self._score_window(window, mode, check)
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
-        """The number of tokens in all inputs of a trace; 0 for an evaluator of rules."""
+        """Return the number of tokens in all inputs of a trace, or 0 for an evaluator that uses rules."""
         if isinstance(self.evaluator, RuleEvaluator):
             return 0
         if isinstance(self.evaluator, ServedEvaluator):
@@ -83,12 +88,13 @@ class Scorer(AbstractScorer):
         return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
 
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
-        neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
+        """Score each candidate as the step after `steps`, which may be empty, as a step-level beam search does
+        repeatedly.
 
-        In float32 equal within 1e-5 to scoring the problem, the steps and the candidate from scratch. A causal
-        evaluator reads the problem and the steps once, and only the new tokens of a call that extends an earlier
-        one. Raises `UserError` if there is no candidate, or one is empty or makes the input too long.
+        The results are online scores: probabilities of neg, neu and pos, shape (candidates, 3). In float32 they
+        equal those from scoring the problem, the steps and the candidate from scratch within 1e-5. A causal
+        evaluator reads the problem and the steps once. If a call extends an earlier one, it reads only the new
+        tokens. Raises `UserError` if there is no candidate, or if one is empty or makes the input too long.
         """
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
@@ -97,7 +103,8 @@ class Scorer(AbstractScorer):
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """As in `AbstractScorer`; a causal model reads only what comes after each sub-step once more."""
+        """See `AbstractScorer.leave_one_out`. A causal model reads again only what follows each omitted sub-
+        step."""
         if self._continued is None or not self._continued.continues or len(trace.substeps) == 1:
             return super().leave_one_out(trace, gap, check)
         assert isinstance(self.evaluator, ModelEvaluator)
@@ -105,8 +112,10 @@ class Scorer(AbstractScorer):
 
     @property
     def next_steps(self) -> NextSteps | None:
-        """The scorer of candidates for a next step; None if scoring each offline, as the last step of a trace, is
-        as good."""
+        """The scorer of candidates for a next step.
+
+        It is None if it is just as good to score each candidate offline as the last step of a trace.
+        """
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
         return self._next if special else None
 
@@ -141,8 +150,11 @@ class Scorer(AbstractScorer):
 def encode_all(
     evaluator: Evaluator, traces: Iterable[Trace], on_skip: Skip | None = None
 ) -> Iterator[tuple[Trace, Encoded]]:
-    """Each trace with its token ids. Raises `UserError` at one that is too long; with `on_skip` it is left out and
-    handed to it with the error."""
+    """Yield each trace with its token ids.
+
+    Raises `UserError` if a trace is too long. If `on_skip` is given, such a trace is skipped instead, and `on_skip`
+    is called with the trace and the error.
+    """
     for trace in traces:
         try:
             encoded = evaluator.encode(trace)
@@ -155,18 +167,21 @@ def encode_all(
 
 
 def fastest_forward(evaluator: ModelEvaluator, cores: int | None = None) -> Forward:
-    """The fastest forward pass for the model on its device. `cores` are those of a machine whose results it has to
-    match to the last bit, by default this one's."""
+    """Return the fastest forward pass for the model on its device.
+
+    `cores` is the core count of a machine whose results have to be matched to the last bit. The default is this
+    machine's.
+    """
     kind, model = suitable_pass(evaluator), evaluator.model
     return PackedForward(model, cores=cores) if kind is PackedForward else PaddedForward(model)
 
 
 def suitable_pass(evaluator: ModelEvaluator) -> type[PackedForward | PaddedForward]:
-    """The kind of the fastest forward pass for the model on its device."""
+    """Return the class of the fastest forward pass for the model on its device."""
     return PackedForward if PackedForward.supports(evaluator.model) else PaddedForward
 
 
 def window_of(kind: type) -> int:
-    """The number of traces held at a time with a forward pass of that kind, or without one."""
+    """Return the number of traces held at a time with a forward pass of this class, or without a forward pass."""
     # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
     return 256 if issubclass(kind, PaddedForward) else 16

@@ -1,4 +1,4 @@
-"""The interface of scorers, on this machine or on a server."""
+"""The interface of scorers, whether they run on this machine or on a server."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ Skip = Callable[[Trace, UserError], None]
 
 
 class AbstractScorer(ABC):
-    """Scores traces with one evaluator."""
+    """A scorer of traces with one evaluator."""
 
     @abstractmethod
     def score(
@@ -23,27 +23,28 @@ class AbstractScorer(ABC):
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
-        Raises `UserError` at a trace longer than the evaluator's context; with `on_skip` such a trace is left out
-        and handed to it with the error.
+        Raises `UserError` if a trace is longer than the evaluator's context. If `on_skip` is given, such a trace is
+        skipped instead, and `on_skip` is called with the trace and the error.
         """
 
     @abstractmethod
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """The online scores of each candidate as the step after `steps`, which may be none: probabilities of neg,
-        neu and pos, shape (candidates, 3). A step-level beam search asks for them again and again.
+        """Score each candidate as the step after `steps`, which may be empty, as a step-level beam search does
+        repeatedly.
 
-        Raises `UserError` if there is no candidate, or one is empty or makes the input too long.
+        The results are online scores: probabilities of neg, neu and pos, shape (candidates, 3). Raises `UserError`
+        if there is no candidate, or if one is empty or makes the input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:
-        """The judgment of a single trace."""
+        """Judge a single trace."""
         return next(iter(self.score([trace], mode)))
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """The trace scored offline whole and without each of its sub-steps: n + 1 passes for n sub-steps.
+        """Score a trace offline as a whole and without each of its sub-steps: n + 1 passes for n sub-steps.
 
-        Raises `UserError` if the trace is longer than the evaluator's context, and what `check` raises between
-        passes.
+        Raises `UserError` if the trace is longer than the evaluator's context, and any error that `check` raises
+        between passes.
         """
         gap, found = Gap(gap), []
         for judgment in self.score([trace, *shortened(trace, gap)], Mode.OFFLINE):

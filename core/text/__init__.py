@@ -1,4 +1,4 @@
-"""Pasted text as steps, with formulas kept whole.
+"""Splitting pasted text into steps, with formulas kept whole.
 
 Begin with `split_solution`.
 """

@@ -1,4 +1,4 @@
-"""LaTeX, drawings and code in a text: the parts that are never cut."""
+"""Finding the LaTeX, drawings and code in a text, which are never cut."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,10 @@ _INLINE = re.compile(r"(?<![\\$])\$(?![\s$])(?:\\.|[^$\\\n]){0,2000}?(?<!\s)\$(?
 
 
 def formula_blocks(text: str) -> list[Span]:
-    r"""Start and end of each closed block, in order: `\[ \]`, `$$ $$`, `\( \)`, `\begin{…} \end{…}`, `[asy]` and
-    code between three backticks."""
+    r"""Return the start and end of each closed block, in order.
+
+    Blocks are `\[ \]`, `$$ $$`, `\( \)`, `\begin{…} \end{…}`, `[asy]` and code between triple backticks.
+    """
     blocks = []
     unclosed: set[str] = set()
     position = 0
@@ -31,7 +33,7 @@ def formula_blocks(text: str) -> list[Span]:
 
 
 def formulas(text: str) -> list[Span]:
-    """Start and end of each block, each `$…$` and each piece of inline code, in order."""
+    """Return the start and end of each block, each `$…$` and each piece of inline code, in order."""
     blocks = formula_blocks(text)
     edges = [(0, 0), *blocks, (len(text), len(text))]
     inline = [
@@ -41,7 +43,7 @@ def formulas(text: str) -> list[Span]:
 
 
 def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.Match[str]]:
-    """The matches that begin outside every span, in order."""
+    """Yield the matches that begin outside every span, in order."""
     index = 0
     for match in places:
         while index < len(spans) and spans[index][1] <= match.start():
@@ -51,7 +53,7 @@ def outside(places: Iterator[re.Match[str]], spans: list[Span]) -> Iterator[re.M
 
 
 def unbroken_lines(text: str) -> list[str]:
-    """The lines of a text, ignoring line breaks within a block."""
+    """Return the lines of a text, ignoring line breaks within a block."""
     lines, start = [], 0
     for line_break in outside(re.finditer("\n", text), formula_blocks(text)):
         lines.append(text[start : line_break.start()])

@@ -1,4 +1,4 @@
-"""The text around a model's solution that is not judged: its thinking, and openings such as "Sure!"."""
+"""Finding the text in a model's response that is not judged: its thinking, and openings such as "Sure!"."""
 
 import re
 
@@ -37,9 +37,10 @@ _LINE_END = re.compile(r"[ \t]*(?:\n|$)")
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
-    """The solution, and the parts before it that do not belong to it, in the order of the text.
+    """Return the solution, and the parts before it that do not belong to it, in the order of the text.
 
-    If nothing would remain, nothing is set aside: a text that was cut off in the middle of its thinking is judged.
+    If nothing would remain, nothing is set aside, so that a text that was cut off in the middle of its thinking is
+    judged.
     """
     rest, aside = _set_thinking_aside(text)
     if not rest.strip():
@@ -73,7 +74,8 @@ def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
 
 
 def _opening(text: str) -> int:
-    """The end of the opening that a text begins with; 0 if it has none, or nothing else."""
+    """Return the end of the opening that a text begins with. It is 0 if there is no opening, or if nothing follows
+    it."""
     position = 0
     for _ in range(_MOST):
         piece = _PIECE.match(text, position)

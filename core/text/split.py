@@ -74,21 +74,26 @@ class Split:
 
 
 def split_steps(text: str) -> list[str | list[str]]:
-    """The steps of a solution, as `split_solution` finds them."""
+    """Return the steps of a solution as found by `split_solution`."""
     return list(split_solution(text).steps)
 
 
 def split_solution(text: str) -> Split:
-    """Split a solution by the first of these forms that fits:
+    """Split a solution into steps by the first of these forms that fits.
 
-    a JSON list of texts (a list within it is a step with sub-steps); `Step 1: …` headings, on lines of their own or
-    within a line; a numbered list, which may start again under a heading; bullets; paragraphs between blank lines;
-    one step per line; the sentences of a paragraph, on one line or wrapped. Numbers and bullets are removed. A
-    heading belongs to the step after it; the text before the first number, and the final answer, are steps of their
-    own. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and `</think>`, and openings such as
-    "Sure!", are set aside.
+    - a JSON list of texts, in which an inner list is a step with sub-steps
+    - headings such as `Step 1: …`, on lines of their own or within a line
+    - a numbered list, which may start again under a heading
+    - bullets
+    - paragraphs between blank lines
+    - one step per line
+    - the sentences of a paragraph, on one line or wrapped
 
-    Raises `UserError` on a JSON list with elements other than texts.
+    Numbers and bullets are removed. A heading belongs to the step after it. The text before the first number and
+    the final answer are steps of their own. LaTeX, code and `[asy]` are never cut. Thinking between `<think>` and
+    `</think>`, and openings such as "Sure!", are set aside.
+
+    Raises `UserError` if a JSON list has elements other than texts.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     listed = read_json_list(text)
@@ -99,8 +104,10 @@ def split_solution(text: str) -> Split:
 
 
 def read_json_list(text: str) -> list[str | list[str]] | None:
-    """The steps of a JSON list, None if the text is not one. Raises `UserError` if it has elements other than
-    texts."""
+    """Return the steps of a JSON list, or None if the text is not one.
+
+    Raises `UserError` if the list has elements other than texts.
+    """
     if not text.startswith("["):
         return None
     try:
@@ -135,7 +142,7 @@ def _split(text: str) -> list[str]:
 
 
 def _without_rules(lines: list[str]) -> list[str]:
-    """Lines without the rules between blank ones; a rule below a sum belongs to the sum."""
+    """Remove horizontal rules between blank lines. A rule below a sum belongs to the sum."""
     around = ["", *lines, ""]
     return [
         "" if _RULE.fullmatch(line) and not around[index].strip() and not around[index + 2].strip() else line
@@ -144,8 +151,10 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def _trimmed(step: str) -> str:
-    """A step without blank lines around it; if all its lines are indented, as in code, only the common indent
-    goes."""
+    """Remove the blank lines around a step.
+
+    If all its lines are indented, as in code, only the common indent is removed.
+    """
     lines = step.strip("\n").rstrip().split("\n")
     while lines and not lines[0].strip():
         del lines[0]
@@ -167,8 +176,11 @@ def _is_bare(match: re.Match[str]) -> bool:
 
 
 def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[int]:
-    """Indices of the lines that begin a numbered step: at least two, counting up by one, and from 1 again after a
-    heading or an announcement."""
+    """Return the indices of the lines that begin a numbered step.
+
+    There have to be at least two. Numbers count up by one, and may start again from 1 after a heading or an
+    announcement.
+    """
     starts: list[int] = []
     expected = 0
     deepest = 0
@@ -189,7 +201,7 @@ def _numbered(lines: list[str], markers: tuple[re.Pattern[str], ...]) -> list[in
 
 
 def _begins_again(lines: list[str], index: int) -> bool:
-    """True if a heading, or a paragraph ending in a colon, stands right before a line."""
+    """True if a heading, or a paragraph ending in a colon, stands right before this line."""
     before = index - 1
     while before >= 0 and not lines[before].strip():
         before -= 1
@@ -201,7 +213,8 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """The texts of marked steps without their marks, the text before the first, and the answer after the last."""
+    """Return the texts of marked steps without their marks, with the text before the first and the answer after the
+    last."""
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
@@ -229,7 +242,7 @@ def _is_number(line: str, markers: tuple[re.Pattern[str], ...], number: int) -> 
 
 
 def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
-    """A line without its mark; emphasis that starts before the number and continues after it is kept."""
+    """Return a line without its mark. Emphasis that starts before the number and continues after it is kept."""
     match = _match(markers, line)
     if match is None:
         return line
@@ -240,7 +253,7 @@ def _unmarked(line: str, markers: tuple[re.Pattern[str], ...]) -> str:
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
-    """The headings at the end of some lines, and the lines before them."""
+    """Split off the headings at the end of some lines. Returns the headings, and the lines before them."""
     stop = len(lines)
     while stop and (not lines[stop - 1].strip() or _HEADING.fullmatch(lines[stop - 1])):
         stop -= 1
@@ -248,7 +261,7 @@ def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
-    """A step without the paragraph at its end that announces the next list."""
+    """Split off the paragraph at the end of a step that announces the next list."""
     stop = len(lines)
     while stop and not lines[stop - 1].strip():
         stop -= 1
@@ -259,7 +272,8 @@ def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
 
 
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
-    """The last item of a list without a conclusion after a blank line, which does not belong to the list."""
+    """Split off a conclusion after a blank line from the last item of a list, since it does not belong to the
+    list."""
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
             if _CONCLUSION.match(item[index]):
@@ -269,8 +283,10 @@ def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[s
 
 
 def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str], list[str]]:
-    """Lines without the final answers at their end, which are steps of their own; lines indented below an item
-    belong to it."""
+    """Split off the final answers at the end of some lines, since they are steps of their own.
+
+    Lines that are indented below an item belong to the item.
+    """
     answers: list[str] = []
     while len(answers) < _MOST_ANSWERS and (start := _answer_start(lines)) is not None:
         if is_item and lines[start][0].isspace():
@@ -281,7 +297,7 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 
 
 def _answer_start(lines: list[str]) -> int | None:
-    """The line at which the final answer begins: under a heading, or in the last paragraph."""
+    """Return the index of the line at which the final answer begins, under a heading or in the last paragraph."""
     last = _last_paragraph(lines)
     found = None
     for index in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_ANSWER), -1):
@@ -296,7 +312,10 @@ def _answer_start(lines: list[str]) -> int | None:
 
 
 def _last_paragraph(lines: list[str]) -> int:
-    """The line at which the last paragraph begins; one that ends in a colon includes the text after it."""
+    """Return the index of the line at which the last paragraph begins.
+
+    A paragraph that ends in a colon includes the text after it.
+    """
     start = len(lines)
     while True:
         while start and not lines[start - 1].strip():
@@ -315,13 +334,13 @@ def _last_paragraph(lines: list[str]) -> int:
 
 
 def _concludes(lines: list[str], index: int) -> bool:
-    """True if the paragraph at a line draws the conclusion and boxes the answer."""
+    """True if the paragraph that begins at this line draws the conclusion and boxes the answer."""
     is_first = index > 0 and not lines[index - 1].strip()
     return is_first and bool(_CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, marker: re.Pattern[str]) -> list[str]:
-    """The lines of a text, with a line break before each step mark that stands within a line."""
+    """Return the lines of a text, with a line break before each step mark that stands within a line."""
     places: list[int] = []
     expected = 1
     for match in outside(marker.finditer(text), formulas(text)):
@@ -346,8 +365,11 @@ def _begins_step(text: str, match: re.Match[str], is_named: bool) -> bool:
 
 
 def _bullets(lines: list[str]) -> list[int]:
-    """Indices of the lines that begin a bullet, if a solution is a list of at least two, with nothing between them,
-    at most a paragraph before and at most the conclusion after them."""
+    """Return the indices of the lines that begin a bullet, if a solution is a bulleted list.
+
+    The list has at least two bullets and nothing between them, with at most one paragraph before it and at most the
+    conclusion after it.
+    """
     matches = [(index, match) for index, line in enumerate(lines) if (match := _BULLET.match(line))]
     if len(matches) < 2:
         return []
@@ -371,8 +393,10 @@ def _bullets(lines: list[str]) -> list[int]:
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
-    """Paragraphs between blank lines; a heading, and a paragraph ending in a colon before maths, code or a list, is
-    joined to the next."""
+    """Return the paragraphs between blank lines.
+
+    A heading is joined to the next paragraph, and so is a paragraph ending in a colon before maths, code or a list.
+    """
     groups: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -406,8 +430,10 @@ def _ends_open(text: str) -> bool:
 
 
 def _by_line(lines: list[str]) -> list[str]:
-    """One step per line. Lines within a sentence belong together, and a single line, or wrapped text, is split into
-    its sentences."""
+    """Return one step per line.
+
+    Lines within a sentence belong together. A single line, or wrapped text, is split into its sentences instead.
+    """
     lines = [line for line in lines if line.strip()]
     if _is_wrapped(lines):
         return sentences("\n".join(lines))
@@ -424,8 +450,11 @@ def _by_line(lines: list[str]) -> list[str]:
 
 
 def _is_wrapped(lines: list[str]) -> bool:
-    """True if lines were broken at a width: no next word would have fitted, and some break falls within a
-    sentence."""
+    """True if lines were wrapped at a fixed width.
+
+    This means that the first word of the next line would never have fitted, and that some break falls within a
+    sentence.
+    """
     width = max(map(len, lines), default=0)
     if len(lines) < 2 or width < _NARROWEST_WRAP or any("\n" in line for line in lines):
         return False
