@@ -1,7 +1,7 @@
-"""Gold and judgments of traces as columns of numbers, for metrics, exports, filters and orders.
+"""The gold and judgments of traces as columns of numbers, for metrics, exports, filters and sorting.
 
-No row is ever a Python object: the judgments of some thousand traces are one array, and the rows of a mode are
-selected by index. If there are several judgments, the standing one counts, as defined in `judgments`.
+Rows never become Python objects. The judgments of some thousand traces are one array, and the rows of a mode are
+selected by index. If a trace has several judgments, the standing one counts, as defined in `judgments`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,8 +44,12 @@ _STEPS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TraceGold:
-    """The gold of some traces. Of shape (traces,): `trace_ids` of the database, `ids`, `counts` of steps. Of shape
-    (steps,): `label` and `valid`, `SILENT` where the gold is, and `substeps`, the number in each step."""
+    """The gold of some traces, as columns.
+
+    `trace_ids` (database ids), `ids` and `counts` (numbers of steps) have one entry per trace. `label`, `valid` and
+    `substeps` (numbers of sub-steps) have one entry per step, for the steps of all traces one after the other.
+    `label` and `valid` are `SILENT` where the gold says nothing.
+    """
 
     trace_ids: Ints
     ids: tuple[str, ...]
@@ -61,12 +65,12 @@ class TraceGold:
 
     @cached_property
     def position(self) -> AnyInts:
-        """The index of each step in its trace, shape (steps,)."""
+        """The index of each step within its trace, shape (steps,)."""
         return within(self.counts).astype(np.int32)
 
     @cached_property
     def has_substeps(self) -> bool:
-        """True if any step has several."""
+        """True if any step has more than one sub-step."""
         return bool((self.substeps > 1).any())
 
     @cached_property
@@ -82,7 +86,7 @@ class TraceGold:
 
     @cached_property
     def step_ends(self) -> AnyInts:
-        """The index, in its trace, of the last sub-step of each sub-step's step, shape (sub-steps,)."""
+        """For each sub-step, the last sub-step of its step, as an index within the trace, shape (sub-steps,)."""
         return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
 
     @cached_property
@@ -90,16 +94,19 @@ class TraceGold:
         return np.argsort(self.trace_ids, kind="stable")
 
     def places(self, trace_ids: Ints) -> Ints:
-        """The indices of some of the traces by their database ids."""
+        """Return the indices of the traces with these database ids."""
         places: Ints = self._by_id[np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)]
         return places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gold(TraceGold):
-    """The gold of a dataset's traces in file order, with their `digests` and `groups` (the benchmark's class of a
-    trace, else ""), of shape (traces,). With `kept`, of shape (traces,), only that many steps of each trace are in
-    view; the others are in no table."""
+    """The gold of all traces of a dataset, in file order.
+
+    `digests` and `groups` have shape (traces,). A group is the benchmark's class of the trace, or "". If `kept` is
+    given, it is the number of steps of each trace that are in view, shape (traces,). The other steps appear in no
+    table.
+    """
 
     dataset: Dataset
     digests: tuple[str, ...]
@@ -108,7 +115,7 @@ class Gold(TraceGold):
 
     @cached_property
     def in_view(self) -> Bools:
-        """True for each step in view, shape (steps,)."""
+        """A mask of the steps in view, shape (steps,)."""
         if self.kept is None:
             return np.ones(len(self.label), np.bool_)
         inside: Bools = self.position < self.kept[self.trace]
@@ -121,8 +128,10 @@ class Gold(TraceGold):
         return sub_steps.astype(np.int64) - 1
 
     def ends_at_first_error(self) -> bool:
-        """True if labelled traces stop at their first error, so that their endings give it away: at least nine of
-        ten that have one, as in PRM800K."""
+        """True if labelled traces end at their first error, so that the end of a trace gives its error away.
+
+        This is assumed if at least nine tenths of the traces with an error end there, as in PRM800K.
+        """
         wrong = np.flatnonzero(self.valid == 0)
         if not len(wrong):
             return False
@@ -132,7 +141,7 @@ class Gold(TraceGold):
 
 
 def read_gold(store: Store, dataset: Dataset) -> Gold:
-    """The gold of a dataset, in memory in proportion to its steps."""
+    """Read the gold of a dataset. The memory it takes grows with the number of steps."""
     row = TraceRow
     columns = (row.id, row.external_id, row.digest, row.n_steps, row.n_substeps, trace_group())
     traces = select(*columns).where(row.dataset_id == dataset.id).order_by(row.position)
@@ -156,7 +165,8 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
 
 
 def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold, tuple[dict[str, Any], ...]]:
-    """The gold of some traces and the metadata of each, in order, except those deleted meanwhile."""
+    """Read the gold and the metadata of some traces, in order, skipping traces that have been deleted in the
+    meantime."""
     row = TraceRow
     statement = select(row.id, row.external_id, row.n_steps, row.n_substeps, row.meta).where(row.id.in_(trace_ids))
     by_id = {one.id: one for one in session.connection().execute(statement).all()}
@@ -169,8 +179,10 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """The gold of the steps of traces with `counts` of steps, one trace after the other: `label` and `valid`,
-    `SILENT` where the gold is."""
+    """Read the `label` and `valid` of the steps of some traces, one trace after the other.
+
+    `counts` are the numbers of steps of the traces. A value is `SILENT` where the gold says nothing.
+    """
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
     ids = trace_ids.tolist()
@@ -185,7 +197,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
 
 
 def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
-    """The number of sub-steps of each step, for traces with these numbers of steps and sub-steps."""
+    """Return the number of sub-steps of each step, for traces with these numbers of steps and sub-steps."""
     substeps = np.ones(int(counts.sum()), np.int32)
     # In the order of the keys, which is that of the rows in the database.
     parted = np.flatnonzero(sizes != counts)
@@ -204,24 +216,30 @@ def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints)
 
 
 def starts(counts: AnyInts) -> Ints:
-    """The start index of each of several adjacent runs with these lengths."""
+    """Return the index at which each of several consecutive runs with these lengths starts."""
     begin: Ints = np.cumsum(counts, dtype=np.int64) - counts
     return begin
 
 
 def within(counts: AnyInts) -> Ints:
-    """0 … count - 1 for each count, one after the other."""
+    """Return 0 … count - 1 for each count, one after the other."""
     return np.arange(int(counts.sum())) - np.repeat(starts(counts), counts)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgmentRows:
-    """The stored rows of `m` judgments that stand in one of the requested modes.
+    """The stored rows of `m` judgments that stand in at least one of the requested modes.
 
-    Of shape (m,): the indices of `trace` and `evaluator`; `hindsight`, True for a judgment of that mode; `stands`,
-    (m, modes), True for the modes in which it stands; the `start` of its rows in `probs`, (rows, 3); `solution`,
-    NaN for none; the start of its `spread`, `SILENT` for none; and `rationale`, the index in `rationales`, `SILENT`
-    for none.
+    These arrays have shape (m,):
+
+    - `trace` and `evaluator` are indices of the judgment's trace and evaluator.
+    - `hindsight` is True for a hindsight judgment.
+    - `start` is the index of the judgment's first row in `probs`, which has shape (rows, 3).
+    - `solution` is the evaluator's score of the whole solution, NaN if there is none.
+    - `spread_start` is the index of its first value in `spread`, `SILENT` if there is none.
+    - `rationale` is an index into `rationales`, `SILENT` if there is none.
+
+    `stands`, shape (m, modes), is True for the modes in which the judgment stands.
     """
 
     trace: Ints
@@ -237,7 +255,10 @@ class JudgmentRows:
     rationales: tuple[str, ...]
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """The spread of sub-step `i` of each of some judgments, NaN if it has none."""
+        """Return the spread of one sub-step of each of some judgments, NaN for a judgment without a spread.
+
+        `i` has the index of each sub-step within its trace.
+        """
         start = self.spread_start[judgment]
         there = start != SILENT
         if not there.any():
@@ -255,8 +276,10 @@ def read_rows(
     *,
     rationales: bool = False,
 ) -> JudgmentRows:
-    """The standing judgments of some evaluators in these modes, for a part of the traces. Raises `DamagedError` if
-    the rows do not match the trace, or a value is not a probability."""
+    """Read the judgments of some evaluators that stand in these modes, for a part of the traces.
+
+    Raises `DamagedError` if the rows do not match the trace, or if a value is not a probability.
+    """
     row, standing = JudgmentRow, [stands(mode) for mode in modes]
     # For a single mode the condition says it already.
     shown = standing if len(modes) > 1 else []
@@ -299,7 +322,7 @@ def read_rows(
 
 
 def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
-    """The numbers of all, one after the other, and the count of each."""
+    """Join the stored numbers of all entries, and return them with the count of each entry."""
     sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     if (sizes % 4).any():
         raise DamagedError("judgments.probabilities: a number is cut off.")
@@ -309,11 +332,12 @@ def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
 def substep_rows(
     gold: TraceGold, judgments: JudgmentRows, chosen: Ints, online: Bools, last: Ints | None = None
 ) -> tuple[Ints, Ints, Floats32]:
-    """The rows of every sub-step of the chosen judgments, online or offline: the index of the judgment among the
-    chosen, that of the sub-step among those of `gold`, and its probabilities.
+    """Return the online or offline row of every sub-step of the chosen judgments.
 
-    In a triangle a sub-step is judged online in the row of the last sub-step of its step, and offline in that of
-    the `last` one of its trace, shape (traces,), by default the very last. Those behind it have NaN.
+    The three arrays have the index of the judgment among the chosen ones, the index of the sub-step among those of
+    `gold`, and its probabilities. In the triangle of a hindsight judgment, the online row of a sub-step is that of
+    the last sub-step of its step. The offline row is that of the sub-step `last` of its trace, shape (traces,),
+    which defaults to the final sub-step. Sub-steps after `last` have NaN.
     """
     trace = judgments.trace[chosen]
     sizes = gold.sizes[trace]
@@ -328,8 +352,11 @@ def substep_rows(
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
-    """An evaluator's scores in a mode, with the gold; only traces with a standing judgment have steps in it. If
-    steps are out of view, only a hindsight judgment has offline scores of the others."""
+    """Return an evaluator's scores in a mode, together with the gold.
+
+    Only the steps of traces with a standing judgment are in the table. If some steps are out of view, only
+    hindsight judgments provide offline scores of the steps in view.
+    """
     asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
     solution = np.full(len(gold.ids), np.nan)
@@ -353,8 +380,10 @@ def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepT
 
 
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
-    """The table of a dataset from a row per sub-step; a row of zeros or NaN says nothing. If each step has one
-    sub-step, the rows are used without copying."""
+    """Build the table of a dataset from one row of probabilities per sub-step.
+
+    A row of zeros or NaN means that there are no scores. If every step has one sub-step, the rows are not copied.
+    """
     if gold.has_substeps:
         least, redundancy, silent = step_rows(probs, gold.owners)
         probs = probs[least]
@@ -377,9 +406,11 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Profiles of `m` traces in one mode: the `places` of the traces in their columns, `heads` as in
-    `step_profiles.HEAD` and `counts` of steps, each of shape (m,), and the `validity` of all steps, one trace after
-    the other."""
+    """The profiles of `m` traces in one mode.
+
+    `places` are the indices of the traces in their columns, `heads` are as in `step_profiles.HEAD`, and `counts`
+    are numbers of steps, each of shape (m,). `validity` has the validities of all steps, one trace after the other.
+    """
 
     places: Ints
     heads: Any
@@ -387,7 +418,7 @@ class Profiles:
     validity: Floats32
 
     def where(self, wanted: Bools) -> "Profiles":
-        """The profiles of some of the traces, shape (m,)."""
+        """Return the profiles of the traces for which `wanted`, shape (m,), is True."""
         if wanted.all():
             return self
         steps = np.repeat(wanted, self.counts)
@@ -395,7 +426,7 @@ class Profiles:
 
     @classmethod
     def joined(cls, parts: Sequence["Profiles"]) -> "Profiles":
-        """The parts as one, in the order of their traces."""
+        """Join the parts into one, in the order of their traces."""
         none = cls(np.empty(0, np.int64), np.empty(0, HEAD), np.empty(0, np.int64), np.empty(0, np.float32))
         names = ("places", "heads", "counts", "validity")
         places, heads, counts, validity = (
@@ -408,8 +439,11 @@ class Profiles:
 
 @dataclass(frozen=True, eq=False)
 class JudgedProfiles:
-    """Profiles of fresh judgments in the mode `stored`: all of them by each mode that they give, and likewise those
-    that stand."""
+    """The profiles of judgments that are not stale and were made in the mode `stored`.
+
+    `given` has all of them, by each mode in which they provide scores. `standing` has only those that stand in the
+    mode.
+    """
 
     stored: Mode
     given: dict[Mode, Profiles]
@@ -419,8 +453,10 @@ class JudgedProfiles:
 def read_profiles(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, wanted: Sequence[Mode] = tuple(Mode)
 ) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of an evaluator's judgments of a dataset in the stored modes `wanted`, some traces at a
-    time."""
+    """Yield the profiles of an evaluator's judgments of a dataset, some traces at a time.
+
+    Only judgments made in one of the modes `wanted` are read.
+    """
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
     there = {mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))}
@@ -460,7 +496,8 @@ def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes])
 
 
 def _overruled_ids(session: Session, dataset_id: int, evaluator_id: int, stored: Mode, mode: Mode) -> Ints:
-    """The traces whose judgment in the mode `stored` does not stand in `mode`, because there is a newer one."""
+    """Return the ids of the traces whose `stored` judgment does not stand in `mode` because there is a newer
+    judgment."""
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == stored.value
     ids = select(row.trace_id).join(TraceRow, TraceRow.id == row.trace_id).where(*of_pair, overruled(mode))

@@ -1,5 +1,7 @@
-"""The evaluators with judgments in the store, and their calibrated thresholds: a history of which the newest entry
-is in force."""
+"""The evaluators with judgments in the store, and their calibrated thresholds.
+
+The thresholds are kept as a history, of which the newest entry is in force.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -39,7 +41,7 @@ Basis = tuple[int, ...]
 
 @dataclass(frozen=True)
 class StoredEvaluator:
-    """An evaluator of the store, identified by its fingerprint; the name is for people."""
+    """An evaluator in the store. It is identified by its fingerprint, and its name is only for people."""
 
     id: int
     name: str
@@ -51,27 +53,27 @@ class StoredEvaluator:
 
     @classmethod
     def of(cls, row: EvaluatorRow) -> "StoredEvaluator":
-        """The evaluator of a row."""
+        """Return the evaluator stored in a row."""
         return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
 
     @property
     def outputs(self) -> Outputs:
-        """The kind of its scores; probabilities of the three classes unless recorded otherwise."""
+        """The kind of its scores. It defaults to probabilities of the three classes."""
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
 
     @property
     def dtype(self) -> str:
-        """The type of its weights when it judged."""
+        """The type that its weights had when it judged."""
         return str(self.info.get("dtype", _DTYPE))
 
     @property
     def thresholds(self) -> Thresholds:
-        """Its own thresholds, which apply unless others are calibrated."""
+        """The evaluator's own thresholds, which apply unless others are calibrated."""
         return own_thresholds(self.info)
 
 
 def own_thresholds(info: Mapping[str, Any]) -> Thresholds:
-    """An evaluator's own thresholds, from the `info` of its row; the defaults if it has none."""
+    """Return an evaluator's own thresholds from the `info` of its row, or the defaults if there are none."""
     return Thresholds.from_dict(info.get("thresholds", {}))
 
 
@@ -84,7 +86,7 @@ def register_evaluator(
     attention: str,
     info: Mapping[str, Any] | None = None,
 ) -> StoredEvaluator:
-    """The evaluator with that fingerprint, added if missing; an existing one stays as it is.
+    """Return the evaluator with this fingerprint, adding it if it is missing. An existing evaluator is not changed.
 
     Raises `UserError` if the name cannot be stored.
     """
@@ -95,20 +97,23 @@ def register_evaluator(
 
 
 def add_evaluator(session: Session, row: Mapping[str, Any]) -> StoredEvaluator:
-    """`register_evaluator` within a transaction, without its checks."""
+    """Do the same as `register_evaluator` within a transaction, without its checks."""
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
     stored = session.execute(_evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"]))
     return StoredEvaluator(**stored.mappings().one())
 
 
 def amend_evaluator(session: Session, evaluator_id: int, info: Mapping[str, Any]) -> None:
-    """Add to the stored facts on an evaluator, or replace some of them."""
+    """Add facts to those stored about an evaluator, or replace some of them."""
     row = session.get_one(EvaluatorRow, evaluator_id, with_for_update=True)
     row.info = row.info | dict(info)
 
 
 def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> StoredEvaluator:
-    """The row of an evaluator that is or was in memory, added if missing, with its current thresholds."""
+    """Return the stored entry of an evaluator that is or was loaded, adding it if it is missing.
+
+    Its own thresholds are brought up to date.
+    """
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
     stored = register_evaluator(
         store,
@@ -126,20 +131,20 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
 
 
 def _kind(evaluator: "Evaluator | EvaluatorSummary") -> dict[str, str]:
-    """The facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, without the defaults."""
+    """Return the facts behind `StoredEvaluator.outputs` and `StoredEvaluator.dtype`, leaving out defaults."""
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
-    """Every evaluator, by name and then by the order in which they were added."""
+    """List all evaluators by name, and by order of addition if names are equal."""
     with store.read() as session:
         rows = session.execute(_evaluators().order_by(EvaluatorRow.name, EvaluatorRow.id))
         return [StoredEvaluator(**row) for row in rows.mappings()]
 
 
 def find_by_name(store: Store, name: str) -> StoredEvaluator:
-    """The evaluator with that name or fingerprint. Raises `UserError` if there is none, or several."""
+    """Return the evaluator with this name or fingerprint. Raises `UserError` if there is none, or more than one."""
     evaluators = list_evaluators(store)
     matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
     if len(matches) == 1:
@@ -151,7 +156,7 @@ def find_by_name(store: Store, name: str) -> StoredEvaluator:
 
 
 def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
-    """The evaluators that have judged a trace of a dataset, by name."""
+    """List the evaluators that have judged at least one trace of a dataset, by name."""
     judged = exists().where(JudgmentRow.evaluator_id == EvaluatorRow.id, JudgmentRow.dataset_id == dataset_id)
     with store.read() as session:
         rows = session.execute(_evaluators().where(judged).order_by(EvaluatorRow.name, EvaluatorRow.id))
@@ -159,7 +164,10 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
 
 
 def count_evaluators(store: Store) -> dict[int, int]:
-    """The number of evaluators that have judged a trace of each dataset; datasets without one are left out."""
+    """Return the number of evaluators that have judged each dataset, by its database id.
+
+    Datasets that no evaluator has judged are left out.
+    """
     counts = select(JudgedRow.dataset_id, func.count()).group_by(JudgedRow.dataset_id)
     with store.read() as session:
         return dict(session.execute(counts).all())
@@ -170,7 +178,7 @@ def _evaluators() -> Select[Any]:
 
 
 class Threshold(StrEnum):
-    """A threshold, chosen independently of the other; the names are the fields of `Thresholds`."""
+    """One of the two thresholds, which are chosen independently. The values are the fields of `Thresholds`."""
 
     VALIDITY = "validity"
     REDUNDANCY = "redundancy"
@@ -178,7 +186,10 @@ class Threshold(StrEnum):
 
 @dataclass(frozen=True)
 class ThresholdOrigin:
-    """The dataset on which a threshold was chosen, and how; `dataset_id` is None if it was deleted."""
+    """The dataset on which a threshold was chosen, and how it was chosen.
+
+    `dataset_id` is None if the dataset has been deleted.
+    """
 
     dataset_id: int | None
     dataset: str
@@ -188,7 +199,8 @@ class ThresholdOrigin:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The thresholds in force, and the origin of each chosen one; any other is the evaluator's own."""
+    """The thresholds in force. `origins` says where the chosen ones come from; the others are the
+    evaluator's own."""
 
     thresholds: Thresholds
     origins: Mapping[Threshold, ThresholdOrigin] = field(default_factory=dict)
@@ -202,7 +214,8 @@ class Calibration:
 def save_calibration(
     store: Store, evaluator_id: int, dataset: Dataset, chosen: Threshold, value: float, info: Mapping[str, Any]
 ) -> Calibration:
-    """Put one threshold in force, chosen on a dataset; the other stays as it was, and the history is kept."""
+    """Put into force a threshold chosen on a dataset. The other threshold does not change, and the history
+    is kept."""
     with store.write() as session:
         before = thresholds_in_force(session, evaluator_id)
         session.add(
@@ -220,7 +233,7 @@ def save_calibration(
 
 
 def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
-    """The thresholds in force, None if none was chosen."""
+    """Return the thresholds in force, or None if no threshold has been chosen."""
     with store.read() as session:
         rows = session.scalars(_history(evaluator_id)).all()
     if not rows:
@@ -233,13 +246,13 @@ def find_calibration(store: Store, evaluator_id: int) -> Calibration | None:
 
 
 def outputs_of_evaluator(session: Session, evaluator_id: int) -> Outputs:
-    """The kind of an evaluator's scores."""
+    """Return the kind of an evaluator's scores."""
     info = session.scalar(select(EvaluatorRow.info).where(EvaluatorRow.id == evaluator_id)) or {}
     return Outputs(info.get("outputs", Outputs.THREE_WAY))
 
 
 def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
-    """An evaluator's newest calibrated thresholds, else its own."""
+    """Return an evaluator's newest calibrated thresholds, or its own if none have been calibrated."""
     newest = session.scalars(_history(evaluator_id).limit(1)).one_or_none()
     if newest:
         return Thresholds(newest.validity, newest.redundancy)
@@ -248,13 +261,13 @@ def thresholds_in_force(session: Session, evaluator_id: int) -> Thresholds:
 
 
 def find_thresholds(store: Store, evaluator_id: int) -> Thresholds:
-    """`thresholds_in_force` in its own transaction."""
+    """Return `thresholds_in_force` in a transaction of its own."""
     with store.read() as session:
         return thresholds_in_force(session, evaluator_id)
 
 
 def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
-    """The number of traces of a dataset that are in the other one too: the same problem, steps and gold."""
+    """Count the traces of a dataset that another dataset has too, with the same problem, steps and gold."""
     digests = select(TraceRow.digest).where(TraceRow.dataset_id == other_id)
     shared = TraceRow.dataset_id == dataset_id, TraceRow.digest.in_(digests)
     counted = select(func.count()).select_from(TraceRow).where(*shared)
@@ -263,14 +276,18 @@ def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
 
 
 def _history(evaluator_id: int) -> Select[CalibrationRow]:
-    """The calibrations, newest first."""
+    """Select an evaluator's calibrations, newest first."""
     return (
         select(CalibrationRow).where(CalibrationRow.evaluator_id == evaluator_id).order_by(CalibrationRow.id.desc())
     )
 
 
 def read_data_version(store: Store, dataset_id: int) -> Basis:
-    """The revisions of a dataset's traces and of each evaluator's judgments of it, and the newest calibration."""
+    """Return a version of everything that a dataset's metrics depend on.
+
+    It consists of the revisions of the dataset's traces and of each evaluator's judgments of them, and the id of
+    the newest calibration.
+    """
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = (
         select(JudgedRow.evaluator_id, JudgedRow.revision)
@@ -284,7 +301,11 @@ def read_data_version(store: Store, dataset_id: int) -> Basis:
 
 
 def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
-    """The revisions of a dataset's traces and of one evaluator's judgments of it, and its newest calibration."""
+    """Return a version of everything that one evaluator's metrics on a dataset depend on.
+
+    It consists of the revisions of the dataset's traces and of the evaluator's judgments of them, and the id of the
+    evaluator's newest calibration.
+    """
     traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
     judged = select(JudgedRow.revision).where(
         JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == evaluator_id

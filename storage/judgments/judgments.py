@@ -1,8 +1,9 @@
-"""Judgments in the store: saving and reading them, and the one that stands in a mode.
+"""Saving and reading judgments, and deciding which judgment stands in a mode.
 
-Of a trace's judgments by an evaluator that are not stale and give the mode, the newest stands; of equally new ones,
-the one with the greater id. A hindsight judgment gives online and offline scores too. Everything that shows,
-filters, exports or measures scores uses `standing` or, within the database, `stands`.
+A trace can have several judgments by one evaluator. Those that are not stale and provide scores in the mode are
+considered. The newest of them stands or, if several are equally new, the one with the greatest id. A hindsight
+judgment provides online and offline scores too. Everything that shows, filters, exports or measures scores uses
+`standing` or, within the database, `stands`.
 """
 
 import time
@@ -42,10 +43,10 @@ _newer = aliased(JudgmentRow)
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment with the evaluator that made it. `stale` is True if the trace has changed since it was `created`.
+    """A judgment, with the evaluator that made it. `stale` is True if the trace has changed since `created`.
 
-    `online` and `offline` work as in `Judgment`: a hindsight judgment gives both. A stale one may have another
-    number of rows than the trace has sub-steps.
+    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. The number of rows of a stale
+    judgment may differ from the trace's number of sub-steps.
     """
 
     id: int = field(kw_only=True)
@@ -55,11 +56,12 @@ class StoredJudgment(Judgment):
 
 
 def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments of stored traces as they come, and return their number.
+    """Store judgments of stored traces as they arrive, and return how many there were.
 
-    Each replaces the one of the same trace, evaluator and mode. They are committed every few seconds, so that slow
-    results survive a crash; if the iterable raises, those before are kept. Raises `ValueError` if a trace is not a
-    `StoredTrace`, the rows do not match its sub-steps, or a value is not a probability.
+    A judgment replaces the previous one of the same trace, evaluator and mode. Judgments are committed every few
+    seconds, so that slow results survive a crash. If the iterable raises, the judgments before that are kept.
+    Raises `ValueError` if a trace is not a `StoredTrace`, if the rows do not match its sub-steps, or if a value is
+    not a probability.
     """
     waiting: dict[tuple[int, str], Values] = {}
     saved, since = 0, time.monotonic()
@@ -77,9 +79,9 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
 
 
 def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """As `save_judgments`, but within one transaction: if the iterable raises, nothing is stored.
+    """Store judgments like `save_judgments`, but within one transaction. If the iterable raises, nothing is stored.
 
-    No trace and mode may occur twice, and the traces have to come in file order.
+    No combination of trace and mode may occur twice, and the traces must be in file order.
     """
     saved = 0
     rows = (_values(evaluator_id, judgment) for judgment in judgments)
@@ -90,16 +92,16 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
 
 
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that the evaluator has yet to judge in that mode, in file order.
+    """Yield the traces of a dataset that the evaluator has yet to judge in this mode, in file order.
 
-    A stale judgment counts as missing; a hindsight one serves for every mode. Judgments may be saved meanwhile, and
-    the iteration can be stopped and started again.
+    A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
+    during the iteration, and the iteration can be stopped and started again.
     """
     return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
 
 
 def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
-    """The number of traces that `missing_traces` yields."""
+    """Return the number of traces that `missing_traces` yields."""
     counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
         return session.scalar(counted.where(_missing(evaluator_id, Mode(mode)))) or 0
@@ -121,7 +123,8 @@ def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
 
 
 def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments with their profiles, and count the change for caches of their columns."""
+    """Store judgments with their profiles, and raise the revision by which caches of their columns notice the
+    change."""
     judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
     profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
     insert_or_update(
@@ -164,7 +167,7 @@ def _values(evaluator_id: int, judgment: Judgment) -> Values:
 
 
 def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
-    """The columns to sort by."""
+    """Return the values of the columns used for sorting."""
     if isinstance(result, StepScores):
         verdict = judge_solution(result)
         columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
@@ -178,42 +181,55 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:
-    """The modes of judgments that give scores in a mode."""
+    """Return the modes of the judgments that provide scores in a mode."""
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
 def is_fresh(judged: Any, trace: Any) -> Any:
-    """True if a judgment is of the trace as it is now; otherwise it is stale. `judged` is the digest that it
-    judged, `trace` that of the trace: texts, arrays, or columns of a statement."""
+    """True if a judgment is of the trace as it is now. Otherwise the judgment is stale.
+
+    `judged` is the digest of the trace that was judged, and `trace` is the current digest. Both may be texts,
+    arrays, or columns of a statement.
+    """
     return judged == trace
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
-    """The judgment that stands in a mode among those of one trace by one evaluator, None if none gives it."""
+    """Return the judgment that stands in a mode among the judgments of one trace by one evaluator, or None."""
     wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
     return max(wanted, key=lambda one: (one.created, one.id), default=None)
 
 
 def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
-    """The condition on `JudgmentRow` and its `TraceRow` that a judgment is fresh and gives one of these modes, or
-    any if none is named."""
+    """Return the SQL condition that a judgment is not stale and provides scores in one of these modes, by default
+    in any.
+
+    It applies to `JudgmentRow` joined with its `TraceRow`.
+    """
     given = {one.value for mode in modes or Mode for one in giving(mode)}
     return and_(JudgmentRow.mode.in_(sorted(given)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
 
 
 def stands(mode: Mode) -> ColumnElement[bool]:
-    """The condition on `JudgmentRow` and its `TraceRow` that a judgment stands in a mode."""
+    """Return the SQL condition that a judgment stands in a mode. It applies to `JudgmentRow` joined with its
+    `TraceRow`."""
     return fresh_rows(mode) & ~overruled(mode)
 
 
 def overruled(mode: Mode) -> ColumnElement[bool]:
-    """The condition on `JudgmentRow` and its `TraceRow` that a newer fresh judgment gives the mode as well."""
+    """Return the SQL condition that a newer judgment, which is not stale, provides scores in the mode as well.
+
+    It applies to `JudgmentRow` joined with its `TraceRow`.
+    """
     given = _newer.mode.in_([one.value for one in giving(mode)])
     return has_newer(given, is_fresh(_newer.trace_digest, TraceRow.digest))
 
 
 def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """The condition on `JudgmentRow` that the evaluator has a newer judgment of the trace, one of `which`."""
+    """Return the SQL condition on `JudgmentRow` that the evaluator has a newer judgment of the same trace.
+
+    The newer judgment must meet the conditions `which`.
+    """
     newer = (
         _newer.trace_id == JudgmentRow.trace_id,
         _newer.evaluator_id == JudgmentRow.evaluator_id,
@@ -224,14 +240,17 @@ def has_newer(*which: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
-    """The judgments of a trace, by evaluator name and mode; [] if there are none."""
+    """Return the judgments of a trace, ordered by evaluator name and mode."""
     return read_many(store, [trace])[0]
 
 
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """`read_judgments` for each trace, in order, in one query; of one evaluator if it is given."""
+    """Return what `read_judgments` returns for each of these traces, in order, using a single query.
+
+    If `evaluator_id` is given, only that evaluator's judgments are returned.
+    """
     statement = (
         select(JudgmentRow, EvaluatorRow)
         .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
@@ -269,7 +288,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> 
 
 
 def pack(result: StepScores | Hindsight) -> bytes:
-    """The probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
+    """Return the probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
     probs = result.packed if isinstance(result, Hindsight) else result.probs
     if not are_probabilities(probs):
         raise ValueError("a value is not a probability")
@@ -282,8 +301,10 @@ def are_probabilities(values: Floats32) -> bool:
 
 
 def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """The inverse of `pack`, with the bytes of the spread if there is one. Raises `DamagedError` if the bytes are
-    not a result of that mode."""
+    """Restore a result from the bytes that `pack` returned and, if it has a spread, the bytes of the spread.
+
+    Raises `DamagedError` if the bytes are not a result in this mode.
+    """
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)

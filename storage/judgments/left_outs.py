@@ -1,4 +1,4 @@
-"""Scores of traces with a step left out, in the store, which show what each step of a solution rests on."""
+"""Storing the scores of traces with a step left out, which show what each step of a solution depends on."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -32,8 +32,10 @@ _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 @dataclass(frozen=True)
 class StepFall:
-    """The most that a later sub-step of a trace loses without sub-step `step`, 0-based (see
-    `core.left_out.Dependence.largest_falls`)."""
+    """The largest fall in validity of a later sub-step of a trace when the sub-step `step`, 0-based, is left out.
+
+    See `core.left_out.Dependence.largest_falls`.
+    """
 
     trace_id: int
     step: int
@@ -41,9 +43,9 @@ class StepFall:
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Keep the scores in place of earlier ones of the same evaluator, trace and gap.
+    """Store the scores, replacing earlier ones of the same evaluator, trace and gap.
 
-    Raises `ValueError` if their number is not that of the trace's sub-steps.
+    Raises `ValueError` if their number differs from the trace's number of sub-steps.
     """
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
@@ -64,8 +66,11 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Keep the scores beside those of other sub-steps. Raises `UserError` if the evaluator has other scores of the
-    trace, with the same sub-step left out or with none."""
+    """Store the scores in addition to stored scores with other sub-steps left out.
+
+    Raises `UserError` if they contradict the evaluator's stored scores of the trace, with the same sub-step or
+    nothing left out.
+    """
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
     judged = session.scalar(
         select(JudgmentRow.probabilities).where(
@@ -86,7 +91,8 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """The scores by the evaluator of a fingerprint; None if there are none of the trace as it is now."""
+    """Return the scores by the evaluator with this fingerprint, or None if there are none of the trace as it is
+    now."""
     wanted = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
     of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
     with store.read() as session:
@@ -95,14 +101,17 @@ def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) 
 
 
 def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
-    """As `find_left_out`, by an evaluator's id and within a transaction."""
+    """Do the same as `find_left_out` for an evaluator's id, within a transaction."""
     return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id, gap.value)), trace)
 
 
 def iterate_left_out(
     store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
-    """The scores of a dataset by an evaluator, in file order, with the traces as they are now."""
+    """Yield the traces of a dataset that have such scores by an evaluator, with the scores, in file order.
+
+    Scores of a trace that has changed since are skipped.
+    """
     rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
     while part := list(islice(rest, _PART)):
@@ -116,20 +125,22 @@ def iterate_left_out(
 
 
 def missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset for which the evaluator lacks such scores of a sub-step, in file order. Scores
-    may be saved meanwhile."""
+    """Yield the traces of a dataset for which the evaluator has not scored every sub-step left out, in file order.
+
+    Scores may be saved during the iteration.
+    """
     return iterate(store, dataset_id, traces().where(~_made(evaluator_id, gap, complete=True)))
 
 
 def count_missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap: Gap) -> int:
-    """The number of traces that `missing_left_out` yields."""
+    """Return the number of traces that `missing_left_out` yields."""
     counted = select(func.count()).select_from(TraceRow).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
         return session.scalar(counted.where(~_made(evaluator_id, gap, complete=True))) or 0
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """By evaluator id, the gaps for which there are scores of a trace."""
+    """Return the gaps for which there are scores of a trace, by evaluator id."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
     found: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
@@ -140,7 +151,7 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
 
 
 def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: float) -> list[StepFall]:
-    """The largest loss of a later sub-step for each sub-step whose scores are known, the largest first."""
+    """Return the largest fall of a later sub-step for each sub-step that was left out, in descending order."""
     found = [
         StepFall(trace.trace_id, step, float(falls[step]))
         for trace, left_out in scores
@@ -153,7 +164,7 @@ def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: flo
 def left_out_rows(
     scores: Iterable[tuple[StoredTrace, LeaveOneOut]], outputs: Outputs
 ) -> Iterator[dict[str, object]]:
-    """A row per trace and sub-step left out, in the form that `published_scores` reads."""
+    """Yield a row for each trace and each sub-step left out, in the form that `published_scores` reads."""
 
     def numbers(one: StepScores) -> Any:
         return rounded(one.probs if outputs == Outputs.THREE_WAY else one.validity)
@@ -165,7 +176,10 @@ def left_out_rows(
 
 
 def _made(evaluator_id: int, gap: Gap, *, complete: bool = False) -> ColumnElement[bool]:
-    """The condition on `TraceRow` that there are scores of it as it is now; with `complete`, of every sub-step."""
+    """Return the SQL condition on `TraceRow` that there are scores of the trace as it is now.
+
+    With `complete`, every sub-step must have been left out once.
+    """
     conditions = [
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,

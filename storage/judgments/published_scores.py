@@ -1,4 +1,5 @@
-"""Rows of score files: published ones in their authors' forms, and those that `stepsight score` wrote."""
+"""Reading the rows of score files: files published in their authors' formats, and files written by `stepsight
+score`."""
 
 import math
 import re
@@ -37,12 +38,14 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class PublishedScores:
-    """`id` is the row's, None if it has none. `outputs` says which of the others is present: `rows`, of shape (n,
-    3), `solution`, or, for a verdict, its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+    """A row of a score file.
 
-    `left_out` holds, by sub-step counted from 0, the rows of the others without it, shape (n - 1, 3), and `gap` is
-    its replacement. A row that `stepsight score` wrote has its `evaluator` and `mode`, the `recorded` scores with
-    their places, and the cost `spent`.
+    `id` is None if the row has no id. `outputs` says which scores the row has: `rows` of shape (n, 3); `solution`;
+    or a verdict in words, with its `word`, the `blamed` steps, counted from 1, and its `rationale`.
+
+    `left_out` maps the 0-based index of a sub-step that was left out to the rows of the other sub-steps, shape (n -
+    1, 3). `gap` says what replaced the sub-step. A row written by `stepsight score` also has its `evaluator` and
+    `mode`, the `recorded` scores with their places, and in `spent` the usage.
     """
 
     id: str | None
@@ -61,19 +64,20 @@ class PublishedScores:
 
     @property
     def on_redundancy(self) -> bool:
-        """True if it is a verdict on redundancy, readable or not."""
+        """True if the row is a verdict on redundancy, whether or not the verdict could be read."""
         return self.word.startswith(_OF_REDUNDANCY)
 
     def judgment(self, trace: Trace, mode: Mode, on_redundancy: bool = False) -> Judgment:
-        """The judgment of `trace` from `scores`, in `mode` unless the row names one."""
+        """Return the judgment of `trace` with these scores, in `mode` unless the row names a mode."""
         scores = self.scores(trace, on_redundancy)
         return Judgment(trace, self.mode or mode, scores, self.solution, self.rationale, self.spent)
 
     def scores(self, trace: Trace, on_redundancy: bool = False) -> StepScores | Hindsight:
-        """A row per sub-step of `trace`; zeros for a missing one. `on_redundancy` says what verdicts are on, since
-        an unreadable word does not.
+        """Return a row of scores for each sub-step of `trace`, with zeros for missing scores.
 
-        Raises `UserError` naming the trace if the counts differ.
+        `on_redundancy` says whether the file's verdicts are on redundancy, since a word that cannot be read does
+        not tell. Raises `UserError`, naming the trace, if the number of scores differs from the number of
+        sub-steps.
         """
         count = len(trace.substeps)
         if self.recorded is not None:
@@ -91,7 +95,7 @@ class PublishedScores:
         return StepScores(self.rows)
 
     def step_scores(self, trace: Trace) -> StepScores:
-        """`scores` of a row that holds no triangle."""
+        """Return `scores` for a row that does not hold the triangle of a hindsight judgment."""
         found = self.scores(trace)
         assert isinstance(found, StepScores)
         return found
@@ -112,7 +116,7 @@ class PublishedScores:
 
 
 def parse_scores(row: Row) -> PublishedScores:
-    """A row in any of the forms. Raises `UserError` with what was found and what was expected."""
+    """Parse a row in any of the formats. Raises `UserError`, saying what was found and what was expected."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
     if _LEFT_OUT in row:
@@ -139,8 +143,11 @@ def parse_scores(row: Row) -> PublishedScores:
 
 
 def _without_a_step(row: Row) -> PublishedScores:
-    """A row with a sub-step left out: `whole` are the scores with nothing left out, `scores` those of the others,
-    and `left_out` is counted from 1."""
+    """Parse a row with a sub-step left out.
+
+    `whole` are the scores with nothing left out, and `scores` are those of the remaining sub-steps. `left_out`
+    counts from 1.
+    """
     gap = row.get("gap", Gap.DELETED.value)
     if gap not in {one.value for one in Gap}:
         raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
@@ -155,8 +162,10 @@ def _without_a_step(row: Row) -> PublishedScores:
 
 
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
-    """Two rows of one trace with different sub-steps left out, as one. Raises `UserError` if they contradict each
-    other, or have nothing left out."""
+    """Merge two rows of one trace with different sub-steps left out.
+
+    Raises `UserError` if the rows contradict each other, or if nothing is left out in one of them.
+    """
     if not (first.left_out and second.left_out):
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
     if first.left_out.keys() & second.left_out.keys() or first.gap != second.gap:
@@ -180,7 +189,7 @@ def _recorded(record: JudgmentRecord) -> PublishedScores:
 
 
 def validity_rows(values: NDArray[Any]) -> Rows:
-    """Rows of neg, neu, pos whose validity is `values`, without redundancy."""
+    """Return rows of neg, neu, pos with these validities and no redundancy."""
     return np.stack([1 - values, np.zeros_like(values), values], axis=1).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Importing a score file, a published one or our own: the judgments of an evaluator that need not run here."""
+"""Importing a score file, published or our own, as the judgments of an evaluator that need not run here."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,8 +41,11 @@ Located = tuple[str, PublishedScores]
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """The outcome of an import: `matched` traces have a judgment; `rows_left` names the rows without a trace in the
-    dataset, `traces_left` the traces without a row."""
+    """The outcome of importing a score file.
+
+    `matched` is the number of traces that got a judgment. `rows_left` lists the rows that match no trace of the
+    dataset, and `traces_left` lists the traces without a row.
+    """
 
     dataset: str
     evaluator: str
@@ -69,15 +72,17 @@ class ScoreSummary:
 def import_scores(
     store: Store, dataset: str, path: str | Path, evaluator: str | None = None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """Store the scores of a dataset's traces from a file, all or nothing, as the judgments of `evaluator`. A file
-    that `stepsight score` wrote names its evaluator and its mode; `evaluator` then renames it.
+    """Store the scores in a file as judgments of a dataset's traces by `evaluator`, either all of them or none.
 
-    Rows are matched by id if the file has ids of the dataset. A file without ids, or whose ids only number its
-    rows, is otherwise matched by position, if it has as many rows as the dataset has traces. Importing a file again
+    A file written by `stepsight score` names its evaluator and its mode. `evaluator` then gives the evaluator
+    another name.
+
+    Rows are matched with traces by id if the file has ids of the dataset. If it has no ids, or its ids only number
+    the rows, they are matched by position, provided that there are as many rows as traces. Importing a file again
     changes nothing.
 
-    Raises `UserError` at a bad row, at a number of scores that differs from the trace's sub-steps, if nothing
-    matches, and if the evaluator of that name has other scores of this dataset.
+    Raises `UserError` if a row is bad, if a trace has a different number of sub-steps than scores, if no row
+    matches, or if the evaluator with this name already has other scores of this dataset.
     """
     with open_input(path) as file:
         return import_score_lines(store, dataset, file, str(path), evaluator, mode)
@@ -86,7 +91,7 @@ def import_scores(
 def import_score_lines(
     store: Store, dataset: str, lines: Iterable[bytes], name: str, evaluator: str | None, mode: Mode = Mode.OFFLINE
 ) -> ScoreSummary:
-    """As `import_scores`, from the lines of a file called `name`."""
+    """Import scores like `import_scores`, from the lines of a file called `name`."""
     target = find_dataset(store, dataset)
     rows, sha256 = read_scores(lines, name)
     evaluator = rows[0][1].evaluator if evaluator is None else evaluator
@@ -109,14 +114,17 @@ def import_score_lines(
 
 
 def matching_datasets(store: Store, path: str | Path) -> list[str]:
-    """The datasets of the store that a score file may belong to: every row has a trace with as many sub-steps as it
-    has scores. Raises `UserError` at a bad row."""
+    """Return the names of the datasets that a score file may belong to.
+
+    These are the datasets in which every row has a trace with as many sub-steps as the row has scores. Raises
+    `UserError` if a row is bad.
+    """
     with open_input(path) as file:
         return datasets_of(store, read_scores(file, str(path))[0])
 
 
 def datasets_of(store: Store, rows: list[Located]) -> list[str]:
-    """As `matching_datasets`, for rows that have been read already."""
+    """Do the same as `matching_datasets` for rows that have already been read."""
     return [dataset.name for dataset in list_datasets(store) if _fits(store, dataset, rows)]
 
 
@@ -135,8 +143,10 @@ def _fits(store: Store, dataset: Dataset, rows: list[Located]) -> bool:
 
 
 def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
-    """The rows of a score file called `name`, each with its place, and the SHA-256 of all. Raises `UserError` at a
-    bad row, and if there is none."""
+    """Read the rows of a score file called `name`, each with its place, and the SHA-256 of the file.
+
+    Raises `UserError` if a row is bad or there are no rows.
+    """
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[bytes]:
@@ -164,8 +174,11 @@ def read_scores(lines: Iterable[bytes], name: str) -> tuple[list[Located], str]:
 
 
 def outputs_of(rows: Sequence[Located]) -> Outputs:
-    """The kind of all rows. Raises `UserError` at one of another kind or evaluator, or with an id if the first has
-    none."""
+    """Return the kind of scores that all rows have.
+
+    Raises `UserError` if a row differs from the first in its kind or its evaluator, or if only one of the two has
+    an id or a step left out.
+    """
     (_, first), *_ = rows
     for where, row in rows:
         if row.outputs != first.outputs:
@@ -189,7 +202,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    """The row of each matched trace, by the trace's id."""
+    """Return the row of each matched trace, by the trace's id, and a summary."""
     named, existing = _by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
@@ -223,7 +236,7 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
 
 
 def _counting(rows: list[Located]) -> bool:
-    """True if the ids are the numbers of the rows, from 0 or 1, and so say no more than the order does."""
+    """True if the ids merely number the rows, from 0 or 1, and so say no more than their order."""
     ids = [row.id for _, row in rows]
     return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 
@@ -244,8 +257,10 @@ def _judgments(
 def _save_left_out(
     session: Session, evaluator: StoredEvaluator, traces: Iterator[StoredTrace], matches: Mapping[str, Located]
 ) -> None:
-    """Store the scores with steps left out besides the existing ones. If leaving out a step never changes the
-    scores of those before it, the evaluator is recorded as causal."""
+    """Store scores with steps left out in addition to the existing ones.
+
+    If leaving out a step never changes the scores of the steps before it, the evaluator is recorded as causal.
+    """
     rows = [row for _, row in matches.values()]
     for trace in (one for one in traces if one.id in matches):
         where, row = matches[trace.id]

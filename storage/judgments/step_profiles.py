@@ -1,7 +1,7 @@
-"""Profiles: a judgment's verdict on each step, packed, so that those of a whole dataset are read at once.
+"""Profiles: a judgment's verdicts on the steps, packed so that the profiles of a whole dataset can be read at once.
 
-A profile is of one mode: a head of fixed size, then the validity of every step as little-endian float32, NaN if
-missing. It does not depend on thresholds, so that choosing others changes no profile.
+A profile belongs to one mode. It has a head of fixed size, followed by the validity of every step as little-endian
+float32, NaN if missing. It does not depend on thresholds, so no profile changes when new thresholds are chosen.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ Columns = dict[str, bytes | None]
 
 
 def profile_columns(judgment: Judgment) -> Columns:
-    """The profiles of a judgment by the name of their column, None for a mode that it does not give."""
+    """Return the profiles of a judgment by the name of their column, with None for a mode without scores."""
     trace, result, whole = judgment.trace, judgment.result, judgment.solution
     empty: Columns = dict.fromkeys((Mode.ONLINE.value, Mode.OFFLINE.value))
     if isinstance(result, StepScores):
@@ -46,7 +46,7 @@ def profile_columns(judgment: Judgment) -> Columns:
 
 
 def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: float = float("nan")) -> bytes:
-    """The profile of one mode, from the scores of a trace's sub-steps."""
+    """Pack the profile of one mode from the scores of a trace's sub-steps."""
     gold = [step.label for step in trace.steps], [step.valid for step in trace.steps]
     label, valid = np.array([[SILENT if value is None else value for value in values] for values in gold], np.int64)
     least, redundancy, silent = step_rows(scores.probs, trace.owners)
@@ -63,8 +63,12 @@ def pack_profile(trace: Trace, scores: StepScores, whole: float | None, change: 
 
 
 def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
-    """For each step, the index of its least valid sub-step's row, the greatest redundancy of its sub-steps, and
-    True if one of them is unsaid. `owners` are the steps of sub-steps, ascending."""
+    """Reduce the rows of sub-steps to steps.
+
+    The three arrays have, for each step, the index of the row of its least valid sub-step, the greatest redundancy
+    of its sub-steps, and True if one of its sub-steps has no scores. `owners` has the step of each sub-step,
+    ascending.
+    """
     silent = unsaid(probs)
     validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
     first = first_of_steps(owners)
@@ -73,13 +77,14 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
 
 
 def unsaid(probs: Floats32) -> Bools:
-    """True for each row without scores: one of zeros or of NaN."""
+    """Return a mask of the rows without scores. Such a row has only zeros or NaN."""
     silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
     return silent
 
 
 def cell_bit(gold: Label, called: Label) -> int:
-    """The bit of `cells` for steps of gold label `gold` that are called `called`."""
+    """Return the bit of `cells` for steps whose gold label is `gold` and that the evaluator gives the label
+    `called`."""
     return 1 << (len(Label) * gold + called)
 
 
@@ -90,8 +95,11 @@ def _cells(label: Ints, silent: Bools, probs: Floats32) -> int:
 
 
 def unpack_profiles(profiles: Sequence[bytes]) -> tuple[Any, Ints, Floats32]:
-    """The heads of `n` profiles, shape (n,) of `HEAD`; the number of steps of each, (n,); and the validities of all
-    steps, one profile after the other. Raises `DamagedError` if one is cut off."""
+    """Unpack `n` profiles. Raises `DamagedError` if a profile is cut off.
+
+    The three arrays have the heads, shape (n,) of type `HEAD`, the number of steps of each profile, shape (n,), and
+    the validities of all steps, one profile after the other.
+    """
     sizes = np.fromiter(map(len, profiles), np.int64, len(profiles))
     if ((sizes <= HEAD.itemsize) | (sizes % 4 != HEAD.itemsize % 4)).any():
         raise DamagedError("profiles: one is cut off.")

@@ -1,4 +1,4 @@
-"""Published figures of public evaluators that were measured again."""
+"""Published figures of public evaluators that have been measured again."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,10 +11,10 @@ from stepsight.storage.database.store import Store
 
 @dataclass(frozen=True)
 class Verification:
-    """F1 on a `part` of ProcessBench with its interval beside the `published` one, all in percent.
+    """A measured F1 on a `part` of ProcessBench with its interval, beside the `published` figure, all in percent.
 
-    It is that of a model of the hub at a `revision`, with weights of type `dtype`, whose first errors are the first
-    steps below `threshold`. `whole` is True if all traces of the part were scored.
+    The evaluator is a hub model at a `revision`, with weights of type `dtype`. The first error that it reports is
+    the first step whose validity is below `threshold`. `whole` is True if all traces of the part were scored.
     """
 
     repo: str
@@ -32,16 +32,21 @@ class Verification:
 
     @property
     def agrees(self) -> bool | None:
-        """True if the published figure is within the interval, to its printed digit; None if one of them is
-        missing."""
+        """True if the published figure is within the interval, both rounded to one decimal.
+
+        It is None if the figure or the interval is missing.
+        """
         if self.published is None or self.low is None or self.high is None:
             return None
         return round(self.low, 1) <= self.published <= round(self.high, 1)
 
     @property
     def words(self) -> str:
-        """A line such as `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59:
-        differs`."""
+        """A line of text.
+
+        For example, `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0:
+        differs`.
+        """
         ends = "" if self.low is None or self.high is None else f" ({self.low:.1f} to {self.high:.1f})"
         verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[self.agrees]
         beside = "nothing is published" if self.published is None else f"published {self.published:.1f}: {verdict}"
@@ -58,8 +63,10 @@ def save_verification(store: Store, verification: Verification) -> None:
 
 
 def list_verifications(store: Store, repos: Sequence[str] | None = None) -> list[Verification]:
-    """The newest of each revision, type of weights and part, of some models or of all, in the order in which they
-    were made."""
+    """Return the newest verification of each revision, type of weights and part, in the order they were made.
+
+    `repos` limits them to some models.
+    """
     rows = select(VerificationRow).order_by(VerificationRow.id)
     if repos is not None:
         rows = rows.where(VerificationRow.repo.in_(repos))
