@@ -1,4 +1,4 @@
 """The synthetic corpus: worked solutions with planted errors and later evidence, labelled by construction.
 
-Begin with `generate`; a `Story` is one kind of problem, written in YAML.
+Begin with `generate`. A `Story` describes one kind of problem, written in YAML.
 """

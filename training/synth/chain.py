@@ -1,4 +1,4 @@
-"""A chain: the calculations of a story carried out on its numbers, correctly or with one planted error.
+"""Chains: the calculations of a story carried out on its numbers, either correctly or with one planted error.
 
 A step of the solution states one link of the chain, or two as a `LinkGroup`.
 """
@@ -31,8 +31,12 @@ _LARGEST_DENOMINATOR = 400
 
 @dataclass(frozen=True)
 class PlantedError:
-    """One error at calculation `index`: a replaced result (slip), a replaced quantity (misread), a replaced
-    calculation (most others), or, in the last step, another calculation's result as the answer (`key`)."""
+    """One error, planted at calculation `index`.
+
+    A slip replaces the result by `value`, and a misread replaces the quantity `key` by `value`. A wrong answer, in
+    the last step, gives the result of the calculation `key` as the answer. All other errors replace the calculation
+    by that of the `mistake`.
+    """
 
     kind: ErrorKind
     index: int
@@ -56,7 +60,7 @@ class Link:
 
     @property
     def shown(self) -> Formula:
-        """The formula as written, with π wherever a value or the result is a multiple of it."""
+        """The formula as written, with π wherever a value or the result is a multiple of π."""
         shown, turned = self.formula, self.formula.names & self.turned
         for name in turned:
             shown = shown.put(name, Formula.of(f"{name} * {PI}"))
@@ -65,7 +69,8 @@ class Link:
 
 @dataclass(frozen=True)
 class StoryChain:
-    """The links of a story, every value by its key, and the link whose result is given as the answer."""
+    """The links of a story, every value by its key, and the index of the link whose result is given as the
+    answer."""
 
     links: tuple[Link, ...]
     values: Values
@@ -83,7 +88,7 @@ class StoryChain:
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
 ) -> StoryChain | None:
-    """The chain, or None if a result is undefined."""
+    """Carry out the calculations and return the chain, or None if a result is undefined."""
     values = dict(quantities)
     if error and error.kind == ErrorKind.MISREAD:
         values[error.key] = error.value
@@ -105,7 +110,7 @@ def carry_out(
 
 @dataclass(frozen=True)
 class DrawnProblem:
-    """The numbers and names of one problem, an error, and the chains without and with it."""
+    """The numbers and names of one problem, a planted error, and the chains without and with the error."""
 
     quantities: dict[str, Number]
     names: dict[str, str]
@@ -115,10 +120,10 @@ class DrawnProblem:
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
-    """Draw a problem. Both chains must be presentable, whichever is used, so that the numbers of a problem do not
-    reveal if it has an error.
+    """Draw a problem.
 
-    Raises `RuntimeError` naming the story if its conditions leave almost nothing to draw.
+    Both chains have to be presentable, whichever is used, so that the numbers of a problem do not reveal whether it
+    has an error. Raises `RuntimeError` naming the story if its conditions leave almost nothing to draw.
     """
     index, kind = _draw_place(story, rng)
     conditions = [Condition.of(condition) for condition in story.conditions]
@@ -155,7 +160,7 @@ def _fit(chain: StoryChain, story: Story, larger: bool) -> bool:
 
 
 def _writable(value: Number, story: Story) -> bool:
-    """True if a result can be written: whole, with two decimals, or as a fraction."""
+    """True if a result can be written: as a whole number, with two decimals, or as a fraction."""
     if story.whole or value.denominator == 1:
         return value.denominator == 1
     return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
@@ -164,8 +169,8 @@ def _writable(value: Number, story: Story) -> bool:
 def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
     """Draw the calculation that holds the error, each equally likely, and then the kind of error.
 
-    If the kind were drawn first, calculations that invite many kinds would be wrong more often, and their wording
-    would give errors away.
+    If the kind were drawn first, calculations that invite many kinds of errors would be wrong more often, and their
+    wording would give errors away.
     """
     last = len(story.calculations) - 1
     if last > 1 and rng.random() < _ANSWER_RATE:
@@ -199,7 +204,7 @@ def _draw_error(kind: ErrorKind, index: int, story: Story, right: StoryChain, rn
 
 @dataclass(frozen=True)
 class LinkGroup:
-    """Positions of links that share a step, whose result is that of the last one."""
+    """The positions of links that share a step. The result of the group is that of its last link."""
 
     indices: tuple[int, ...]
 
@@ -213,23 +218,23 @@ class LinkGroup:
         return self.last(chain).result
 
     def what(self, chain: StoryChain, names: Mapping[str, str], style: Style) -> str:
-        """The name of the result."""
+        """Return the name of the result."""
         return style.fill(self.last(chain).calculation.what, names, chain.values)
 
     def formula(self, chain: StoryChain) -> Formula:
-        """The calculation of the step as written, from the values given before it."""
+        """Return the calculation of the step as written, in terms of the values given before it."""
         links = self.links(chain)
         formula = links[-1].shown
         return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
 
     def equation(self, chain: StoryChain, style: Style) -> str:
-        """`formula = result` as the step states it, without delimiters."""
+        """Return `formula = result` as the step states it, without delimiters."""
         left = self.formula(chain).written(chain.links[self.indices[0]].values, style)
         right = style.number(self.result(chain)) + self.last(chain).calculation.unit
         return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
 
     def again(self, chain: StoryChain) -> tuple[Link, ...]:
-        """The links with every slip inside the group undone."""
+        """Return the links with every slip inside the group undone, or nothing if a result is undefined."""
         links: list[Link] = []
         for link in self.links(chain):
             values = {**link.values, **{before.calculation.key: before.result for before in links}}
@@ -241,7 +246,7 @@ class LinkGroup:
 
 
 def equations(links: tuple[Link, ...], style: Style) -> list[str]:
-    """One equation per link, with delimiters, except trivial ones such as "6 = 6"."""
+    """Return one equation per link, with delimiters, leaving out trivial ones such as "6 = 6"."""
     pairs = [
         (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
         for link in links
@@ -250,7 +255,7 @@ def equations(links: tuple[Link, ...], style: Style) -> list[str]:
 
 
 def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
-    """Each link in a group of its own, except that at most one pair of consecutive links may share a step."""
+    """Put each link in a group of its own, except that one pair of consecutive links may share a step."""
     pairs = story.joinable
     joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
     groups, i = [], 0

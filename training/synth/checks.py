@@ -1,4 +1,4 @@
-"""The checks that a story's solution offers, each truthful about the values stated."""
+"""The checks that a story's solution offers. Each check is truthful about the values stated."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ _Texts = Callable[[], list[str]]
 class Inspection:
     """The inputs of a check: both chains, the planted error, and the positions of its steps.
 
-    `offset`: the number of steps before the first group's; `focus`: the step that holds the error.
+    `offset` is the number of steps before the first group, and `focus` is the step that holds the error.
     """
 
     story: Story
@@ -56,7 +56,7 @@ class Inspection:
         return len(self.groups) - 1 + self.offset
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Every check; one whose outcome the error does not change settles nothing."""
+        """Yield every check. A check whose outcome the error does not change settles nothing."""
         wrong = self.stated is not self.right
         for check in self._all():
             yield replace(check, settles=False) if check.settles and check.passes == wrong else check
@@ -77,12 +77,12 @@ class Inspection:
             yield from self._verification(verification)
 
     def number(self, value: Number, unit: str = "") -> str:
-        """A value as written in a sentence."""
+        """Return a value as it is written in a sentence."""
         number = self.style.number(value) + unit
         return self.style.math(number) if "frac" in number or unit == PI else number
 
     def _arithmetic(self, group: LinkGroup, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """Tests of one step's own arithmetic, which cannot detect a misreading or a wrong operation."""
+        """Yield checks of one step's own arithmetic. They cannot detect a misreading or a wrong operation."""
         again = group.again(self.stated)
         if not again:
             return
@@ -109,7 +109,8 @@ class Inspection:
         return SelfCheck(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
     def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """Test that a product is a multiple of its factor: a weak test, which settles the step only by failing."""
+        """Yield a check that a product is a multiple of its factor. It is weak, and settles the step only by
+        failing."""
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
             return
@@ -133,7 +134,8 @@ class Inspection:
         return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[SelfCheck]:
-        """Statements true of any correct solution; if the error violates one, a result is implausible."""
+        """Yield statements that are true of any correct solution. If the error violates one, a result is
+        implausible."""
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
         for condition, template in self.story.bounds.items():
@@ -178,7 +180,7 @@ class Inspection:
         )
 
     def _question(self) -> SelfCheck:
-        """A check that the answer is the quantity asked for."""
+        """Return a check that the answer is the quantity that the question asks for."""
         true, stated = self.right.answer, self.stated.answer
         tail = verdict(true, stated, self.rng, self.number(stated, self.stated.unit))
         shown = self.number(true, self.right.unit)
@@ -186,7 +188,7 @@ class Inspection:
         return SelfCheck("question", self.end + 1, lambda: text, true == stated, True)
 
     def _verification(self, verification: BackCalculation) -> Iterator[SelfCheck]:
-        """A check from the stated answer back to a number in the problem."""
+        """Yield a check that calculates back from the stated answer to a number in the problem."""
         values = self.problem.quantities | {"answer": self.stated.answer}
         chain = carry_out(verification.calculations, values)
         step = self.end + (self.error.kind == ErrorKind.ANSWER)
@@ -211,7 +213,7 @@ class Inspection:
     def _contradiction(
         self, verification: BackCalculation, values: Values, start: str, step: int
     ) -> Iterator[SelfCheck]:
-        """A check that fails because a division on the way back from the answer leaves a remainder."""
+        """Yield a check that fails because a division on the way back from the answer leaves a remainder."""
         for count, calculation in enumerate(verification.calculations):
             chain = carry_out(verification.calculations[: count + 1], values)
             if chain is None:
@@ -234,7 +236,8 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
-    """(kind, formulas, their result, the number it must equal) for each way to test `link`."""
+    """Yield the ways to test `link`, each as its kind, formulas, their result, and the number that this must
+    equal."""
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))
     if operands is None or not whole or link.calculation.unit == PI:

@@ -1,4 +1,4 @@
-"""The synthetic corpus: a stream of traces, each determined by the seed and its own number."""
+"""The synthetic corpus: a stream of traces, each determined by the seed and the number of the trace."""
 
 import random
 from collections.abc import Collection, Iterator
@@ -21,15 +21,19 @@ def generate(
 ) -> Iterator[Trace]:
     """Yield `size` traces. Trace k depends only on `seed`, k, `families` and `larger`, never on `size`.
 
-    `families`: some of `FAMILIES`; if None, all except `HELD_OUT`. `larger`: with numbers beyond those drawn
-    otherwise. `consequences`: also label the steps behind the first error, with a step that only carries the error
-    on being right; otherwise these are unlabelled, except the ones that state the error. Each trace's meta holds
-    `family`; `error`, its kind, and `error_step`, or null; `focus`, the step that holds the error or, in a correct
-    trace, could have held it; `evidence`, the later step that exposes or clears it, as `{step, kind, passes}`, or
-    null; `later_check`, true if any check follows the focus; and `redone`, true if the trace corrects itself. For
-    deriving the labels independently: `givens`, the problem's quantities by key; `relations`, what follows from
-    them, as formulas; and for each step its `roles` and `claims`, the values that it states by key. Raises
-    `UserError` for an unknown family.
+    `families` names some of `FAMILIES`. If it is None, all except `HELD_OUT` are used. With `larger` set, numbers
+    go beyond the usual range. With `consequences` set, the steps after the first error are labelled too, and a step
+    that only carries the error on counts as right. Otherwise these steps are unlabelled, except the ones that state
+    the error.
+
+    Each trace's meta holds `family`; `error`, its kind, and `error_step`, both null in a correct trace; `focus`,
+    the step that holds the error or, in a correct trace, could have held it; `evidence`, the later step that
+    exposes or clears the focus, as `{step, kind, passes}`, or null; `later_check`, true if any check follows the
+    focus; and `redone`, true if the trace corrects itself. The following allow deriving the labels independently:
+    `givens`, the problem's quantities by key; `relations`, the formulas that follow from them; and for each step
+    its `roles` and its `claims`, the values that it states by key.
+
+    Raises `UserError` for an unknown family.
     """
     chosen = [family for family in FAMILIES if family in (TRAINED if families is None else families)]
     unknown = set(families or ()) - set(FAMILIES)

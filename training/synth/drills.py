@@ -1,7 +1,7 @@
 """Drills: short traces of separate equations, each right or wrong by itself, written as in real solutions.
 
-A step's text is drawn together with its value, so a label is exact by construction. No equation depends on the one
-before it, so every step of a drill is labelled.
+A step's text is drawn together with its value, so a label is exact by construction. No equation depends on the
+previous one, so every step of a drill is labelled.
 """
 
 import random
@@ -32,8 +32,10 @@ Equation = tuple[str, str, str]
 
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
-    """Yield `size` drills of 1 to 6 equations, of which the share `wrong` is wrong on average. Drill k depends only
-    on `seed`, `wrong` and k."""
+    """Yield `size` drills of 1 to 6 equations. On average, the share `wrong` of the equations is wrong.
+
+    Drill k depends only on `seed`, `wrong` and k.
+    """
     for number in range(size):
         rng = random.Random(f"drill:{seed}:{number}")
         latex = rng.random() < 0.6
@@ -50,7 +52,7 @@ def _step(latex: bool, share: float, rng: random.Random) -> Step:
 
 
 def _near(value: int, rng: random.Random) -> int:
-    """A wrong value as a slip produces it: off by one, one digit off, a sign, a carry."""
+    """Return a wrong value as a slip produces it: a close number, one wrong digit, or the wrong sign."""
     ways = [value + rng.choice([-1, 1]), value + rng.choice([-10, 10]), value + rng.randint(-9, 9), -value]
     if abs(value) > 9:
         text = str(abs(value))
@@ -129,7 +131,7 @@ def _mixed(latex: bool, rng: random.Random) -> Equation:
 
 
 def _chain(latex: bool, rng: random.Random) -> Equation:
-    """A chain with the slip in the middle or at its end."""
+    """Draw a chain of calculations, with the slip in the middle or at the end."""
     a, b, c = rng.randint(2, 20), rng.randint(2, 12), rng.randint(1, 60)
     times = rng.choice(_TIMES[latex])
     product = a * b
@@ -202,7 +204,7 @@ def _poly(coefficients: dict[str, int]) -> str:
 
 
 def _expand(latex: bool, rng: random.Random) -> Equation:
-    """A product of two brackets, or one factor before a bracket, multiplied out."""
+    """Draw a product to multiply out: two brackets, or one factor before a bracket."""
     x = rng.choice("xxxyntab")
     a, b = rng.choice([-1, 1]) * rng.randint(1, 12), rng.choice([-1, 1]) * rng.randint(1, 12)
     if rng.random() < 0.5:
@@ -233,7 +235,8 @@ def _collect(latex: bool, rng: random.Random) -> Equation:
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
-    """A linear equation with its solution: the left side of the last equation."""
+    """Draw a linear equation with its solution. The left side is everything up to the unknown in the last
+    equation."""
     x, a, value, b = rng.choice("xxxyntab"), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
     joint = rng.choice(
         [r" \Rightarrow ", r" \implies ", ", so ", "$, so $"] if latex else [", so ", ", then ", " => "]

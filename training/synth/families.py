@@ -1,4 +1,4 @@
-"""The problem families of the corpus: the frequency of each, and its planner of solutions."""
+"""The problem families of the corpus, with the frequency of each and the planner of its solutions."""
 
 import random
 from collections.abc import Callable
@@ -70,7 +70,7 @@ HELD_OUT: tuple[str, ...] = ("mixture", "geometric", "remainder", "circle")
 
 
 def planner(family: str) -> Planner:
-    """The function that plans solutions of a family."""
+    """Return the function that plans solutions of a family."""
     if family == QUADRATIC:
         return partial(plan_quadratic, read_family(family, QuadraticWording))
     return partial(_plan_any, tuple(read_family(family, dict[str, Story]).values()))
@@ -85,5 +85,6 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 @cache
 def read_family(family: str, kind: type[T]) -> T:
-    """A family's file, read once. Raises `UserError` naming the file and key if it is not of the `kind`."""
+    """Read a family's file, once. Raises `UserError` naming the file and the key if it is not of the type
+    `kind`."""
     return validate_yaml(kind, STORIES / f"{family}.yaml")

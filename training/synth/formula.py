@@ -1,4 +1,4 @@
-"""A formula: a calculation on named quantities, evaluated exactly, written as plain text or LaTeX."""
+"""Formulas: calculations on named quantities, evaluated exactly, and written as plain text or LaTeX."""
 
 import ast
 import math
@@ -19,14 +19,16 @@ _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "
 
 
 class _UndefinedError(ArithmeticError):
-    """Raised for an undefined value: an irrational root, the remainder of a fraction, and the like."""
+    """Raised for an undefined value, such as an irrational root or the remainder of a fraction."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """Python's notation of `+ - * / **` and of the functions `gcd lcm binom factorial mod floor ceil log sqrt abs
-    percent`
-    (`percent(r, p)`: r percent of p; `log(b, x)`: the exponent to which b is x), over names and whole numbers."""
+    """A calculation on named quantities and whole numbers, in Python's notation.
+
+    It may use `+ - * / **` and the functions `gcd lcm binom factorial mod floor ceil log sqrt abs percent`.
+    `percent(r, p)` is r percent of p, and `log(b, x)` is the exponent to which b has to be raised to give x.
+    """
 
     tree: ast.expr
 
@@ -45,22 +47,22 @@ class Formula:
         return _compile(self.tree)
 
     def value(self, values: Values) -> Number | None:
-        """The exact value, or None if it is undefined: a division by zero, an irrational root."""
+        """Return the exact value, or None if it is undefined, e.g. for a division by zero or an irrational root."""
         try:
             return self._calculation(values)
         except ArithmeticError:
             return None
 
     def written(self, values: Values, style: Style) -> str:
-        """The formula with `values` put in, without the delimiters of `style.math`."""
+        """Return the formula with `values` filled in, without the delimiters of `style.math`."""
         return _write(self.tree, values, style, first=True)[0]
 
     def put(self, name: str, inner: "Formula") -> "Formula":
-        """The formula with `inner` in place of `name`."""
+        """Return the formula with `inner` in place of `name`."""
         return Formula(_put(self.tree, name, inner.tree))
 
     def operands(self, values: Values) -> tuple[str, Number, Number] | None:
-        """`(sign, left, right)` of a formula with a single operation `+ - * / %`, else None."""
+        """Return `(sign, left, right)` if the formula is a single operation `+ - * / %`, else None."""
         node = self.tree
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
             left, sign, right = node.left, _SIGNS[type(node.op)], node.right
@@ -74,7 +76,7 @@ class Formula:
 
     @property
     def is_binary(self) -> bool:
-        """True if it is a single operation `+ - * /`."""
+        """True if the formula is a single operation `+ - * /`."""
         operands = self.operands(dict.fromkeys(self.names, 1))
         return operands is not None and operands[0] != "%"
 
@@ -96,7 +98,7 @@ class Condition:
         return frozenset[str]().union(*(side.names for side in self.sides))
 
     def holds(self, values: Values) -> bool:
-        """True if the comparison holds; False if a side is undefined."""
+        """True if the comparison holds. It is False if a side is undefined."""
         sides = [side.value(values) for side in self.sides]
         triples = zip(sides, self.comparisons, sides[1:], strict=False)
         return all(a is not None and b is not None and compare(a, b) for a, compare, b in triples)
@@ -180,7 +182,7 @@ def _mod(a: Number, b: Number) -> Number:
 
 
 def _log(base: Number, value: Number) -> Number:
-    """The integer exponent to which `base` gives `value`."""
+    """Return the integer power to which `base` has to be raised to give `value`."""
     for exponent in range(_LARGEST_POWER + 1) if base > 1 else ():
         if base**exponent == value:
             return exponent
@@ -211,7 +213,7 @@ _FUNCTIONS: dict[tuple[str, int], Callable[..., Number]] = {
 
 
 def _compile(node: ast.expr) -> _Calculation:
-    """A function that computes a formula. Raises `ValueError` if a part is not supported."""
+    """Return a function that computes a formula. Raises `ValueError` if a part of it is not supported."""
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return lambda values: number
@@ -250,8 +252,10 @@ def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
 
 
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
-    """The text, and the precedence of its outermost operation. With `first`, nothing precedes it, so a minus needs
-    no brackets."""
+    """Return the text of a part, and the precedence of its outermost operation.
+
+    If `first` is set, nothing precedes the part, so a minus needs no brackets.
+    """
     match node:
         case ast.Name(id="π"):
             return "π", _ATOM
@@ -272,7 +276,7 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
 
 
 def _bound(node: ast.expr, values: Values, style: Style, least: int, first: bool = False) -> str:
-    """The text of a part, in brackets if its precedence is below `least`."""
+    """Return the text of a part, in brackets if its precedence is below `least`."""
     text, binds = _write(node, values, style, first)
     return text if binds >= least else f"({text})"
 

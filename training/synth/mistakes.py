@@ -14,8 +14,11 @@ PI = "π"
 
 
 class ErrorKind(StrEnum):
-    """The kinds of errors. A slip, a misread quantity and a wrong answer are drawn; the others are invited by a
-    calculation, which they replace."""
+    """The kinds of errors.
+
+    Slips, misread quantities and wrong final answers are drawn at random. An error of any other kind replaces a
+    calculation that invites it.
+    """
 
     SLIP = "arithmetic slip"
     MISREAD = "misread quantity"
@@ -45,7 +48,7 @@ _UNITS = {60: (100, 24), 100: (10, 1000), 1000: (100, 10), 24: (12, 60), 12: (10
 
 
 def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str]]:
-    """The wrong calculations that a formula invites by its form, each with its kind of error."""
+    """Yield the wrong calculations that the form of a formula invites, each with its kind of error."""
     tree = formula.tree
     if isinstance(tree, ast.BinOp) and formula.names:
         simple = all(isinstance(side, ast.Name | ast.Constant) for side in (tree.left, tree.right))
@@ -60,7 +63,7 @@ def invited_errors(formula: Formula, unit: str) -> Iterator[tuple[ErrorKind, str
 
 
 def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """One of the signs between terms reversed."""
+    """Yield the calculations in which the sign between two terms is reversed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             turned = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
@@ -68,14 +71,14 @@ def _sign_errors(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
 
 
 def _dropped_terms(tree: ast.BinOp) -> Iterator[tuple[ErrorKind, str]]:
-    """One operand of an operation dropped."""
+    """Yield the calculations in which one operand is dropped."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
             yield ErrorKind.DROPPED, ast.unparse(_replaced(tree, node, node.left))
 
 
 def _unit_errors(tree: ast.expr) -> Iterator[tuple[ErrorKind, str]]:
-    """A conversion factor replaced by another."""
+    """Yield the calculations in which one conversion factor is replaced by another."""
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             right = node.right
@@ -99,10 +102,10 @@ def _replaced(tree: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
 
 
 def slip(right: Number, factors: Sequence[Number], rng: random.Random) -> Number:
-    """A wrong result near `right`; `factors` are those of a product, of which the wrong result may remain a
-    multiple.
+    """Draw a wrong result near `right`.
 
-    Most slips keep the last digit or the divisibility, so that no rule of thumb detects them.
+    `factors` are those of a product, so that the wrong result may still be a multiple of one of them. Most slips
+    keep the last digit or the divisibility, so that no rule of thumb detects them.
     """
     size: Number = right if right >= 0 else -right
     if right.denominator != 1:
@@ -125,7 +128,8 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """A number mistaken for `value`: its digits swapped, another quantity of the problem, or a number near it."""
+    """Draw a number mistaken for `value`: its digits reversed, another quantity of the problem, or a number near
+    it."""
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]

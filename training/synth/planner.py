@@ -1,4 +1,4 @@
-"""Planning a story's solution: its calculations as steps, with the checks and redundant steps it offers."""
+"""Planning a story's solution: its calculations as steps, with the checks and redundant steps that it offers."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,10 @@ ANSWER_RATE = 0.85
 
 @dataclass(frozen=True)
 class _StoryWriter:
-    """Everything drawn once for a plan; `rng` draws the wording. `reading`: the quantity that a step reads off the
-    problem."""
+    """Everything that is drawn once for a plan.
+
+    `reading` is the quantity that a step reads off the problem. `rng` draws the wording.
+    """
 
     story: Story
     problem: DrawnProblem
@@ -47,12 +49,12 @@ class _StoryWriter:
 
     @property
     def offset(self) -> int:
-        """The number of steps before the first group's."""
+        """The number of steps before the first group."""
         return int(self.outlined) + int(self.reading is not None)
 
     @property
     def first(self) -> int:
-        """The group that holds the error."""
+        """The index of the group that holds the error."""
         return next(i for i, group in enumerate(self.groups) if self.problem.error.index in group.indices)
 
     @property
@@ -80,7 +82,7 @@ class _StoryWriter:
             yield self._answer()
 
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
-        """One step; both versions draw from the same position in their lists of templates."""
+        """Write one step. Its faulty and its correct version use the same position in their lists of templates."""
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
         calculation = group.last(self.right).calculation
         # A mistake without a calculation shows only a result, so right steps of that calculation often do too.
@@ -102,13 +104,15 @@ class _StoryWriter:
 
     @property
     def _reason_rate(self) -> float:
-        """The rate at which a mistake is worded with its own reason, lower if that reason is right in no
-        problem."""
+        """The rate at which a mistake is worded with its own reason.
+
+        It is lower if there are no problems in which that reason is true.
+        """
         mistake = self.problem.error.mistake
         return TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE
 
     def _told_values(self, group: LinkGroup, chain: StoryChain) -> Values:
-        """The values that a step may mention: a quantity is misread where it is first used, not before."""
+        """Return the values that a step may mention. A quantity is misread where it is first used, not before."""
         error = self.problem.error
         early = error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index > group.indices[-1]
         return {**chain.values, error.key: self.problem.quantities[error.key]} if early else chain.values
@@ -177,7 +181,7 @@ class _StoryWriter:
         return self.style.math(self.style.number(value))
 
     def redo(self, step: int) -> str:
-        """The correct equations of the groups from the focus to `step`."""
+        """Return the correct equations of the groups from the focus to `step`, as a sentence."""
         error = self.problem.error
         shown = self.groups[self.first : max(step - self.offset + 1, 0)]
         answer = self.style.math(
@@ -195,8 +199,10 @@ class _StoryWriter:
         return f"{text} for {self._what(shown[-1])}."
 
     def redundant(self) -> Iterator[RedundantStep]:
-        """Redundant steps: restating the question, a quantity or a result, going there and back, computing
-        something unneeded."""
+        """Yield redundant steps.
+
+        They restate the question, a quantity or a result, calculate there and back, or compute something unneeded.
+        """
         yield self._question()
         yield from self._repetition()
         yield from self._aside()
@@ -241,7 +247,7 @@ class _StoryWriter:
         return RedundantStep(step, "detour", text)
 
     def _aside(self) -> Iterator[RedundantStep]:
-        """A sum or a double that does not lead to the answer."""
+        """Yield a sum or a double that does not lead to the answer."""
         values = sorted(int(value) for value in self.problem.quantities.values())
         a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
         results = {f"{a} + {signed(b)} = {a + b}": a + b, f"2 * {abs(a)} = {2 * abs(a)}": 2 * abs(a)}
@@ -262,7 +268,10 @@ def _stated(chain: StoryChain, key: str) -> StatedValues:
 
 
 def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = False) -> SolutionPlan:
-    """Draw a plan of `story`, with its error if `wrong`; with `larger`, on numbers beyond those of training."""
+    """Draw a plan for a solution of `story`, with an error if `wrong` is set.
+
+    With `larger` set, its numbers go beyond those of training.
+    """
     problem = draw_problem(story, rng, larger)
     style = Style.draw(rng, story.decimals)
     stated = problem.faulty if wrong else problem.right
@@ -288,7 +297,7 @@ def plan_story(story: Story, wrong: bool, rng: random.Random, larger: bool = Fal
 
 
 def _draw_reading(story: Story, problem: DrawnProblem, rng: random.Random) -> str | None:
-    """The quantity that a step reads off the problem, if any."""
+    """Draw the quantity that a step reads off the problem, if any."""
     named = [key for key, quantity in story.quantities.items() if quantity.noun]
     wants, key = rng.random() < READING_RATE, rng.choice(named) if named else None
     if not story.readings or not wants:

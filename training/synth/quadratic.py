@@ -1,4 +1,4 @@
-"""Planning the solution of a quadratic: x^2 + bx + c = 0 solved by factoring, checked by its roots."""
+"""Planning the solution of a quadratic: x^2 + bx + c = 0, solved by factoring and checked by its roots."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ _EXPANDED = (
 
 
 class QuadraticWording(Model):
-    """Templates of the problem and of the five steps."""
+    """Templates for the problem and the five steps."""
 
     problems: Templates
     needs: Templates
@@ -60,7 +60,7 @@ _CheckParts = tuple[str, int, str, bool, bool]
 
 
 def polynomial(b: int, c: int) -> str:
-    """x^2 + bx + c with its signs written properly."""
+    """Return x^2 + bx + c with its signs written properly."""
     middle = "" if b == 0 else f" {'+' if b > 0 else '-'} {'' if abs(b) == 1 else abs(b)}x"
     return f"x^2{middle} {'+' if c > 0 else '-'} {abs(c)}"
 
@@ -71,8 +71,7 @@ def _factor(p: int) -> str:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The coefficients as read, the pair of numbers for the factors, the pair as written in the factors, and the
-    roots."""
+    """The coefficients as read, the pair of numbers found, the pair as written in the factors, and the roots."""
 
     b: int
     c: int
@@ -90,7 +89,7 @@ def _solve(p: int, q: int) -> _Solution:
 
 
 def _draw_faulty(right: _Solution, kind: ErrorKind, step: int, rng: random.Random) -> _Solution:
-    """`right` with one error at `step`, carried through the later steps."""
+    """Draw a copy of `right` with one error at `step`, carried on through the later steps."""
     p, q = right.pair
     if kind == ErrorKind.MISREAD:
         return _solve(*rng.choice([(-p, -q), (p, -q), (-p, q), (p + 1, q), (p, q + 1), (p - 1, q)]))
@@ -114,7 +113,8 @@ def _same_product(c: int, used: set[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _QuadraticWriter:
-    """Everything drawn once for a plan; `ask`: the number asked for, if it is not the roots."""
+    """Everything that is drawn once for a plan. `ask` is the number asked for, or None if the roots are asked
+    for."""
 
     style: Style
     right: _Solution
@@ -133,7 +133,7 @@ class _QuadraticWriter:
         return self.right if corrected else self.stated
 
     def steps(self) -> list[SolutionStep]:
-        """The five steps: the goal, the pair, the factors, the roots, the answer."""
+        """Return the five steps: the goal, the pair, the factors, the roots and the answer."""
         values = zip(self._values(self.stated), self._values(self.right), strict=True)
         return [SolutionStep(partial(self._text, index), *pair) for index, pair in enumerate(values)]
 
@@ -157,7 +157,7 @@ class _QuadraticWriter:
         )
 
     def _values(self, solution: _Solution) -> list[StatedValues]:
-        """The values that each of the five steps states of the quantities in `_RELATIONS`."""
+        """Return the values of the quantities in `_RELATIONS` that each of the five steps states."""
         (p, q), (u, v), (r, s) = solution.pair, solution.factors, solution.roots
         of_roots = {"root_product": str(r * s), "root_sum": str(r + s)}
         return [
@@ -174,7 +174,7 @@ class _QuadraticWriter:
         return f"{solution.roots[0]}, {solution.roots[1]}"
 
     def redo(self, step: int) -> str:
-        """The correct steps from the focus to `step`, in brief."""
+        """Return the correct steps from the focus to `step`, in brief."""
         p, q = self.right.pair
         parts = [
             f"the product is {self.right.c} and the sum {self.right.b}",
@@ -187,7 +187,7 @@ class _QuadraticWriter:
         return "So " + ", and ".join(shown[-2:]) + "."
 
     def checks(self) -> Iterator[SelfCheck]:
-        """Every check; one whose outcome the error does not change settles nothing."""
+        """Yield every check. A check whose outcome the error does not change settles nothing."""
         wrong = self.stated != self.right
         for kind, target, text, passes, settles in (*self._root_checks(), *self._other_checks()):
             yield SelfCheck(kind, target, partial(str, text), passes, settles and passes != wrong)
@@ -247,7 +247,7 @@ class _QuadraticWriter:
 def plan_quadratic(
     wording: QuadraticWording, wrong: bool, rng: random.Random, larger: bool = False
 ) -> SolutionPlan:
-    """Draw a plan of a quadratic with two different roots, neither of them 0."""
+    """Draw a plan for the solution of a quadratic with two different roots, neither of which is 0."""
     right, faulty, kind, focus = _draw(rng, larger)
     style = Style.draw(rng)
     template = rng.choice(wording.problems)

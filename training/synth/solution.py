@@ -1,6 +1,7 @@
-"""A planned solution: everything that a trace may say, and the trace assembled from it.
+"""Planned solutions: everything that a trace may say, and assembling the trace from it.
 
-Texts are functions, since a trace shows only part of its plan. Their random choices are made with the plan.
+Texts are functions, since a trace shows only part of its plan. Their random choices are made together with the
+plan.
 """
 
 import random
@@ -26,7 +27,10 @@ Wording = Callable[[bool], str]
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """A step of the solution with the values it states: with the error, if there is one, and corrected."""
+    """A step of the solution with the values that it states.
+
+    `values` include the error, if there is one, and `corrected_values` do not.
+    """
 
     text: Wording
     values: StatedValues = field(default_factory=dict)
@@ -35,8 +39,10 @@ class SolutionStep:
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """A truthful test of solution step `target`. `settles` is True if its outcome tells whether the focus is
-    wrong."""
+    """A truthful test of the solution step `target`.
+
+    `settles` is True if the outcome tells whether the focus is wrong.
+    """
 
     kind: str
     target: int
@@ -47,9 +53,10 @@ class SelfCheck:
 
 @dataclass(frozen=True)
 class RedundantStep:
-    """A valid but redundant step that may stand anywhere after solution step `after` (-1: from the start).
+    """A valid but redundant step that may stand anywhere after solution step `after` (-1 means from the start on).
 
-    `kind`: restating (a quantity, the question, a result), detour (there and back), aside (something unneeded).
+    `kind` is restating (a quantity, the question or a result), detour (there and back), or aside (something
+    unneeded).
     """
 
     after: int
@@ -59,12 +66,12 @@ class RedundantStep:
 
 @dataclass(frozen=True)
 class SolutionPlan:
-    """One solution of one problem.
+    """The plan for one solution of one problem.
 
-    `focus` is the step that holds the error or, in a correct solution, would have held it: checks, places and
+    `focus` is the step that holds the error or, in a correct solution, would have held it, since checks, places and
     wording are drawn alike for both. `redo(j)` restates the steps from the focus to step j correctly. `quantities`
-    are those of the problem, and `relations` are the formulas that follow from them, in order of use: with the
-    steps' values they show which step is wrong.
+    are those of the problem, and `relations` are the formulas that follow from them, in order of use. Together with
+    the values that the steps state, they show which step is wrong.
     """
 
     problem: str
@@ -99,7 +106,7 @@ class _TraceDraft:
     def add(
         self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
     ) -> None:
-        """Append a step. After the error it is unlabelled unless its label `stays`, or consequences are
+        """Append a step. After the error, a step is labelled only if its label `stays` or if consequences are
         labelled."""
         self.steps.append(capital(text))
         self.labels.append(label if stays or self.consequences or not self.after_error else None)
@@ -118,8 +125,10 @@ class _TraceDraft:
             self.add(step.text(self.redone), "neu", step.kind)
 
     def add_check(self, check: SelfCheck, after: int, redo: str, start: str) -> None:
-        """Append a check after a solution step; one that settles the focus is the evidence, and a redo may
-        follow."""
+        """Append a check after a solution step.
+
+        A check that settles the focus is the evidence, and a redo may follow it.
+        """
         if self.evidence and redo != "none" and not check.settles:
             return  # it mentions numbers that a redo has replaced
         text = start + (capital(check.text()) if start.endswith(". ") else check.text())
@@ -141,8 +150,8 @@ def assemble_trace(
 ) -> Trace:
     """Draw the part of `plan` that the trace shows. No draw depends on whether the plan is wrong.
 
-    With `consequences` the steps behind the error are labelled too, each by itself: a plan has one error, so a step
-    that only carries it on is right.
+    With `consequences` set, the steps after the error are labelled too, each by itself. Since a plan has one error,
+    a step that only carries it on is right.
     """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
@@ -172,7 +181,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """The checks that are shown, by the solution step that they follow."""
+    """Draw the checks that are shown, by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -192,7 +201,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Self
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """The redundant steps that are shown, by the solution step that they follow."""
+    """Draw the redundant steps that are shown, by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

@@ -1,6 +1,7 @@
-"""A story: a template of problems whose solution is a chain of calculations, read from `stories/*.yaml`.
+"""Stories: templates of problems whose solution is a chain of calculations, read from `stories/*.yaml`.
 
-Each file of `stories/` holds the stories of one family, by name; `families.py` gives a family its weight. A story:
+Each file of `stories/` holds the stories of one family, by name. `families.py` gives each family its weight. A
+story looks like this:
 
     party:
       problems: |                      # one wording a line: {k} a number, {a_} with its noun, @{p} dollars
@@ -35,15 +36,15 @@ Each file of `stories/` holds the stories of one family, by name; `families.py` 
 A file begins with a comment on the subject of its stories. Wordings that several stories of a file share are
 written once and named: `wording: &halved |`, then `wording: *halved`.
 
-The wording must not give errors away. So an error mostly has the wording of the right calculation, and a phrase
-that fits only the error, its `reason`, should have a counterpart: `right` has problems with the same quantities in
-which the phrase is true. There the mistake's formula is the right one and the story's own formula the mistake;
-steps whose results are not needed are left out, as are verifications and bounds. Results that mean something else
-there are named in `what`, by key, and have the common wording.
+The wording must not give errors away. An error therefore mostly has the wording of the right calculation, and a
+phrase that fits only the error, its `reason`, should have a counterpart: `right` holds problems with the same
+quantities in which the phrase is true. In those problems the mistake's formula is right, and the story's own
+formula is the mistake. Steps whose results are not needed there are left out, and so are verifications and bounds.
+Results with another meaning in those problems are named in `what`, by key, and have the common wording.
 
-`{eq}` in a wording stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
-mathematics, `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so the
-hashes of `tests/training/synth/test_corpus.py`.
+In a wording, `{eq}` stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
+mathematics, and `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and so
+the hashes in `tests/training/synth/test_corpus.py`.
 """
 
 import random
@@ -80,7 +81,7 @@ _INDIRECT_RATE = 0.7
 
 
 def _values(entry: object) -> Sequence[int]:
-    """`2 to 9`, `10 to 90 by 10`, or a list of numbers and such ranges."""
+    """Parse `2 to 9`, `10 to 90 by 10`, or a list of numbers and such ranges."""
     if isinstance(entry, str) and (match := _RANGE.fullmatch(entry)):
         first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if values := range(first, last + 1, step):
@@ -135,11 +136,11 @@ _ConditionText = Annotated[str, AfterValidator(_condition)]
 
 
 class Quantity(Model):
-    """A quantity of the problem: the values it is drawn from and what it counts ("15 `noun`").
+    """A quantity of the problem: the values it is drawn from, and the `noun` for what it counts.
 
-    `words` are values that the problem may express indirectly, such as 7 as "a week". A `fixed` quantity is drawn
-    from the same values even if larger numbers are asked for. One with a `formula` instead of values is computed
-    from the hidden quantities of its story and those that are drawn.
+    `words` maps values to indirect ways of expressing them, such as 7 to "a week". A `fixed` quantity is drawn from
+    the same values even if larger numbers are asked for. A quantity with a `formula` instead of values is computed
+    from the story's hidden quantities and the drawn ones.
     """
 
     values: _Values = ()
@@ -156,7 +157,7 @@ class Quantity(Model):
 
     @property
     def uses(self) -> frozenset[str]:
-        """The names in its formula."""
+        """The names in the formula."""
         return Formula.of(self.formula).names if self.formula else frozenset()
 
     def draw(self, rng: random.Random, larger: bool) -> int:
@@ -171,7 +172,7 @@ class Quantity(Model):
 class Counterpart(Model):
     """Problems with the same quantities in which a mistake is the right calculation.
 
-    `what` names the results that mean something else there, by key; `conditions` are added to the story's.
+    `what` names the results that have another meaning there, by key. `conditions` are added to those of the story.
     """
 
     problems: Templates
@@ -180,10 +181,10 @@ class Counterpart(Model):
 
 
 class Mistake(Model):
-    """An error that a calculation invites: `formula` is computed instead.
+    """An error that a calculation invites. `formula` is computed instead.
 
-    `wording` fits the right calculation too and is used for both. `reason` fits only the error and is false of the
-    right calculation. To keep its words from giving the error away, `right` has problems in which it is true.
+    `wording` fits the right calculation too and is used for both. `reason` fits only the error and is false for the
+    right calculation. To keep its words from giving the error away, `right` holds problems in which it is true.
     """
 
     kind: Annotated[ErrorKind, Strict(False)]
@@ -200,10 +201,10 @@ class Mistake(Model):
 
 
 class Calculation(Model):
-    """`key = formula` over the quantities and the calculations before it; `what` names the result in words.
+    """The calculation `key = formula` over the quantities and the calculations before it.
 
-    `wording` are step templates of its own; `mistakes` are the errors it invites besides those that any formula
-    invites; `unit` follows the result.
+    `what` names the result in words. `wording` holds step templates for this calculation. `mistakes` are the errors
+    that it invites besides those that any formula invites. `unit` is written after the result.
     """
 
     key: str
@@ -219,28 +220,28 @@ class Calculation(Model):
 
     @cached_property
     def told(self) -> tuple[str, ...]:
-        """The templates for it, right or wrong; empty if the common wording is used."""
+        """The templates for this calculation, right or wrong. Empty if the common wording is used."""
         shared = [text for mistake in self.mistakes for text in mistake.wording]
         return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """Its own templates and those of its mistakes."""
+        """The templates of this calculation and of its mistakes."""
         return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
 
     @cached_property
     def invited(self) -> tuple[Mistake, ...]:
-        """Its own mistakes and those that its formula invites by its form."""
+        """The mistakes of this calculation, and those that the form of its formula invites."""
         by_form = invited_errors(self.parsed, self.unit)
         return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
 
     @cached_property
     def invites_terse(self) -> bool:
-        """True if one of its mistakes takes a number unchanged, so that there is no calculation to show."""
+        """True if one of the mistakes takes a number unchanged, so that there is no calculation to show."""
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """The calculation made by `mistake` as the right one, with this one as its mistake."""
+        """Return the calculation made by `mistake` as the right one, with this one as its mistake."""
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
             key=self.key,
@@ -252,7 +253,7 @@ class Calculation(Model):
         )
 
     def among(self, known: Collection[str]) -> Self:
-        """This calculation with those of its mistakes that use only `known` keys."""
+        """Return this calculation with only those of its mistakes that use only `known` keys."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
         # A copy would keep cached properties of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -260,10 +261,10 @@ class Calculation(Model):
 
 
 class BackCalculation(Model):
-    """Calculations that lead from the answer back to a number in the problem: `result` must equal `equals`.
+    """Calculations that lead from the answer back to a number in the problem. The `result` must equal `equals`.
 
-    They may use the key `answer`, the quantities and their own keys, and should have one operation each. The result
-    is the last one's unless another is named.
+    They may use the key `answer`, the quantities and their own keys, and each should have a single operation. The
+    result is that of the last calculation unless another one is named.
     """
 
     steps: Annotated[dict[str, _FormulaText], Field(min_length=1)]
@@ -281,14 +282,15 @@ class BackCalculation(Model):
 
 
 class Story(Model):
-    """A template of problems. In `problems`, {n} is a number, @{p} dollars, {d_} "7 days" or "a week".
+    """A template of problems.
 
-    `verifications` lead back from the answer. The right solution must meet `conditions`. `bounds` are true of any
-    right solution, each with a text that states it of the values; an error is settled only by violating one.
-    Results are whole unless `whole` is false, and lie between `smallest` and `largest`, which is raised if larger
-    numbers are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan.
-    `hidden` quantities, such as roots, do not appear in the problem: others are computed from them. `readings` is
-    True if a step may read a quantity off the problem.
+    In `problems`, {n} is a number, @{p} is an amount in dollars, and {d_} is "7 days" or "a week". `verifications`
+    lead back from the answer. The right solution must meet `conditions`. `bounds` are true of any right solution,
+    and each comes with a text that states it for the values. An error is settled only by violating a bound. Results
+    are whole unless `whole` is false, and lie between `smallest` and `largest`, which is raised if larger numbers
+    are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan. `hidden`
+    quantities, such as roots, do not appear in the problem; others are computed from them. `readings` is True if a
+    step may read a quantity off the problem.
     """
 
     problems: Templates
@@ -317,7 +319,7 @@ class Story(Model):
         return self
 
     def _formulas(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """For each formula: its key, the names it uses, and those it may use."""
+        """Yield, for each formula, its key, the names that it uses, and the names that it may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
         for key, quantity in self.quantities.items():
             yield f"quantities.{key}", quantity.uses, [*self.hidden, *drawn]
@@ -336,7 +338,7 @@ class Story(Model):
             yield place, [verification.equals, verification.result_key], back
 
     def _templates(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """For each template: its key, its placeholders, and those that can be filled."""
+        """Yield, for each template, its key, its placeholders, and the placeholders that can be filled."""
         drawn = [*self.names, *self.quantities]
         calculated = [*drawn, *self.steps]
         turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
@@ -366,8 +368,11 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """The story's parts in the counterpart, without those not needed there and without the story's statements
-        on its answer, which may be false."""
+        """Return the counterpart of this story in which `mistake` is right.
+
+        Steps that are not needed are left out. So are the story's statements about its answer, which may be false
+        there.
+        """
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
         for key, calculation in reversed(self.steps.items()):
@@ -395,7 +400,7 @@ class Story(Model):
 
     @cached_property
     def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
-        """For each calculation, the kinds of errors that it can hold."""
+        """The kinds of errors that each calculation can hold."""
         read_at = {self.first_use(key) for key in self.quantities}
         return tuple(
             tuple(
@@ -410,7 +415,8 @@ class Story(Model):
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
-        """The calculations that can share a step with the next, which alone uses their result."""
+        """The indices of the calculations that can share a step with the next one, which alone uses their
+        result."""
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
 
@@ -421,11 +427,11 @@ class Story(Model):
         return binary and not worded and not here.unit and uses == [after]
 
     def first_use(self, key: str) -> int | None:
-        """The index of the calculation that uses a quantity first."""
+        """Return the index of the first calculation that uses a quantity, or None if there is none."""
         return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
-        """Values of the quantities, and names, before it is known whether the results are suitable."""
+        """Draw values for the quantities, and names. Whether the results are suitable is not checked yet."""
         drawn = {**self.hidden, **self.quantities}
         values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():
@@ -437,7 +443,7 @@ class Story(Model):
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
     def words(self, values: Values, names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
-        """The texts for the placeholders of a problem other than its numbers."""
+        """Return the texts for the placeholders of a problem other than its numbers."""
         filled = dict(names)
         for key, quantity in self.quantities.items():
             indirect = quantity.words.get(int(values[key]))

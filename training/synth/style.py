@@ -1,4 +1,4 @@
-"""The style of one trace: its notation, plain text or LaTeX."""
+"""The style of one trace: its notation, as plain text or LaTeX."""
 
 import random
 import re
@@ -38,9 +38,10 @@ DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 
 @dataclass(frozen=True)
 class Style:
-    """`times` and `over` replace `*` and `/` in written formulas; `over` may be `frac` in LaTeX.
+    """The notation of one trace.
 
-    `decimals` is True if values with at most two decimals are written with them rather than as fractions.
+    `times` and `over` replace `*` and `/` in written formulas, and `over` may be `frac` in LaTeX. If `decimals` is
+    True, values with at most two decimals are written as decimals rather than fractions.
     """
 
     latex: bool
@@ -56,7 +57,7 @@ class Style:
         return cls(False, rng.choice(["*", "*", "x", "×"]), rng.choice(["/", "/", "÷"]), decimals)
 
     def number(self, value: Number) -> str:
-        """A value as written in a formula."""
+        """Return a value as written in a formula."""
         if value.denominator == 1:
             return str(value.numerator)
         if self.decimals and value.denominator in DECIMALS:
@@ -67,7 +68,10 @@ class Style:
         return f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
 
     def math(self, formula: str) -> str:
-        """A formula written with `*` and `/` between spaces, or already in this style, with its delimiters."""
+        """Return a formula in this style, with its delimiters.
+
+        The formula is given with `*` and `/` between spaces, or already in this style.
+        """
         over = "/" if self.over == "frac" else self.over
         text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {over} ")
         return f"${_typeset(text)}$" if self.latex else text
@@ -78,9 +82,9 @@ class Style:
     def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
         """Fill a step's template.
 
-        `{key}` is a text or a value, `{(key)}` a value in brackets if negative, `{+key}` a value with the sign
-        that it has after another term; `[...]` is a formula; `<a,b,c>` the polynomial ax² + bx + c of values or
-        whole numbers (`<t;a,b>` in t). Other braces stay, since LaTeX needs them.
+        `{key}` is a text or a value, `{(key)}` is a value in brackets if negative, and `{+key}` is a value with the
+        sign that it has after another term. `[...]` is a formula. `<a,b,c>` is the polynomial ax² + bx + c of
+        values or whole numbers, and `<t;a,b>` a polynomial in t. Other braces are kept, since LaTeX needs them.
         """
 
         def value(match: re.Match[str]) -> str:
@@ -108,7 +112,7 @@ class Style:
         return _PLACE.sub(outside, text)
 
     def polynomial(self, coefficients: list[Number], letter: str = "x") -> str:
-        """`[1, -2, 3]` is x^2 - 2x + 3; a zero polynomial is 0."""
+        """Return a polynomial such as x^2 - 2x + 3 for `[1, -2, 3]`. A zero polynomial is 0."""
         shown = ""
         for power, coefficient in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
             if coefficient == 0:
@@ -120,8 +124,11 @@ class Style:
         return shown or "0"
 
     def problem(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill a problem: as `fill`, and besides, `@{p}` is an amount in dollars and `{r}%` a percentage; in LaTeX
-        a number is set as mathematics."""
+        """Fill a problem's template.
+
+        In addition to the placeholders of `fill`, `@{p}` is an amount in dollars and `{r}%` a percentage. In LaTeX,
+        numbers are set as mathematics.
+        """
 
         def slot(match: re.Match[str]) -> str:
             formula, money, key, percent = match.groups()
@@ -142,19 +149,20 @@ class Style:
 
 
 def _typeset(text: str) -> str:
-    """LaTeX for the plain notation of templates: relations, roots, logarithms, long exponents and indices."""
+    """Return LaTeX for the plain notation of templates: relations, roots, logarithms, long exponents and
+    indices."""
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
     return text
 
 
 def _size(value: Number) -> Number:
-    """The absolute value."""
+    """Return the absolute value."""
     return value if value >= 0 else -value
 
 
 def signed(value: int) -> str:
-    """A number as written after an operator: a negative one in brackets."""
+    """Return a number as written after an operator, with brackets if it is negative."""
     return f"({value})" if value < 0 else str(value)
 
 

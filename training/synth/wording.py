@@ -1,7 +1,7 @@
 """The wording: templates for any calculation, and the words of checks.
 
-Placeholders: {eq} the equation `formula = result`, {what} and {What} the name of its result, {res} the result,
-{weq} and {wres} the same as "name = ..." in mathematics, {box} the answer.
+Placeholders are {eq}, the equation `formula = result`; {what} and {What}, the name of its result; {res}, the
+result; {weq} and {wres}, the equation and the result written as "name = ..." in mathematics; and {box}, the answer.
 """
 
 import random
@@ -212,43 +212,45 @@ _OPENERS = (
 
 
 def terse(template: str) -> str:
-    """The template with only the result in place of the calculation, if it fits there."""
+    """Return the template with only the result in place of the calculation, if this fits there."""
     if "{res}" in template or "{wres}" in template or not _TERSE.search(template):
         return template
     return template.replace("eq}", "res}")
 
 
 def verdict(result: object, stated: object, rng: random.Random, shown: str = "") -> str:
-    """The sentence of a check, with its own result, on the value stated earlier; `shown` is the notation of that
-    value."""
+    """Return the sentence in which a check compares its own result with the value stated earlier.
+
+    `shown` is the notation of the stated value.
+    """
     return rng.choice(_PAIRS)[result != stated].replace("{c}", shown or str(stated))
 
 
 def returns(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """The sentence of an inverse operation: it gives back the number it started from, or does not."""
+    """Return the sentence that says whether an inverse operation gives back the number it started from."""
     return rng.choice(_RETURNS)[result != needed].replace("{c}", shown or str(needed))
 
 
 def leads_back(result: object, needed: object, rng: random.Random, shown: str = "") -> str:
-    """The sentence at the end of the way from the answer back to the problem."""
+    """Return the sentence that says whether calculating back from the answer leads to the number in the problem."""
     return rng.choice(_BACK)[result != needed].replace("{c}", shown or str(needed))
 
 
 def meets(result: str, needed: str, rng: random.Random) -> str:
-    """The sentence comparing two calculations that must agree, as the sides of an equation."""
+    """Return the sentence that compares two calculations that must agree, such as the sides of an equation."""
     return rng.choice(_SIDES)[result != needed].replace("{a}", result).replace("{c}", needed)
 
 
 def breaks(rng: random.Random) -> str:
-    """The sentence on a division along that way that leaves a remainder."""
+    """Return the sentence that says that a division on the way back from the answer leaves a remainder."""
     return rng.choice(_BROKEN)
 
 
 def bounded(holds: bool, rng: random.Random) -> str:
-    """The sentence on a bound that a result must keep."""
+    """Return the sentence that says whether a result keeps within a bound."""
     return rng.choice(_BOUNDS)[not holds]
 
 
 def opener(rng: random.Random) -> str:
-    """The first words of a check, the same whether it passes or fails."""
+    """Return the first words of a check. They are the same whether it passes or fails."""
     return rng.choice(_OPENERS)
