@@ -1,13 +1,15 @@
-"""Facts: numbers by name, for the items of the paper. A fact is NaN if the measurement has no such figure; for
-example, a test whose last thirds contain only errors has no AUC there.
+"""The facts, numbers by name, that the items of the paper are compared with.
 
-TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
-grid/…, tab:…/…                      the results of a grid's runs, in percent and percentage points
-recipe/FILE/KEY, grid-design/KEY     a setting of a configuration
-dataset/NAME/traces, …/errors        counts of a benchmark's file
-prm800k-train/…, prm800k-test/…      counts and shares of labels, in percent
-neutral/…                            LLaDA-PRM's decisions for neu, in percent
-training/…                           a training run
+A fact is NaN if the measurement has no such figure; for example, a test whose last thirds contain only errors has
+no AUC there.
+
+    TABLE/SECTION/ROW/COLUMN             a cell of a table, in the table's unit
+    grid/…, tab:…/…                      the results of a grid's runs, in percent and percentage points
+    recipe/FILE/KEY, grid-design/KEY     a setting of a configuration
+    dataset/NAME/traces, …/errors        counts of a benchmark's file
+    prm800k-train/…, prm800k-test/…      counts and shares of labels, in percent
+    neutral/…                            LLaDA-PRM's decisions for neu, in percent
+    training/…                           a training run
 """
 
 import dataclasses
@@ -75,8 +77,10 @@ _DIFFERENCES = {
 
 
 def table_facts() -> Facts:
-    """The cells of the paper's tables. Rows with the same name and no section are told apart by their first
-    cell."""
+    """Return the cells of the paper's tables.
+
+    Rows that share a name and have no section are told apart by their first cell.
+    """
     facts: Facts = {}
     for table in reference_tables():
         for row in table.rows:
@@ -85,13 +89,13 @@ def table_facts() -> Facts:
 
 
 def paper_facts() -> Facts:
-    """Facts from the paper's own rows: its cells, and the results of its grid's runs."""
+    """Return the facts from the paper itself: the cells of its tables, and the results of its grid's runs."""
     runs = read_results(asset("reference", "full-grid-results.json"))
     return grid_facts(runs) | table_facts() | {"study/filter/sample": _POOL}
 
 
 def cells_of(table: PublishedTable) -> list[str]:
-    """The names of its cells, except those that identify the row."""
+    """Return the names of a table's cells, except those that identify the row."""
     places = [place for place, column in enumerate(table.columns) if column.name not in _PLACES]
     return [_cell(table, row, place) for row in table.rows for place in places]
 
@@ -104,7 +108,7 @@ def _cell(table: PublishedTable, row: PublishedRow, place: int) -> str:
 
 
 def recipe_facts() -> Facts:
-    """The settings of the paper's recipes in `training/configs`, and the thresholds in the code."""
+    """Return the settings of the paper's recipes in `training/configs`, and the thresholds in the code."""
     thresholds = Thresholds()
     facts = {"threshold/validity": thresholds.validity, "threshold/redundancy": thresholds.redundancy}
     for name in _RECIPES:
@@ -152,7 +156,7 @@ def _dimensions(name: str, backbone: Any) -> Facts:
 
 
 def _numbers(prefix: str, values: object) -> Facts:
-    """The numbers in nested values, by the path to each."""
+    """Return the numbers in nested values, by their paths."""
     if isinstance(values, Mapping):
         items: Iterator[tuple[object, object]] = iter(values.items())
     elif isinstance(values, Sequence) and not isinstance(values, str):
@@ -168,7 +172,8 @@ def _numbers(prefix: str, values: object) -> Facts:
 
 
 def grid_facts(results: GridResults) -> Facts:
-    """The results of a grid on its first test offline: the tables and numbers of section 4.2 and appendix B."""
+    """Return the offline results of a grid on its first test: the tables and numbers of section 4.2 and
+    appendix B."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
     for name, title in METRICS.items():
@@ -198,7 +203,7 @@ def _run_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _mean_facts(results: GridResults, key: Key) -> Facts:
-    """The means over the seeds with the most data."""
+    """Return the means over the seeds for the largest amount of data."""
     facts: Facts = {}
     for name, short in _SHORT.items():
         pairs = pair_values(results, key, name)
@@ -215,7 +220,7 @@ def _mean_facts(results: GridResults, key: Key) -> Facts:
 
 
 def _detailed_facts(results: GridResults, key: Key) -> Facts:
-    """Facts that only our own runs can provide."""
+    """Return the facts that only StepSight's own runs can provide."""
     figures = [run.figures[key] for run in results.runs]
     neutral = [one.classes[Label.NEU.text] for one in figures if one.classes]
     if not neutral:
@@ -231,7 +236,7 @@ def _detailed_facts(results: GridResults, key: Key) -> Facts:
 
 
 def filter_facts(results: Sequence[Result]) -> Facts:
-    """The table of data filtering, from models trained on subsets."""
+    """Return the table of data filtering, from models trained on subsets."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         name = next((row.evaluator for row in published("mr-math-invalid") if row.names(one.scorer)), one.scorer)
@@ -249,7 +254,10 @@ def filter_facts(results: Sequence[Result]) -> Facts:
 
 
 def training_facts(folder: Path) -> Facts:
-    """A training run, from its evaluator's folder. Raises `UserError` if that holds none."""
+    """Return the facts of a training run, from its evaluator's folder.
+
+    Raises `UserError` if the folder is not that of a training run.
+    """
     try:
         about = read_json(folder / CARD)["provenance"]
         history = parse_json(read_bytes(folder / "log_history.json"))
@@ -269,7 +277,7 @@ def training_facts(folder: Path) -> Facts:
 
 
 def store_facts(store: Store) -> Facts:
-    """The store's benchmarks that are in the paper, and its evaluators' figures on them."""
+    """Return the facts of the paper's benchmarks in the store, and of the evaluators' figures on them."""
     facts: Facts = {}
     measured: dict[tuple[str, str, str], Mapping[str, float]] = {}
     names = json.loads(asset("reference", "names.json").read_text(encoding="utf-8"))["datasets"]
@@ -322,7 +330,10 @@ def _measured_cells(table: PublishedTable, measured: Mapping[tuple[str, str, str
 
 
 def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
-    """The content of a dataset of PRM800K, as its `split`, and the number of its traces in the grid's pool."""
+    """Return the counts and shares of labels of a dataset of PRM800K that holds this `split`.
+
+    The facts include the number of its traces in the grid's pool.
+    """
     gold = read_gold(store, dataset)
     labels = gold.label[gold.label != SILENT]
     facts: Facts = {f"prm800k-{split}/traces": len(gold.ids), f"prm800k-{split}/steps": len(labels)}
@@ -335,7 +346,8 @@ def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
 
 
 def neutral_facts(store: Store, dataset: Dataset) -> Facts:
-    """LLaDA-PRM's decisions for neu on a dataset of PRM800K, offline; empty if it has not judged it."""
+    """Return LLaDA-PRM's offline decisions for neu on a dataset of PRM800K, empty if LLaDA-PRM has not
+    judged it."""
     evaluator = next((one for one in evaluators_of(store, dataset.id) if _is_llada_prm(one)), None)
     if evaluator is None:
         return {}

@@ -16,7 +16,8 @@ _NUMBER = re.compile(r"([+−-]?)([\d,]+(?:\.(\d+))?(?:e-?\d+)?)")
 
 @dataclass(frozen=True)
 class FigureOrigin:
-    """The origin of figures, under a `name`: a `command`, and its `needs` beyond a checkout, "" for none."""
+    """The origin of figures: a `name`, the `command` that makes them, and what it `needs` beyond a checkout, "" if
+    nothing."""
 
     name: str
     command: str
@@ -25,10 +26,11 @@ class FigureOrigin:
 
 @dataclass(frozen=True)
 class PaperItem:
-    """A table or a figure by its `label` in the paper's source, or a number, `printed` as it stands.
+    """An item of the paper: a table or a figure with its `label` in the paper's source, or a number as `printed`.
 
-    `of` are names of facts (`training.paper.facts`). With one, a number is its value; with two it is the
-    difference, the `percent` that the first is of the second, or, with several pairs, the `largest drop`.
+    `of` holds names of facts (`training.paper.facts`) from which a number is computed. With one name, the number is
+    that fact. With two, it is their difference or, if `how` is `percent`, the percentage that the first is of the
+    second. If `how` is `largest drop`, there may be several pairs, and the number is the largest difference.
     """
 
     what: str
@@ -44,12 +46,12 @@ class PaperItem:
 
     @property
     def value(self) -> float:
-        """The printed number."""
+        """The number that the paper prints."""
         sign, digits, _ = self._parts()
         return float(digits.replace(",", "")) * (-1 if sign in ("−", "-") else 1)
 
     def shown(self, value: float) -> str:
-        """Another value in the format of the printed one; "undefined" for NaN."""
+        """Format another value like the printed one, or return "undefined" for NaN."""
         if isnan(value):
             return "undefined"
         sign, digits, decimals = self._parts()
@@ -60,7 +62,8 @@ class PaperItem:
         return (minus or ("+" if sign == "+" else "")) + text
 
     def agrees(self, value: float) -> bool | None:
-        """True if a value equals the printed one to its last digit; None if the text is only approximate."""
+        """True if a value agrees with the printed one to its last digit, None if the paper states it only
+        approximately."""
         if self.how == "largest drop":
             return value < self.value + 0.05 if "at most" in self.printed else value < self.value
         if self.what.endswith((", about", ", near")):
@@ -76,7 +79,8 @@ class PaperItem:
         return sign, digits, decimals
 
     def computed(self, facts: Mapping[str, float]) -> float | None:
-        """The number computed from these facts; None if one is missing, NaN if one is NaN."""
+        """Compute the number from these facts. The result is None if a fact is missing, and NaN if a fact is
+        NaN."""
         if not self.of or any(name not in facts for name in self.of):
             return None
         values = [facts[name] for name in self.of]
@@ -89,7 +93,7 @@ class PaperItem:
 
 @dataclass(frozen=True)
 class PaperSection:
-    """A section or appendix with its items in order."""
+    """A section or appendix of the paper, with its items in order."""
 
     number: str
     title: str
@@ -98,7 +102,7 @@ class PaperSection:
 
 @cache
 def paper_sections() -> tuple[PaperSection, ...]:
-    """Every section with a table, a figure or a number."""
+    """Return every section that has a table, a figure or a number."""
     body = json.loads(asset("reference", _FILE).read_text(encoding="utf-8"))
     sources = {name: FigureOrigin(name, **values) for name, values in body["sources"].items()}
     return tuple(

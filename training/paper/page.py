@@ -1,4 +1,4 @@
-"""The paper as one page: each printed item, beside it the value computed from the paper's own tables, and
+"""The paper as one page that shows beside each printed item the value computed from the paper's own tables, and
 StepSight's."""
 
 from collections.abc import Mapping, Sequence
@@ -45,8 +45,10 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class FigureSources:
-    """The places to look for figures of ours; those that are None are skipped. `train` and `test` are the datasets
-    of the store that hold PRM800K's two files."""
+    """The places to look for StepSight's own figures. Those that are None are skipped.
+
+    `train` and `test` are the datasets of the store that hold PRM800K's two files.
+    """
 
     store: Store | None = None
     train: str | None = None
@@ -57,7 +59,7 @@ class FigureSources:
 
 
 def our_facts(evidence: FigureSources) -> Facts:
-    """Every fact available here. Raises `UserError` if something named does not exist."""
+    """Return every fact that these sources provide. Raises `UserError` if one of them does not exist."""
     facts = recipe_facts()
     if evidence.store is not None:
         facts |= store_facts(evidence.store)

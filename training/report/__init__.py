@@ -1,4 +1,4 @@
 """Measurements as tables, figures and pages.
 
-Begin with `make_report`; a `Table` is written as HTML, LaTeX, CSV or Markdown.
+Begin with `make_report`. A `Table` can be written as HTML, LaTeX, CSV or Markdown.
 """

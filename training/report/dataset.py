@@ -1,6 +1,6 @@
 """The parts of a report on one dataset, section by section.
 
-If evaluators cannot be measured, a section says so in words instead of staying empty.
+If evaluators cannot be measured, the section says so in words instead of staying empty.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,14 +81,14 @@ def dataset_part(evaluation: Evaluation) -> Part:
 
 
 def patched_part(patched: Patched) -> Part:
-    """The part on the patched gold, headed by the changes that the patch makes."""
+    """Return the part on the patched gold, which begins with the changes that the patch makes."""
     part = dataset_part(patched.after)
     changed = Section("What the patch changes", [*change_tables(patched).values(), entries(patched)])
     return Part(part.title, part.lead, [changed, *part.sections], part.warning)
 
 
 def lead(evaluation: Evaluation) -> str:
-    """A sentence on the dataset: its kind, origin and size."""
+    """Return a sentence on the dataset: its kind, origin and size."""
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
@@ -97,29 +97,36 @@ def lead(evaluation: Evaluation) -> str:
 
 
 def patched_by(patch: Patch) -> str:
-    """A sentence naming the patch by which the gold was changed."""
+    """Return a sentence that names the patch by which the gold was changed."""
     return f"Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}."
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The part of a report for a page: its sections in one mode for one kind of error, and the section on each
-    evaluator's classes, by the evaluator's name."""
+    """An excerpt of a report for a page, in one mode and for one kind of error.
+
+    `sections` holds the sections common to all evaluators. `classes` holds the section on each evaluator's classes,
+    by the evaluator's name.
+    """
 
     sections: Sequence[Section]
     classes: Mapping[str, Section]
 
     def shown(self, evaluator: str = "") -> list[Section]:
-        """The sections, with the classes of an evaluator."""
+        """Return the sections, including the one on the classes of an evaluator if it is named."""
         return [*self.sections, *([self.classes[evaluator]] if evaluator in self.classes else [])]
 
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
-        """The table of that name, including those on the evaluator's classes; None if there is none."""
+        """Return the table with this name, or None if there is none. The evaluator's classes are searched as
+        well."""
         return next((table for table in _tables(self.shown(evaluator)) if table.name == name), None)
 
 
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
-    """The part in one mode for one kind of error. The changes by later steps are shown for both modes."""
+    """Return an excerpt of the report in one mode and for one kind of error.
+
+    The changes caused by later steps involve both modes.
+    """
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
@@ -151,7 +158,7 @@ def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
 
 
 def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
-    """The part on the evaluators and the way they were measured."""
+    """Return the part on the evaluators and on how they were measured."""
     contents: list[Content] = [
         f"Intervals hold the middle 95 % of {draws:,} resamples of the traces, the same for every evaluator, so"
         " that differences are paired.",
@@ -168,7 +175,7 @@ def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
 
 
 def tables_of(parts: Sequence[Part]) -> list[Table]:
-    """Every table, in the order of the page."""
+    """Return all tables, in the order of the page."""
     return _tables(section for part in parts for section in part.sections)
 
 
@@ -177,7 +184,7 @@ _LONGEST = 150
 
 
 def plots_of(parts: Sequence[Part]) -> dict[str, Plot]:
-    """The figures of every group, each under a unique name, in the order of the page."""
+    """Return the figures of all groups, each under a unique name, in the order of the page."""
     plots: dict[str, Plot] = {}
     for part in parts:
         for section in part.sections:
@@ -264,7 +271,7 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _by_mode(evaluation: Evaluation, look: Styles) -> Section:
-    """Differences between online and offline verdicts."""
+    """Return the section on the differences between online and offline verdicts."""
     table = differences(evaluation)
     if table is None:
         return Section("Online and offline", [evaluation.warning or _NO_PAIR])
@@ -310,7 +317,7 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
 
 
 def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
-    """The values of one figure in one mode, by evaluator and third."""
+    """Return the values of one figure in one mode, by evaluator and third."""
     return {
         evaluator: {third: figures[name] for third, figures in parts.items()}
         for (evaluator, of_mode), parts in values.items()

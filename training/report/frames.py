@@ -6,8 +6,8 @@
     stepsight.frame_of(store, events="MR-MATH again")
     stepsight.frame_of(store, results="mr-math-invalid", evaluators=["mini-bidir"])
 
-For evaluators' scores of each step see `storage.exports.frames.frame`. Types are as there: repeated texts are
-categories, integers and booleans may be missing, and times are in UTC.
+For evaluators' scores of each step see `storage.exports.frames.frame`. The column types follow the same rules:
+repeated texts are categories, integers and booleans may be missing, and times are in UTC.
 """
 
 import json
@@ -92,16 +92,17 @@ def frame_of(
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> pd.DataFrame:
-    """One of three frames, depending on the argument given.
+    """Return one of three frames, depending on which argument is given.
 
-    - `labels` of a campaign: the consensus of its annotators, or with `per_annotator` each one's own; with
-      `exposed` also those by people who had seen what a blind campaign hides. See `LABELS`.
-    - `events` of a campaign: its whole log. See `EVENTS`.
-    - `results` on a dataset: the figures of evaluators, by name or fingerprint, None for all that have judged it,
-      and of the trivial baselines; `force` as in `training.evaluate.evaluation.evaluate`. See `RESULTS`.
+    - `labels=CAMPAIGN` gives the consensus of the campaign's annotators or, with `per_annotator`, their labels.
+      With `exposed`, labels by people who had seen what a blind campaign hides are included. See `LABELS`.
+    - `events=CAMPAIGN` gives the campaign's whole log. See `EVENTS`.
+    - `results=DATASET` gives the figures of evaluators and of the trivial baselines on the dataset. `evaluators`
+      holds names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
+      `training.evaluate.evaluation.evaluate`. See `RESULTS`.
 
-    Raises `UserError` if there is no such campaign, dataset or evaluator, and `TypeError` unless exactly one of
-    them is given.
+    Raises `UserError` if the campaign, dataset or evaluator does not exist, and `TypeError` unless exactly one of
+    the three arguments is given.
     """
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")

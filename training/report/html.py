@@ -1,4 +1,4 @@
-"""HTML of reports: text, tables and figures, and whole pages that need no network.
+"""Reports as HTML: text, tables and figures, and whole pages that need no network.
 
 A page contains Plotly's script once, the styles and scripts of `assets`, and a policy that forbids all requests.
 """
@@ -25,7 +25,7 @@ CellWrap = Callable[[int, int, Markup], Markup]
 
 
 def breakable(name: str) -> Markup:
-    """The HTML of a name, which may be broken across lines after its punctuation."""
+    """Return the HTML of a name that may be broken across lines after its punctuation."""
     return Markup(re.sub(r"([:_/-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
@@ -36,7 +36,7 @@ _PARTS: Any = _TEMPLATES.get_template("parts.html").module
 
 @dataclass(frozen=True)
 class Section:
-    """Paragraphs, tables and groups of figures under a title."""
+    """A section with a title, made up of paragraphs, tables and groups of figures."""
 
     title: str
     contents: Sequence[Content]
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """Sections under a title with `lead` below it, and a `warning` if there is one."""
+    """A part of a page: sections under a title, with `lead` below the title, and a `warning` if there is one."""
 
     title: str
     lead: str
@@ -53,19 +53,22 @@ class Part:
 
 
 def content_html(content: Content) -> Markup:
-    """A paragraph, a table without links, or figures."""
+    """Return the HTML of a paragraph, of a table without links, or of figures."""
     if isinstance(content, str):
         return Markup("<p>{}</p>").format(content)
     return table_html(content) if isinstance(content, Table) else plots_html(content)
 
 
 def table_html(table: Table, wrap: CellWrap = lambda row, column, html: html, files: str = "") -> Markup:
-    """A table with its caption and notes; `files` is HTML with links to the table as a file."""
+    """Return the HTML of a table with its caption and notes.
+
+    `files` is HTML with links to the table as a file.
+    """
     return Markup(_PARTS.table(table, shown_rows(table), wrap, Markup(files)))
 
 
 def plots_html(plots: Sequence[Plot]) -> Markup:
-    """Figures side by side, with the data they are drawn from."""
+    """Return the HTML of figures side by side, with the data from which they are drawn."""
     return Markup(_PARTS.plots(plots))
 
 

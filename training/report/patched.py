@@ -1,6 +1,6 @@
 """A dataset measured twice, with its own gold and with that of a label patch, and the differences.
 
-Both are measured on the same resamples of the same traces, so that a change has the interval of paired draws.
+Both measurements use the same resamples of the same traces, so the interval of a change comes from paired draws.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table
 
 @dataclass(frozen=True, eq=False)
 class PatchEffect:
-    """A row of an evaluation with the benchmark's labels, and the same with the patch's."""
+    """A row of an evaluation with the benchmark's labels, and the corresponding row with the patch's labels."""
 
     before: Row
     after: Row
 
     def of(self, name: str) -> Value:
-        """The change that the patch makes to a figure."""
+        """Return the change that the patch makes to a figure."""
         one, other = self.after.measured[name], self.before.measured[name]
         return difference(one.value, other.value, one.draws, other.draws)
 
@@ -37,14 +37,14 @@ class PatchEffect:
 
 @dataclass(frozen=True, eq=False)
 class Patched:
-    """An evaluation with the benchmark's labels, `before`, and with the patch's, `after`."""
+    """A pair of evaluations: `before` with the benchmark's labels, and `after` with the patch's."""
 
     before: Evaluation
     after: Evaluation
     patch: Patch
 
     def changes(self) -> Iterator[PatchEffect]:
-        """The effect of the patch on each evaluator, mode and kind of error that both evaluations have."""
+        """Yield the effect of the patch for each evaluator, mode and kind of error that both evaluations have."""
         after = {(row.evaluator, row.mode, row.errors): row for row in self.after.rows}
         for row in ordered(self.before.rows):
             other = after.get((row.evaluator, row.mode, row.errors))
@@ -52,7 +52,11 @@ class Patched:
                 yield PatchEffect(row, other)
 
     def as_json(self) -> dict[str, object]:
-        """`without` and `with` are what `Evaluation.as_json` gives; `changes` are paired differences."""
+        """Return both evaluations and their paired differences as JSON values.
+
+        `without` and `with` hold the results of `Evaluation.as_json` without and with the patch. `changes` holds
+        the paired differences.
+        """
         return {
             "dataset": self.before.dataset.name,
             "patch": self.patch.about(),
@@ -63,7 +67,7 @@ class Patched:
 
 
 def _counts(changes: Sequence[PatchEffect]) -> str:
-    """A sentence on the number of solutions and steps that count with either set of labels, from the first row."""
+    """Return a sentence on how many solutions and steps count with each set of labels, taken from the first row."""
     before, after = changes[0].before, changes[0].after
     return (
         f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
@@ -72,8 +76,10 @@ def _counts(changes: Sequence[PatchEffect]) -> str:
 
 
 def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
-    """A table of changes for each mode and kind of error in which an evaluator has judged; without any, for those
-    of the baselines."""
+    """Return a table of changes for each mode and kind of error in which an evaluator has judged.
+
+    If no evaluator has judged, the tables are those of the baselines.
+    """
     effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
     for change in patched.changes():
         effects.setdefault((change.before.mode, change.before.errors), []).append(change)
@@ -82,7 +88,7 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
 
 
 def _change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
-    """The protocol's four figures with the patch, and the change in each."""
+    """Return a table of the protocol's four figures with the patch, and of the change in each."""
     columns = [EVALUATOR]
     for name, title in PROTOCOL.items():
         columns += [
@@ -103,7 +109,7 @@ def _pairs(change: PatchEffect) -> Iterator[Cell]:
 
 
 def entries(patched: Patched) -> Table:
-    """The labels that the patch changes."""
+    """Return a table of the labels that the patch changes."""
     keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
     rows = tuple(

@@ -1,6 +1,6 @@
-"""The figures of a report, in Plotly. A page sets the colours of text and grid.
+"""The figures of a report, in Plotly. The page sets the colours of text and grid.
 
-The notes of a figure name whatever it cannot draw; a figure with nothing to draw has only notes.
+The notes of a figure name whatever cannot be drawn. A figure with nothing to draw has only notes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,10 @@ Styles = Mapping[str, Style]
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """A figure with its caption; without one, `notes` say why there is nothing to draw."""
+    """A figure with its caption and notes.
+
+    If `figure` is None, `notes` say why there is nothing to draw.
+    """
 
     caption: str
     figure: go.Figure | None
@@ -52,13 +55,15 @@ class Plot:
 
     @cached_property
     def data(self) -> str:
-        """The figure as JSON; "" if there is none."""
+        """The figure as JSON, or "" if there is none."""
         return str(self.figure.to_json(engine="json")) if self.figure is not None else ""
 
 
 def styles(rows: Iterable[Row]) -> dict[str, Style]:
-    """A colour for each evaluator, the same in every figure, and dashes once colours run out. The baselines are
-    grey."""
+    """Assign each evaluator a colour, the same in every figure, and dashes once the colours run out.
+
+    The baselines are grey.
+    """
     names = list(dict.fromkeys(row.evaluator for row in rows if not row.is_baseline))
     baselines = list(dict.fromkeys(row.evaluator for row in rows if row.is_baseline))
     dashes = ("solid", *_DASHES)
@@ -72,7 +77,7 @@ def styles(rows: Iterable[Row]) -> dict[str, Style]:
 
 
 def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
-    """An empty figure; with `square`, both axes go from 0 to 1 and have a diagonal."""
+    """Return an empty figure. With `square`, both axes go from 0 to 1 and the diagonal is drawn."""
     # Set at once, since Plotly validates a figure at every change, and a report has dozens of figures.
     layout: dict[str, Any] = {
         "template": "none",
@@ -94,7 +99,7 @@ def make_figure(x: str, y: str, *, square: bool = False) -> go.Figure:
 
 
 def rounded(numbers: NDArray[np.floating]) -> list[float | None]:
-    """Numbers for JSON, with gaps for those that are not finite."""
+    """Round numbers for JSON, with None in place of NaN."""
     return [None if np.isnan(number) else round(float(number), 4) for number in numbers]
 
 
@@ -108,7 +113,7 @@ def make_line(
 
 
 def roc_plot(rows: Sequence[Row], look: Styles, errors: Errors, level: Level, mode: Mode) -> Plot:
-    """The ROC of the score by which steps without an error are ranked: validity, or minus redundancy."""
+    """Plot the ROC of the score by which steps without an error are ranked: validity, or minus redundancy."""
     score = "validity" if errors == Errors.INVALID else "redundancy"
     figure = make_figure("False positive rate", "True positive rate", square=True)
     notes = []
@@ -131,7 +136,8 @@ def make_plot(caption: str, figure: go.Figure, notes: Iterable[str]) -> Plot:
 
 
 def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """The share of valid steps against their mean validity, in ten bins; larger points stand for more steps."""
+    """Plot the share of valid steps against their mean validity, in ten bins. Larger points stand for more
+    steps."""
     figure = make_figure("Mean validity", "Share of valid steps", square=True)
     notes = []
     for row in rows:
@@ -162,7 +168,10 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:
-    """A figure by third of the solution, with intervals; a `difference` is in points around zero."""
+    """Plot a figure by third of the solution, with intervals.
+
+    With `difference`, the values are percentage points around zero.
+    """
     figure = make_figure("Third of the solution", f"{title}, percentage points" if difference else title)
     notes = []
     names = [third.value for third in Third]
@@ -204,7 +213,7 @@ def make_bars(names: Sequence[str], values: Sequence[Value], name: str, style: S
 
 
 def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, errors: Errors) -> Plot:
-    """The share of steps with an error among those that fell, stayed and rose."""
+    """Plot the share of steps with an error among the steps whose validity fell, stayed and rose."""
     figure = make_figure("Validity once later steps are seen", "Share of steps with an error")
     order = ("fell", "stayed", "rose")
     notes = []
@@ -231,7 +240,7 @@ _LABEL_INKS = {Label.NEG: "#dd6b20", Label.NEU: "#8b93a1", Label.POS: "#3d7fc4"}
 def class_plot(
     figures: Mapping[str, Mapping[Label, ClassFigures]], look: Styles, key: str, title: str, mode: Mode
 ) -> Plot:
-    """AUC or F1 (`key`) of each class, with intervals."""
+    """Plot the AUC or F1 of each class, as `key` says, with intervals."""
     figure = make_figure("Class", title)
     notes = []
     for evaluator, parts in figures.items():
@@ -248,7 +257,7 @@ def _no_class(label: Label) -> str:
 
 
 def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """The share of each class in the gold and as decided by argmax."""
+    """Plot the share of each class in the gold and among the predictions by argmax."""
     figure = make_figure("Class", "Share of labelled steps")
     notes: list[str] = []
     for place, row in enumerate(rows):
@@ -267,7 +276,7 @@ def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 
 
 def confusion_plot(row: Row) -> Plot:
-    """Gold against argmax: counts, shaded by the share of their row."""
+    """Plot the confusion of gold and argmax as counts, shaded by the share of their row."""
     steps = ternary.classify(row.subject.table)
     counts = ternary.confusion(steps)
     with np.errstate(invalid="ignore"):
@@ -296,7 +305,7 @@ def confusion_plot(row: Row) -> Plot:
 
 
 def class_roc_plot(row: Row) -> Plot:
-    """ROC of each class against the rest."""
+    """Plot the ROC of each class against the rest."""
     figure = make_figure("False positive rate", "True positive rate", square=True)
     steps = ternary.classify(row.subject.table)
     notes = []
@@ -313,7 +322,7 @@ def class_roc_plot(row: Row) -> Plot:
 
 
 def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
-    """Precision, recall and F1 of a class over the threshold, beside its F1 by argmax."""
+    """Plot precision, recall and F1 of a class over the threshold, and the F1 by argmax for comparison."""
     curves = sweep(row.subject.table, label)
     figure = make_figure(f"Threshold of the probability of {label.text}", "")
     caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
@@ -339,9 +348,9 @@ def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
 
 
 def write_figures(figures: Mapping[str, go.Figure], folder: Path) -> None:
-    """Write each figure as `folder`/NAME.pdf and NAME.png, on white, with a legend where it has several curves.
+    """Write each figure as NAME.pdf and NAME.png in `folder`, on white, with a legend if it has several curves.
 
-    Raises `UserError` if they cannot be drawn, and `OSError` if the folder cannot be written.
+    Raises `UserError` if the figures cannot be drawn, and `OSError` if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paper = {name: _on_paper(figure) for name, figure in figures.items()}

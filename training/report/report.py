@@ -1,4 +1,4 @@
-"""A report: evaluators' figures on datasets of the store, as one page and as files of its tables and figures."""
+"""A report of evaluators' figures on datasets of the store, as one page and as files of its tables and figures."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
 
 @dataclass(frozen=True)
 class Report:
-    """The page as HTML, its tables, and its figures by file name."""
+    """A report: the page as HTML, its tables, and its figures by file name."""
 
     page: str
     tables: tuple[Table, ...]
@@ -50,12 +50,14 @@ def make_report(
     day: date | None = None,
     patches: Sequence[Patch] = (),
 ) -> Report:
-    """Measure on each dataset the named evaluators that have judged it, by default all that have. With `group`,
-    only on that group of each dataset's traces. A dataset with one of the `patches` has a second part, in which its
-    gold is the patch's.
+    """Measure evaluators on each dataset and return the report.
 
-    Nothing is scored, and for the same store only the `day` differs. Raises `UserError` if a named evaluator has
-    judged none of the datasets, two datasets would have tables of the same names, or a patch does not fit.
+    `names` are the evaluators to measure, by default all that have judged a dataset. With `group`, only the traces
+    of that group are measured. A dataset with one of the `patches` has a second part, measured on the patched gold.
+    Nothing is scored, and two reports on the same store differ only in the `day`.
+
+    Raises `UserError` if a named evaluator has judged none of the datasets, if two datasets would have tables of
+    the same names, or if a patch does not fit.
     """
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
@@ -76,7 +78,7 @@ def make_report(
 def write_up(
     evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
 ) -> Report:
-    """The report on evaluations of these evaluators."""
+    """Return the report on evaluations of these evaluators."""
     parts = [_part(one) for one in evaluations]
     plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
@@ -94,7 +96,7 @@ def _patched_name(patched: Patched) -> str:
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
-    """The patch of each dataset that has one, by its name."""
+    """Return the patches by the names of their datasets."""
     by_dataset: dict[str, Patch] = {}
     for patch in patches:
         if patch.dataset not in {dataset.name for dataset in datasets}:
@@ -119,7 +121,7 @@ def _check_slugs(names: Sequence[str]) -> None:
 def _chosen(
     evaluators: dict[int, StoredEvaluator], names: Sequence[str], datasets: Sequence[Dataset]
 ) -> dict[int, StoredEvaluator]:
-    """The wanted evaluators by id, under distinct names."""
+    """Return the wanted evaluators by id, with distinct names."""
     for name in names:
         if name not in {one.name for one in evaluators.values()}:
             raise UserError(
@@ -133,7 +135,7 @@ def _chosen(
 
 
 def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
-    """The evaluators by name, each followed by its fingerprint if several share a name."""
+    """Return the evaluators ordered by name, with the fingerprint added to names that several share."""
     chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
     often = Counter(one.name for one in chosen)
     return [
@@ -142,9 +144,10 @@ def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEva
 
 
 def write_report(report: Report, folder: Path, figures: bool = False) -> Path:
-    """Write `tables/`, `report.html` and, with `figures`, a folder `figures/`, and return the path of the page.
+    """Write `report.html`, `tables/` and, with `figures`, `figures/` into a folder, and return the path of the
+    page.
 
-    Raises `UserError` if the folder cannot be written, or figures cannot be drawn.
+    Raises `UserError` if the folder cannot be written or the figures cannot be drawn.
     """
     try:
         (folder / "tables").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The findings of an evaluation as tables."""
+"""The findings of an evaluation, as tables."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,19 +41,19 @@ TRACES = Column("n_traces", "Traces", CellKind.COUNT)
 
 
 def slug(name: str) -> str:
-    """A name as part of a file's name."""
+    """Return a name in a form that can be part of a file name."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "dataset"
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
-    """The rows grouped by evaluator, with the baselines last."""
+    """Return the rows grouped by evaluator, with the baselines last."""
     kept = list(rows)
     places = {name: place for place, name in enumerate(dict.fromkeys(row.evaluator for row in kept))}
     return sorted(kept, key=lambda row: (row.is_baseline, places[row.evaluator]))
 
 
 def measured_on(evaluation: Evaluation) -> str:
-    """The name of the measured data: dataset, group, and `patched` for a patched gold."""
+    """Return the name of the measured data: the dataset, the group if any, and `patched` for a patched gold."""
     parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
     return ", ".join(part for part in parts if part)
 
@@ -66,7 +66,7 @@ def make_table(
     rows: Iterable[tuple[Row, tuple[Cell, ...]]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """A table with a row for each of some rows of the evaluation, and a line before the baselines."""
+    """Return a table whose rows belong to rows of the evaluation, with a line above the first baseline."""
     kept = list(rows)
     baselines = [i for i, (row, _) in enumerate(kept) if row.is_baseline]
     return Table(
@@ -80,8 +80,10 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """The protocol's four figures for one kind of error, with the difference to the best baseline. The paper's rows
-    that are not measured here stand below, marked as published."""
+    """Return the protocol's four figures for one kind of error, with the difference to the best baseline.
+
+    Rows of the paper that are not measured here follow at the end, marked as published.
+    """
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     columns = [
         EVALUATOR,
@@ -125,7 +127,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
 
 
 def _other_traces(evaluation: Evaluation) -> list[str]:
-    """A remark if the paper's figures for this benchmark are for another number of traces."""
+    """Return a remark if the paper's figures for this benchmark are for a different number of traces."""
     printed = published_rows(evaluation.dataset.kind, evaluation.group)[:1]
     return [
         f"published figures are of {one.benchmark.traces:,} traces of this benchmark, these are"
@@ -136,14 +138,17 @@ def _other_traces(evaluation: Evaluation) -> list[str]:
 
 
 def _printed(one: Published) -> tuple[Value, ...]:
-    """The figures of the protocol as the paper prints them."""
+    """Return the figures of the protocol as the paper prints them."""
     none = Value.none("not published")
     return tuple(Value(one.values[name]) if name in one.values else none for name in PROTOCOL)
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """The paper's figures of rows that were measured again, and the measured figure minus the printed one; None if
-    there are none."""
+    """Return the paper's figures for rows that were also measured here, with the measured figure minus the printed
+    one.
+
+    Returns None if there are no such rows.
+    """
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
     for name, shown in PROTOCOL.items():
@@ -181,7 +186,8 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
-    """Remarks on rows: reasons for missing figures, thresholds other than the default, and traces not judged."""
+    """Return remarks on rows: reasons for missing figures, thresholds other than the default, and traces not
+    judged."""
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
@@ -195,7 +201,10 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes, `NAME: REASON` or a sentence, with those of the same reason merged into `NAME, NAME: REASON`."""
+    """Merge notes of the form `NAME: REASON` that have the same reason into `NAME, NAME: REASON`.
+
+    A note may also be a plain sentence.
+    """
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -204,7 +213,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Figures of first errors in every mode, with the number of traces; None if no row has any."""
+    """Return figures of first errors in every mode, with the number of traces, or None if no row has any."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -221,8 +230,11 @@ def measures(
     kind: CellKind,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """A table of further figures in every mode, with the number of `traces`. Undefined figures are left out and
-    their reasons noted. None if no row has any."""
+    """Return a table of further figures in every mode, or None if no row has any of them.
+
+    Figures that no row has are left out, with the reasons in the notes. `traces` gives the number of traces of a
+    row.
+    """
     rows = [row for row in ordered(subjects(evaluation)) if any(value.exists for value in _values(row, titles))]
     shown = [key for key in titles if any(_values(row, [key])[0].exists for row in rows)]
     if not shown:
@@ -240,7 +252,7 @@ def measures(
 
 
 def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """The reasons why no row has some figures."""
+    """Return the reasons why no row has these figures."""
     missing = []
     for key, title in titles.items():
         reasons = {_values(row, [key])[0].reason for row in evaluation.rows} - {""}
@@ -249,13 +261,14 @@ def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
 
 
 def prm_titles(evaluation: Evaluation) -> dict[str, str]:
-    """The titles of PRMScore and its parts; empty for other benchmarks."""
+    """Return the titles of PRMScore and its parts, empty for benchmarks other than PRMBench."""
     keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
     return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
 
 
 def subjects(evaluation: Evaluation) -> list[Row]:
-    """One row per evaluator and mode: the first, which has the figures that do not depend on the kind of error."""
+    """Return the first row of each evaluator and mode, which has the figures that do not depend on the kind of
+    error."""
     first: dict[tuple[str, Mode], Row] = {}
     for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
@@ -263,12 +276,12 @@ def subjects(evaluation: Evaluation) -> list[Row]:
 
 
 def scored_rows(evaluation: Evaluation, mode: Mode) -> list[Row]:
-    """One row in a mode for each evaluator that judges steps."""
+    """Return one row in this mode for each evaluator that judges steps."""
     return [row for row in ordered(subjects(evaluation)) if row.mode == mode and row.subject.outputs.has_steps]
 
 
 def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
-    """The evaluators with their fingerprints, since names may be shared."""
+    """Return a table of the evaluators with their fingerprints, since several evaluators may share a name."""
     keys = {"name": "Evaluator", "format": "Format", "attention": "Attention", "outputs": "Gives",
             "fingerprint": "Fingerprint"}  # fmt: skip
     columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
@@ -282,12 +295,12 @@ _CLASS = (("auc", "AUC"), ("f1", "F1"))
 
 
 def three_way_rows(evaluation: Evaluation) -> list[Row]:
-    """One row per evaluator and mode with classes to compare."""
+    """Return one row for each evaluator and mode in which there are classes to compare."""
     return [row for row in ordered(subjects(evaluation)) if is_three_way(row.subject)]
 
 
 def classes(evaluation: Evaluation) -> Table:
-    """AUC and F1 of each class: the class-wise diagnostics."""
+    """Return the class-wise diagnostics: the AUC and F1 of each class."""
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{label.text}_{key}", f"{label.text} {title}") for key, title in _CLASS for label in Label]
     cells, remarks = [], []
@@ -300,7 +313,7 @@ def classes(evaluation: Evaluation) -> Table:
 
 
 def confusions(evaluation: Evaluation) -> Table:
-    """Gold against argmax, in steps."""
+    """Return the confusion of gold and argmax, in steps."""
     columns = [EVALUATOR, MODE, Column("gold", "Gold", CellKind.TEXT)]
     columns += [Column(label.text, f"Predicted {label.text}", CellKind.COUNT) for label in Label]
     cells = []
@@ -312,7 +325,7 @@ def confusions(evaluation: Evaluation) -> Table:
 
 
 def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
-    """Precision, recall and F1 of a class by argmax and at thresholds."""
+    """Return precision, recall and F1 of a class, by argmax and at thresholds."""
     columns = [
         EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
@@ -338,7 +351,8 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Online minus offline, paired trace by trace; None if no evaluator has judged in both modes."""
+    """Return online minus offline figures, paired trace by trace, or None if no evaluator has judged in both
+    modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -354,12 +368,15 @@ def differences(evaluation: Evaluation) -> Table | None:
 
 
 def has_pairs(evaluation: Evaluation) -> bool:
-    """True if an evaluator, not only the baselines, has judged in both modes."""
+    """True if an evaluator other than the baselines has judged in both modes."""
     return any(not online.is_baseline for online, _ in pairs(evaluation.rows))
 
 
 def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
-    """The figures in each third of the solutions, by evaluator and mode, with offline minus online as `…_gain`."""
+    """Return the figures in each third of the solutions, by evaluator and mode.
+
+    Offline rows also have offline minus online, under the name of the figure followed by `_gain`.
+    """
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
     values: dict[tuple[str, Mode], dict[Third, dict[str, Value]]] = {}
@@ -374,7 +391,7 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
 
 
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
-    """Step AUC, and macro-AUC if there are three classes, by third of the solution."""
+    """Return step AUC, and macro-AUC if there are three classes, by third of the solution."""
     names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
@@ -384,7 +401,7 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Offline minus online in each third; None if no evaluator has judged in both modes."""
+    """Return offline minus online in each third, or None if no evaluator has judged in both modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -424,7 +441,10 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """The reasons why thirds have no value, each once with its thirds, unless it applies to all."""
+    """Return the reasons why thirds have no value.
+
+    Each reason is listed once and names its thirds, unless it applies to all of them.
+    """
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:
@@ -436,8 +456,11 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 
 def outcomes(evaluation: Evaluation) -> Table | None:
-    """Outcomes of first errors, in traces: the first step called wrong is the gold's or another one, or only one of
-    the two has an error. None if no evaluator judges steps."""
+    """Return the number of traces with each outcome of first errors, or None if no evaluator judges steps.
+
+    The first step called wrong may be the gold's first error or a different step, or only one of the two may have
+    an error.
+    """
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]
     columns += [TRACES]
@@ -453,14 +476,17 @@ def outcomes(evaluation: Evaluation) -> Table | None:
 
 
 def _says_validity(row: Row) -> bool:
-    """True if the evaluator judges whether steps are wrong, which verdicts on redundancy do not."""
+    """True if the evaluator judges whether steps are wrong, as opposed to giving verdicts on redundancy only."""
     subject = row.subject
     on_redundancy = subject.outputs == Outputs.VERDICT and bool((subject.table.redundancy > 0).any())
     return subject.outputs.has_steps and not on_redundancy
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Errors among the steps whose validity later steps moved; None if no evaluator has judged in both modes."""
+    """Return the errors among the steps grouped by how later steps changed their validity.
+
+    Returns None if no evaluator has judged in both modes.
+    """
     if not has_pairs(evaluation):
         return None
     columns = [

@@ -1,5 +1,7 @@
-"""Tables as LaTeX and Markdown, in percent with intervals, and as CSV, with fractions as computed. Tables for a
-terminal are in `tables`, without pandas, which takes 60 MB."""
+"""Tables as LaTeX and Markdown, in percent with intervals, and as CSV, with fractions as computed.
+
+Tables for a terminal are in `tables`, which does not need pandas and its 60 MB of memory.
+"""
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,12 @@ _ENDS = ("low", "high")
 
 
 def to_csv(table: Table) -> str:
-    """A header of keys and a line per row; a value is a fraction with all its digits, and empty if undefined. A
-    column of values is followed by `KEY_low` and `KEY_high` if any has an interval. Names that a spreadsheet would
-    take for formulas have an apostrophe before them."""
+    """Return a table as CSV: a header of keys, then a line per row.
+
+    A value is a fraction with all its digits, and is empty if undefined. If any value of a column has an interval,
+    the column is followed by `KEY_low` and `KEY_high`. Names that a spreadsheet would take for formulas get an
+    apostrophe in front.
+    """
     columns: dict[str, pd.Series] = {}
     for place, column in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
@@ -32,7 +37,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A caption, a pipe table and the notes as a list."""
+    """Return a table as Markdown: the caption, a pipe table, and the notes as a list."""
     head = [_markdown(title) for title in table.title]
     rows = [head, *([_markdown(str(cell)) for cell in row] for row in shown_rows(table))]
     widths = [max(3, *map(len, cells)) for cells in zip(*rows, strict=True)]
@@ -53,8 +58,10 @@ def _markdown(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A `table` environment in the style of booktabs, with small intervals behind their values and the notes
-    below."""
+    """Return a table as a LaTeX `table` environment in the style of booktabs.
+
+    Intervals stand in small type behind their values, and the notes below the table.
+    """
     cells = pd.DataFrame(
         [[_latex_cell(cell) for cell in row] for row in shown_rows(table)],
         columns=[rf"\textbf{{{escape_latex(title)}}}" for title in table.title],
@@ -87,5 +94,5 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Text escaped for LaTeX, on one line."""
+    """Escape text for LaTeX and put it on one line."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Tables of names, counts and values, and their display."""
+"""Tables of names, counts and values, and how they are displayed."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,8 +12,12 @@ MISSING = "–"
 
 
 class CellKind(Enum):
-    """The format of a column's cells: as they are; a count; a fraction in percent; a difference of fractions in
-    percentage points, to one place or to two; a number to three places."""
+    """The format of a column's cells.
+
+    `TEXT` cells are shown as they are. `PERCENT` is a fraction in percent. `POINTS` and `FINE_POINTS` are
+    differences of fractions in percentage points, with one and two decimal places. `NUMBER` has three decimal
+    places.
+    """
 
     TEXT = "text"
     COUNT = "count"
@@ -29,7 +33,7 @@ class CellKind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column, named `key` in CSV and `title` for people."""
+    """A column of a table. `key` is its name in CSV, and `title` is the name that people see."""
 
     key: str
     title: str
@@ -38,9 +42,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """`name` is that of its files. `rules` and `faint` hold row indices: a line is drawn above those in `rules`,
-    and those in `faint` were not measured. `notes` say what a reader has to know about the figures. Raises
-    `ValueError` unless every row has a cell per column."""
+    """A table with its caption and notes.
+
+    `name` is the name of its files. `rules` and `faint` hold row indices: a line is drawn above each row in
+    `rules`, and the rows in `faint` were not measured. `notes` say what a reader has to know about the figures.
+    Raises `ValueError` unless every row has a cell for each column.
+    """
 
     name: str
     caption: str
@@ -62,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as displayed: its text, and that of its interval or ""."""
+    """A cell as displayed: the text of its value, and the text of its interval or ""."""
 
     text: str
     interval: str = ""
@@ -72,7 +79,7 @@ class Shown:
 
 
 def show(cell: Cell, kind: CellKind) -> Shown:
-    """A cell as displayed; an undefined value is a dash."""
+    """Format a cell for display. An undefined value becomes a dash."""
     if isinstance(cell, Value):
         if not cell.exists:
             return Shown(MISSING)
@@ -94,7 +101,7 @@ def _number(number: float, kind: CellKind) -> str:
 
 
 def to_text(table: Table) -> str:
-    """The caption, the cells in columns and the notes, for a terminal."""
+    """Return a table as text for a terminal: the caption, the cells in columns, and the notes."""
     rows = [list(table.title), *([str(cell) for cell in row] for row in shown_rows(table))]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     aligned = [f"{'<' if left else '>'}{width}" for width, left in zip(widths, left_aligned(table), strict=True)]
@@ -107,7 +114,7 @@ def left_aligned(table: Table) -> list[bool]:
 
 
 def shown_rows(table: Table) -> list[list[Shown]]:
-    """The cells as displayed."""
+    """Return the cells as they are displayed."""
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
