@@ -1,1 +1,1 @@
-"""The paper's experiments: the grid, data filtering, fine-tuning and reranking, a folder each."""
+"""The paper's experiments: the grid, data filtering, fine-tuning and reranking, each in its own folder."""

@@ -1,4 +1,4 @@
-"""Data filtering: a pool of solutions, judged once, and matched subsets of it.
+"""Data filtering: a pool of solutions is judged once, and matched subsets of it are chosen.
 
 Begin with `filter_pool`.
 """

@@ -1,4 +1,4 @@
-"""Drawing a pool: the rows of its files that meet the conditions, and a sample of those.
+"""Drawing a pool: the rows of its files that meet the conditions, or a sample of those rows.
 
 The paper's pool is a random sample of 10,000 MATH problems with solutions of MMIQC (section 6.1).
 """
@@ -21,8 +21,11 @@ Chosen = tuple[NDArray[np.bool_], ...]
 
 @dataclass(frozen=True)
 class Draw:
-    """`where` holds conditions as `core.row_conditions` reads them, all of which a row must meet; `size` is the
-    number of such rows to draw with `seed`, None for all."""
+    """The rule by which the rows of a pool are drawn from its files.
+
+    `where` holds conditions in the syntax of `core.row_conditions`; a row must meet all of them. `size` is the
+    number of such rows to draw with `seed`, None for all.
+    """
 
     where: tuple[str, ...] = ()
     size: int | None = None
@@ -38,8 +41,11 @@ class Draw:
 
 @dataclass
 class Drawn:
-    """The rows `chosen` for a pool, with the number `read`, the number that `met` the conditions, and those
-    `left_out` by condition."""
+    """The result of drawing a pool.
+
+    `chosen` marks the rows of the pool. `read` counts all rows, `met` those that meet the conditions, and
+    `left_out` those left out by each condition.
+    """
 
     chosen: Chosen
     read: int
@@ -48,9 +54,10 @@ class Drawn:
 
 
 def draw_rows(files: Iterable[Iterable[Row | UserError]], draw: Draw) -> Drawn:
-    """Choose among the rows of files; an unreadable row is chosen only if every row is.
+    """Choose among the rows of files. An unreadable row is chosen only if every row is.
 
-    Raises `UserError` if a condition is invalid, no row meets all of them, or fewer do than are to be drawn.
+    Raises `UserError` if a condition is invalid, if no row meets all conditions, or if fewer rows do than are to be
+    drawn.
     """
     conditions = parse_conditions(draw.where)
     met = [_met(rows, conditions) for rows in files]
@@ -73,8 +80,10 @@ def _met(rows: Iterable[Row | UserError], conditions: RowConditions) -> NDArray[
 
 
 def _keep(met: Sequence[NDArray[np.bool_]], counts: Sequence[int], draw: Draw) -> None:
-    """Reduce the rows that meet the conditions to those drawn by the seed, with every subset of that size equally
-    likely."""
+    """Reduce the rows that meet the conditions to a sample drawn by the seed.
+
+    Every subset of that size is equally likely.
+    """
     assert draw.size is not None
     drawn = np.zeros(sum(counts), np.bool_)
     drawn[random.Random(f"pool:{draw.seed}").sample(range(len(drawn)), draw.size)] = True

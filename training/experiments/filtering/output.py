@@ -1,7 +1,7 @@
-"""The output of a filtering: its subsets and their manifest.
+"""The output of a filtering run: its subsets and their manifest.
 
 FOLDER/NAME.jsonl      the rows of a subset, in the order of the pool
-FOLDER/manifest.json   counts, thresholds, fingerprints; written last
+FOLDER/manifest.json   counts, thresholds and fingerprints; written last
 """
 
 import hashlib
@@ -39,9 +39,9 @@ def subset_path(folder: Path, name: str) -> Path:
 def write_subsets(
     folder: Path, pool: Pool, scores: ChunkedScores, subsets: Mapping[str, ChosenSubset], watch: Watch
 ) -> dict[str, str]:
-    """Write each subset, whole or not at all, and return the SHA-256 of each file.
+    """Write each subset, either completely or not at all, and return the SHA-256 of each file.
 
-    Raises `UserError` if the pool is no longer what was scored, or a file cannot be written.
+    Raises `UserError` if the pool has changed since it was scored, or if a file cannot be written.
     """
     with ExitStack() as stack:
         files = {name: stack.enter_context(_open(subset_path(folder, name))) for name in subsets}
@@ -63,7 +63,7 @@ def write_subsets(
 
 @dataclass
 class _HashedFile:
-    """A file, with the hash of what is written to it."""
+    """A file with a running hash of everything written to it."""
 
     file: IO[bytes]
     digest: Any = field(default_factory=hashlib.sha256)
@@ -81,7 +81,7 @@ def _open(path: Path) -> Iterator[_HashedFile]:
 
 
 def _members(subsets: Mapping[str, ChosenSubset], rows: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """For each row, counted from 1, a bit per subset; shape (rows + 1,)."""
+    """Return a bit mask of the subsets that contain each row, with rows counted from 1; shape (rows + 1,)."""
     members = np.zeros(rows + 1, np.uint8)
     for bit, subset in enumerate(subsets.values()):
         members[subset.rows] |= np.uint8(1 << bit)
@@ -97,7 +97,10 @@ def make_manifest(
     subsets: Mapping[str, ChosenSubset],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The manifest, which depends only on pool, evaluator and rule, not on the machine or the number of workers."""
+    """Return the manifest.
+
+    It depends only on the pool, the evaluator and the rule, not on the machine or the number of workers.
+    """
     left_out = (row.left_out for row in scores.scores() if isinstance(row, UnscoredRow))
     overlapping = Counter(row.problem_of for row in scores.scores() if isinstance(row, OverlappingRow))
     size = max(len(subset.rows) for subset in subsets.values())
@@ -138,7 +141,7 @@ def make_manifest(
 
 
 def _drawn(pool: Pool) -> dict[str, Any]:
-    """The rows from which the pool was drawn, if it does not have all rows of its files."""
+    """Describe the rows from which the pool was drawn, if it does not contain all rows of its files."""
     if pool.drawn is None:
         return {}
     drawn = pool.drawn
@@ -146,7 +149,7 @@ def _drawn(pool: Pool) -> dict[str, Any]:
 
 
 def summary(manifest: Mapping[str, Any], folder: Path) -> str:
-    """A manifest in a few lines."""
+    """Summarise a manifest in a few lines."""
     solutions, thresholds = manifest["solutions"], manifest["thresholds"]
     names = ", ".join(manifest["subsets"])
     judged = f"{solutions['scored']:,} solutions judged by {manifest['evaluator']['name']}"

@@ -1,9 +1,9 @@
-"""A pool of solutions: files in order, read row by row as often as needed.
+r"""A pool of solutions, stored in files whose rows are read in order, as often as needed.
 
 A row has a query and a response, whose steps an evaluator judges. Files are JSON Lines or a JSON array, gzipped or
-not, or Parquet, recognised by their first bytes.
+not, or Parquet. The format is recognised by the first bytes.
 
-MMIQC: {"instruction": "Compute $2 + 3$.", "output": "We add.\\nThe answer is: 5", "source": "MATH"}
+MMIQC: {"instruction": "Compute $2 + 3$.", "output": "We add.\nThe answer is: 5", "source": "MATH"}
 """
 
 import dataclasses
@@ -57,7 +57,10 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class Solution:
-    """`trace` is the query with the response's steps; `rest` holds the row's other fields."""
+    """A row of a pool as a solution.
+
+    `trace` is the query with the response's steps. `rest` holds the row's other fields.
+    """
 
     where: str
     query: str
@@ -67,12 +70,12 @@ class Solution:
 
     @property
     def digest(self) -> str:
-        """A digest of the judged text, 16 hexadecimal digits."""
+        """The digest of the judged text, as 16 hexadecimal digits."""
         return self.trace.digest[:16]
 
     @property
     def line(self) -> bytes:
-        """The row as it is written: `query`, `response`, and every other field unchanged."""
+        """The row as it is written to a subset: `query`, `response`, and every other field unchanged."""
         row = {QUERY: self.query, RESPONSE: self.response, **self.rest}
         try:
             return f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode()
@@ -82,14 +85,15 @@ class Solution:
 
 
 def find_fields(rows: list[Row]) -> Fields | None:
-    """The first pair of `FIELD_NAMES` of which a row has both, None if there is none."""
+    """Return the first pair of `FIELD_NAMES` that a row has, or None if there is none."""
     return next((fields for row in rows for fields in FIELD_NAMES if row.keys() >= {*fields}), None)
 
 
 def parse_solution(row: Row, fields: Fields, where: str) -> Solution:
-    """A row as a solution. A response that is a list of texts is a list of steps; any other is split into steps.
+    """Parse a row as a solution.
 
-    Raises `UserError` that starts with `where` if query or response is missing, empty or not a text, or there is no
+    A response that is a list of texts is taken as a list of steps. Any other response is split into steps. Raises
+    `UserError` that starts with `where` if query or response is missing, empty or not a text, or if there is no
     step.
     """
     try:
@@ -119,10 +123,10 @@ def _steps(response: object, what: str) -> Sequence[str | list[str]]:
 
 
 def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
-    """Yield the content of each row of a file called `name`, without blank lines.
+    """Yield the content of each row of a file, without blank lines. Errors call the file `name`.
 
-    Raises `UserError` if the rest of the file cannot be read: it is missing, damaged or cut short, or Parquet
-    without pyarrow.
+    Raises `UserError` if the rest of the file cannot be read because it is missing, damaged or cut short, or
+    because it is Parquet and pyarrow is not installed.
     """
     with open_input(path) as file:
         start = file.read(4)
@@ -137,7 +141,7 @@ def read_rows(path: Path, name: str) -> Iterator[PlacedRow]:
 
 
 def _lines(lines: Iterable[bytes], name: str) -> Iterator[PlacedRow]:
-    """Readable and unreadable rows in order."""
+    """Yield the readable rows and the errors of unreadable ones, in order."""
     bad: list[PlacedRow] = []
 
     def keep(where: str, error: UserError, _: object) -> None:
@@ -184,8 +188,10 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Overlap:
-    """A row whose query, or the question it was made from, is a problem of a benchmark, which is named by the first
-    16 digits of its file's SHA-256."""
+    """A row whose query, or the question it was made from, is a problem of a benchmark.
+
+    `benchmark` is the first 16 digits of the SHA-256 of the benchmark's file.
+    """
 
     where: str
     benchmark: str
@@ -196,7 +202,7 @@ Entry = Solution | BadRow | Overlap
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A file of a pool: `path` is absolute; places in it are given by its `name`."""
+    """A file of a pool. `path` is absolute; messages call the file `name`."""
 
     path: Path
     name: str
@@ -204,16 +210,16 @@ class PoolFile:
     sha256: str
 
     def rows(self) -> Iterator[Row | UserError]:
-        """The content of each row, or the error in it."""
+        """Iterate over the content of each row, or the error in it."""
         return (row for _, row in read_rows(self.path, self.name))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of `files`, one file after the other, or those of them that are `drawn`; blank lines do not count.
+    """The rows of `files`, one file after the other, or only those that were `drawn`. Blank lines do not count.
 
-    Rows whose query is a problem of `benchmarks` are excluded: a model trained on them would be measured on what it
-    has learnt by heart.
+    Rows whose query is a problem of `benchmarks` are excluded: a model trained on them would be tested on problems
+    that it has learnt by heart.
     """
 
     files: tuple[PoolFile, ...]
@@ -229,11 +235,12 @@ class Pool:
         benchmarks: Sequence[Path] = (),
         draw: Draw | None = None,
     ) -> "Pool":
-        """Open the pool of those files; `fields` are their names for query and response, recognised if None.
+        """Open the pool of these files.
 
-        `benchmarks` are files with a problem or question in each line. With a `draw` the files are read once more.
-        Raises `UserError` if a file cannot be read, is given twice, or has no fields with known names, and if the
-        draw is impossible.
+        `fields` are the files' names for query and response; None means that they are recognised. `benchmarks` are
+        files with a problem or question in each line. With a `draw`, the files are read an additional time. Raises
+        `UserError` if a file cannot be read, is given twice, or has no fields with known names, and if the draw is
+        impossible.
         """
         whole = [path.resolve() for path in paths]
         for path in whole:
@@ -272,14 +279,14 @@ class Pool:
         return solution
 
     def check_unchanged(self) -> None:
-        """Raises `UserError` naming a file that has changed since the pool was opened."""
+        """Raise `UserError` naming the file if a file has changed since the pool was opened."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise UserError(f"{file.name} has changed meanwhile.", "Start again, with another --output.")
 
     @property
     def sha256(self) -> list[str]:
-        """The hash of each file, which identifies the pool."""
+        """The hashes of the files, which together identify the pool."""
         return [file.sha256 for file in self.files]
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -287,9 +294,9 @@ class Pool:
 
 
 def read_benchmarks(paths: Sequence[Path]) -> dict[str, Benchmarks]:
-    """The problems of each file, by the first 16 digits of its SHA-256.
+    """Return the problems of each file, by the first 16 digits of its SHA-256.
 
-    Raises `UserError` if a file cannot be read, a row of it has no problem, or two files are the same.
+    Raises `UserError` if a file cannot be read, if one of its rows has no problem, or if two files are the same.
     """
     benchmarks: dict[str, Benchmarks] = {}
     for path in paths:
@@ -316,7 +323,7 @@ def _read_benchmark(path: Path) -> Benchmarks:
 class Chunks:
     """The pool in chunks of `size` rows, of which the last may be shorter.
 
-    Meant for ascending numbers: a chunk before the last one requested is reached by reading the pool again from its
+    Chunks should be requested in ascending order: going back to an earlier chunk reads the pool again from its
     start.
     """
 

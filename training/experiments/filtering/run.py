@@ -1,9 +1,9 @@
-"""Filtering a pool: its scores, computed with resumption, and the subsets chosen by them.
+"""Filtering a pool: computing its scores, with resumption, and choosing subsets by them.
 
 FOLDER/run.json        the run to which the folder belongs
 FOLDER/scores.jsonl    a line for each row of the pool
 FOLDER/NAME.jsonl      the subsets
-FOLDER/manifest.json   counts, thresholds, fingerprints; written last
+FOLDER/manifest.json   counts, thresholds and fingerprints; written last
 """
 
 from collections.abc import Generator, Mapping
@@ -50,12 +50,12 @@ _SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk"
 
 @dataclass(frozen=True)
 class Filtering:
-    """The request: subsets of the files `pool` by the scores of `evaluator`, in the folder `output`.
+    """A request for subsets of the files `pool` by the scores of `evaluator`, to be written to the folder `output`.
 
-    `by`, `match`, `seed`: see `SubsetRule`. `validity` and `redundancy` are thresholds, the evaluator's own if
-    None. `fields` are the files' names for query and response, recognised if None. `chunk` is the number of rows
-    scored together. `where` holds conditions as in `core.row_conditions`. The other fields are described by
-    their annotations, which a command shows as its help.
+    `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and `redundancy` are thresholds; None means
+    the evaluator's own. `fields` are the files' names for query and response; None means that they are recognised.
+    `chunk` is the number of rows scored together. `where` holds conditions in the syntax of `core.row_conditions`.
+    The other fields are described by their annotations, which a command shows as its help.
     """
 
     pool: tuple[Path, ...]
@@ -84,12 +84,12 @@ class Filtering:
 
     @property
     def draw(self) -> Draw:
-        """The rows of the files that make up the pool."""
+        """The rule by which the rows of the pool are drawn from the files."""
         # Without a sample the seed does not affect the rows, so scores are valid for every seed.
         return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
 
     def rule(self, own: Thresholds) -> SubsetRule:
-        """The rule, with an evaluator's own thresholds for those that are None."""
+        """Return the rule for the subsets, with the evaluator's own thresholds for those that are None."""
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
@@ -97,10 +97,10 @@ class Filtering:
 
 
 def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
-    """Score the pool, choose and write the subsets, and return the manifest. A repeated call resumes.
+    """Score the pool, choose and write the subsets, and return the manifest. Calling it again resumes the run.
 
     Raises `UserError` if an option, the pool or a row of it is invalid, if the rule needs redundancy and the
-    evaluator gives none, and if the folder holds another run.
+    evaluator gives none, or if the folder holds another run.
     """
     _check(wanted)
     pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
@@ -126,7 +126,7 @@ def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
 
 
 def _check(wanted: Filtering) -> None:
-    """Raises `UserError` on mistakes that are visible before anything is read."""
+    """Raise `UserError` for mistakes that are visible before anything is read."""
     unknown = sorted(set(wanted.by) - set(SUBSETS))
     if unknown or not wanted.by:
         raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
@@ -140,7 +140,7 @@ def _check(wanted: Filtering) -> None:
 
 
 def _load(wanted: Filtering) -> tuple[Evaluator, WorkerEvaluator | None]:
-    """The evaluator and, if there are workers, the description by which they load it."""
+    """Return the evaluator and, if there are workers, the description by which they load it."""
     if wanted.engine == RAY:
         return load_for_workers(wanted.evaluator, wanted.place)
     place = wanted.place
@@ -177,7 +177,10 @@ def _is_done(folder: Path, rule: SubsetRule) -> bool:
 
 
 def _done(wanted: Filtering) -> dict[str, Any]:
-    """The existing manifest, unless rows were left out that this run must not leave out."""
+    """Return the existing manifest.
+
+    Raises `UserError` if rows were left out and this run may not leave any out.
+    """
     manifest = read_json(wanted.output / MANIFEST)
     left_out = manifest["left_out"]
     if left_out["rows"] and not wanted.skip_bad:
@@ -188,7 +191,8 @@ def _done(wanted: Filtering) -> dict[str, Any]:
 def _begin(
     wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
 ) -> None:
-    """Claim the folder for this run, once the pool has been checked and another run's scores are in place."""
+    """Check the pool or find its scores in another run, then claim the folder for this run and copy those
+    scores."""
     if folder.has_run():
         return
     if wanted.scores is None:
@@ -201,7 +205,10 @@ def _begin(
 
 
 def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """The rows of another run's pool. Raises `UserError` if its scores are not the ones this run needs."""
+    """Return the number of rows in another run's pool.
+
+    Raises `UserError` if the other run's scores are not the ones this run needs.
+    """
     other = RunFolder(folder)
     if not other.has_run():
         raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
@@ -250,7 +257,7 @@ def _chunk_scorer(pool: Pool, theirs: WorkerEvaluator, size: int) -> ChunkScorer
 
 
 def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:
-    """Raises `UserError` if a run that left bad rows out is resumed by one that does not."""
+    """Raise `UserError` if this run may not leave out bad rows but resumes a run that did."""
     if skip_bad:
         return
     bad, first = 0, []

@@ -19,7 +19,7 @@ SCORES = "scores.jsonl"
 
 @dataclass(frozen=True)
 class ScoredRow:
-    """A row, counted from 1, with the validity of its solution and, if the evaluator gives it, its redundancy."""
+    """A row, counted from 1, with the validity and, if the evaluator gives it, the redundancy of its solution."""
 
     row: int
     digest: str
@@ -30,7 +30,7 @@ class ScoredRow:
 
 @dataclass(frozen=True)
 class UnscoredRow:
-    """A row that is not a solution, or too long: `left_out` gives the place and the reason."""
+    """A row that is too long or not a solution. `left_out` gives the place and the reason."""
 
     row: int
     left_out: str
@@ -38,7 +38,7 @@ class UnscoredRow:
 
 @dataclass(frozen=True)
 class OverlappingRow:
-    """A row whose query is a problem of the benchmark `problem_of`, named by its hash."""
+    """A row whose query is a problem of a benchmark. `problem_of` is the benchmark's hash."""
 
     row: int
     problem_of: str
@@ -48,7 +48,7 @@ ScoreRow = ScoredRow | UnscoredRow | OverlappingRow
 
 
 def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
-    """The row of a score file with these values, None if they belong to no kind of row."""
+    """Return the row of a score file with these values, or None if they fit no kind of row."""
     kind = UnscoredRow if "left_out" in values else OverlappingRow if "problem_of" in values else ScoredRow
     try:
         return kind(**values)
@@ -57,10 +57,10 @@ def score_row(values: Mapping[str, Any]) -> ScoreRow | None:
 
 
 class ChunkedScores(RowFile):
-    """`folder`/scores.jsonl: rows are added in chunks of `size`, of which the last may be shorter, up to `total`.
+    """The file `folder`/scores.jsonl, to which rows are added in chunks of `size`, up to `total` rows.
 
-    A partial chunk left by a killed process is cut off, so that a chunk is always scored as a whole. Raises
-    `UserError` if the file cannot be written.
+    The last chunk may be shorter. A partial chunk left by a killed process is cut off, so that a chunk is always
+    scored as a whole. Raises `UserError` if the file cannot be written.
     """
 
     def __init__(self, folder: Path, size: int, total: int) -> None:
@@ -77,7 +77,7 @@ class ChunkedScores(RowFile):
 
     @property
     def planned(self) -> int:
-        """The number of chunks of the whole pool."""
+        """The number of chunks in the whole pool."""
         return -(-self.total // self._size)
 
     @property
@@ -85,7 +85,7 @@ class ChunkedScores(RowFile):
         return self.rows == self.total
 
     def add_chunk(self, rows: Sequence[ScoreRow]) -> None:
-        """Add the next chunk. Raises `UserError` if the rows do not belong to it, or the disk is full."""
+        """Add the next chunk. Raises `UserError` if the rows do not belong to this chunk or if the disk is full."""
         expected = range(self.rows + 1, min(self.rows + self._size, self.total) + 1)
         if [row.row for row in rows] != [*expected]:
             raise UserError(
@@ -96,14 +96,14 @@ class ChunkedScores(RowFile):
         self.rows += len(rows)
 
     def scores(self) -> Iterator[ScoreRow]:
-        """The score row of each row of the pool, in order."""
+        """Yield the score row of each row of the pool, in order."""
         for values in self:
             row = score_row(values)
             assert row is not None
             yield row
 
     def _count(self) -> int:
-        """The number of rows before the first one that is out of place."""
+        """Return the number of rows before the first row that is invalid or out of order."""
         number = 0
         for number, values in enumerate(self, 1):
             row = score_row(values)
@@ -113,7 +113,10 @@ class ChunkedScores(RowFile):
 
 
 def copy_scores(source: Path, target: Path) -> None:
-    """Copy the scores of another folder. Raises `UserError` if there are none, or no room for them."""
+    """Copy the scores from one folder to another.
+
+    Raises `UserError` if there are no scores or if there is no room for them.
+    """
     try:
         shutil.copyfile(source / SCORES, target / SCORES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Scoring a pool, after a check, chunk by chunk, on one machine or by several workers.
+"""Scoring a pool chunk by chunk, on one machine or by several workers, after a check of every row.
 
 The check finds a bad row at once rather than after hours.
 """
@@ -27,7 +27,7 @@ _NO_FAULT = np.array([0.0, 0.0, 1.0], np.float32)
 
 
 class ChunkScorer:
-    """Scores a chunk of the pool, as rows of a score file.
+    """A function that scores a chunk of the pool and returns rows of a score file.
 
     A solution's scores depend neither on the process that computes them nor on what was scored before. On a
     processor with the fast forward pass they do not depend on the number of threads either, to the last bit.
@@ -39,7 +39,7 @@ class ChunkScorer:
         self._scorer = scorer
 
     def __call__(self, number: int) -> list[ScoreRow]:
-        """The rows of the chunk with that number, from 0."""
+        """Return the rows of the chunk with this number, counted from 0."""
         return list(self._score(self._chunks[number], number * self._size + 1))
 
     def _score(self, entries: list[Entry], first: int) -> Iterator[ScoreRow]:
@@ -67,7 +67,10 @@ class ChunkScorer:
 
 
 def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
-    """The fault of a row: it is not a solution, or exceeds the evaluator's context. None if it has none."""
+    """Return the error in a row, or None if there is none.
+
+    A row is at fault if it is not a solution or exceeds the evaluator's context.
+    """
     if isinstance(entry, BadRow):
         return entry.error
     if isinstance(entry, Overlap):
@@ -81,8 +84,10 @@ def fault(entry: Entry, evaluator: Evaluator) -> UserError | None:
 
 @contextmanager
 def _one_thread(wanted: bool) -> Iterator[None]:
-    """Pretend to PyTorch that the caller has one thread: the fast pass has threads of its own, and the last bit of
-    its results depends on that number."""
+    """Make PyTorch use a single thread, if `wanted`.
+
+    The fast pass has threads of its own, and the last bit of its results depends on PyTorch's number of threads.
+    """
     before = torch.get_num_threads()
     if wanted:
         torch.set_num_threads(1)
@@ -93,9 +98,10 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 
 
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
-    """Check every row of the pool and return their number.
+    """Check every row of the pool and return the number of rows.
 
-    Raises `UserError` if none can be scored and, unless `skip_bad` is set, if one cannot, showing the first few.
+    Raises `UserError` if no row can be scored. Unless `skip_bad` is set, also raises it if a single row cannot be
+    scored, and shows the first few such rows.
     """
     rows = bad = overlapping = 0
     first: list[str] = []
@@ -120,7 +126,7 @@ def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -
 
 
 def refusal(rows: int, bad: int, first: list[str]) -> UserError:
-    """The error for a pool with this many bad rows, naming the first of them."""
+    """Return the error for a pool with this many bad rows, which names the first of them."""
     if bad == 1:
         return UserError(first[0], "Fix the row, or leave it out with --skip-bad.")
     lines = [f"  {line}" for line in first]

@@ -1,13 +1,14 @@
-"""The rules of the four subsets, which have equally many solutions (paper, §6.1).
+"""The rules of the four subsets, which all have the same number of solutions (paper, §6.1).
 
-val+red   every step is valid and none is redundant, by the thresholds
-val       those with the largest validity
-red       those with the least redundancy
-random    a uniform sample
+    val+red   solutions in which every step is valid and none is redundant, by the thresholds
+    val       the solutions with the largest validity
+    red       the solutions with the least redundancy
+    random    a uniform sample
 
-If a rule leaves a choice, between equals at the edge or among more solutions than are wanted, a hash of the
-seed, the subset and the row decides, so that the choice does not depend on anything else, such as the order of
-scoring."""
+If a rule leaves a choice, between equal solutions at the edge or among more solutions than are wanted, it is
+decided by a hash of the seed, the subset and the row. The choice therefore does not depend on anything else, such
+as the order of scoring.
+"""
 
 import hashlib
 import math
@@ -31,7 +32,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """The row, counted from 1, and the scores of each scored solution, shapes (n,): 24 bytes per solution.
+    """The row number, counted from 1, and the scores of each scored solution, shapes (n,): 24 bytes per solution.
 
     The redundancy is NaN if the evaluator gives none.
     """
@@ -54,13 +55,16 @@ class PoolScores:
         return len(self.rows)
 
     def passing(self, thresholds: Thresholds) -> NDArray[np.bool_]:
-        """True for each solution that is valid and not redundant."""
+        """Return a mask of the solutions that are valid and not redundant."""
         return (self.validity >= thresholds.validity) & (self.redundancy < thresholds.redundancy)
 
 
 @dataclass(frozen=True)
 class SubsetRule:
-    """The subsets `by` that are requested, each with `match` solutions, or as many as val+red has if None."""
+    """The rule by which subsets are chosen.
+
+    `by` names the requested subsets. Each gets `match` solutions or, if that is None, as many as val+red has.
+    """
 
     by: tuple[str, ...] = SUBSETS
     match: int | None = None
@@ -74,8 +78,11 @@ class SubsetRule:
 
 @dataclass(frozen=True)
 class ChosenSubset:
-    """The rows chosen, in the order of the pool. If they were ranked by a score, `edge` is the worst score among
-    them, and `tied` the number of solutions in the pool with exactly that score."""
+    """The rows of a subset, in the order of the pool.
+
+    If the rows were ranked by a score, `edge` is the worst score among them, and `tied` is the number of solutions
+    in the pool with exactly that score.
+    """
 
     rows: Rows
     edge: float | None = None
@@ -87,9 +94,10 @@ class ChosenSubset:
 
 
 def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
-    """The requested subsets, all of one size: `match`, or the number of candidates if that is smaller.
+    """Choose the requested subsets, all of the same size.
 
-    Raises `UserError` if there is nothing to choose from.
+    The size is `match`, or the number of candidates if that is smaller. Raises `UserError` if there is nothing to
+    choose from.
     """
     passing = scores.passing(rule.thresholds)
     size = subset_size(scores, rule)
@@ -112,7 +120,7 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
 
 
 def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
-    """The number of solutions in each subset. Raises `UserError` if it would be zero."""
+    """Return the number of solutions in each subset. Raises `UserError` if it would be zero."""
     there = int(scores.passing(rule.thresholds).sum())
     if rule.match is None or BOTH in rule.by:
         if not there:
@@ -127,7 +135,7 @@ def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
 
 
 def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
-    """The number of rows shared by each pair of subsets."""
+    """Return the number of rows shared by each pair of subsets."""
     names = [*subsets]
     return {
         f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
@@ -137,11 +145,12 @@ def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
 
 
 def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
-    """The first rows in the order of the last key, then of the keys before it, sorted by place."""
+    """Return the `size` rows that come first by the last key, then by the keys before it, in the order of
+    the pool."""
     return np.sort(rows[np.lexsort((rows, *keys))[:size]])
 
 
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
-    """A pseudo-random number for each row, equal on every machine."""
+    """Return a pseudo-random number for each row, which is the same on every machine."""
     hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
     return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

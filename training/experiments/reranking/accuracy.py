@@ -15,7 +15,10 @@ _NO_ANSWERS = "no candidate has an answer"
 
 @dataclass(frozen=True)
 class Way:
-    """A way of choosing: a method with a score, or one that needs none. `key` is its name in files."""
+    """A way of choosing: a method together with a score, or a method that needs no score.
+
+    `key` is its name in files.
+    """
 
     key: str
     title: str
@@ -40,12 +43,15 @@ WAYS = (*BASELINES, *SCORED, PASS)
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """`means` are the shares of problems whose choice is right, by way and by the number of candidates in `sizes`,
-    with intervals over the problems; `gains` are differences between two ways with all candidates, paired by
-    problem.
+    """The accuracy of each way of choosing, by the number of candidates.
 
-    `fewer` problems have fewer candidates than the most; for a size beyond theirs all their candidates are taken,
-    so that every size has the same problems. `unknown` problems have no right answer to compare with.
+    `means` holds the share of problems for which the choice is right, for each way and each number of candidates in
+    `sizes`, with intervals over the problems. `gains` holds differences between two ways with all candidates,
+    paired by problem. `problems` counts the problems with a right answer to compare with, and `unknown` those
+    without.
+
+    `fewer` counts the problems with fewer candidates than the largest size. For a size beyond theirs all their
+    candidates are used, so that every size is measured on the same problems.
     """
 
     sizes: tuple[int, ...]
@@ -66,8 +72,11 @@ def measure(
     draws: int = DRAWS,
     shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
 ) -> Accuracy | None:
-    """The accuracy of every way over the problems that have a right answer; None if there is none. `shown` wraps
-    the iteration, for example in a progress bar."""
+    """Measure the accuracy of every way over the problems that have a right answer, or return None if there are
+    none.
+
+    `shown` wraps the iteration, for example in a progress bar.
+    """
     judged = [one for one in ranked if one.correct is not None]
     if not judged:
         return None
@@ -94,7 +103,7 @@ def measure(
 
 
 def _rate(one: Ranked, way: Way, size: int) -> float:
-    """The share of a problem's subsets of that size from which the way chooses a right candidate."""
+    """Return the share of a problem's subsets of this size from which the way chooses a right candidate."""
     assert one.correct is not None
     if way == FIRST:
         return float(one.correct[0])

@@ -1,7 +1,7 @@
-"""Final answers: which of them are equal, and the one that a solution ends in.
+"""Finding the final answer of a solution, and comparing answers.
 
-Texts that differ only in LaTeX's spacing, and numbers however written, are compared here; the rest by math-verify
-if it is installed.
+Texts that differ only in LaTeX's spacing, and numbers in any notation, are compared here. All other answers are
+compared by math-verify, if it is installed.
 """
 
 import re
@@ -29,9 +29,11 @@ _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
 class AnswerComparer:
-    """Compares answers, which may be equal in different notation; a context manager, to be used from one thread.
+    """A context manager that compares answers, which may be equal in different notation. Only one thread may use
+    it.
 
-    With `symbolic`, math-verify compares whatever is not a plain number; None uses it if it is installed.
+    With `symbolic`, math-verify compares whatever is not a plain number. None means that it is used if it is
+    installed.
     """
 
     def __init__(self, symbolic: bool | None = None) -> None:
@@ -50,19 +52,24 @@ class AnswerComparer:
 
     @property
     def described(self) -> str:
-        """The way answers are compared, in words."""
+        """A description of how answers are compared."""
         plain = "as texts and numbers"
         return f"{plain}, else by math-verify {version('math-verify')}" if self._grader else plain
 
     def same(self, first: str, second: str) -> bool:
-        """True if two answers are the same. If they are neither equal texts nor both numbers, math-verify decides;
-        it treats the first as the right answer, which can make a difference."""
+        """True if two answers are the same.
+
+        If they are neither equal texts nor both numbers, math-verify decides. It treats the first answer as the
+        right one, which can make a difference.
+        """
         left, right = normalised(first), normalised(second)
         return left == right or self._same(left, right)
 
     def groups(self, answers: Sequence[str | None]) -> list[int]:
-        """A number for each answer, counted from 0, equal for answers that are the same as the first of their
-        group; `NO_ANSWER` for a missing one."""
+        """Return a group number for each answer, counted from 0, or `NO_ANSWER` if the answer is missing.
+
+        Answers are in one group if they are the same as the first answer of the group.
+        """
         firsts: list[str] = []
         groups = []
         for answer in answers:
@@ -83,8 +90,10 @@ class AnswerComparer:
 
 @lru_cache(maxsize=100_000)
 def normalised(answer: str) -> str:
-    r"""An answer without LaTeX's spacing, dollars, boxes and text commands, and without a final full stop; a
-    number, including 1,000, 26.0 or \frac{1}{2}, in lowest terms."""
+    r"""Return an answer without LaTeX's spacing, dollars, boxes and text commands, and without a final full stop.
+
+    A number, such as 1,000, 26.0 or \frac{1}{2}, is returned in lowest terms.
+    """
     text = answer.strip()
     for pattern in _WRAPPED:
         while (inner := pattern.sub(r"\1", text)) != text:
@@ -95,8 +104,10 @@ def normalised(answer: str) -> str:
 
 
 def answer_of(solution: str) -> str | None:
-    r"""The answer that a solution ends in: the content of its last `\boxed{…}`, else the text after its last
-    `####`, as in GSM8K; None if it has neither."""
+    r"""Return the final answer of a solution, or None if it has none.
+
+    This is the content of the last `\boxed{…}` or, without a box, the text after the last `####`, as in GSM8K.
+    """
     boxes = list(_BOX.finditer(solution))
     if boxes and (inside := _braced(solution, boxes[-1].end())) is not None:
         return inside.strip() or None
@@ -114,7 +125,7 @@ def _braced(text: str, start: int) -> str | None:
 
 
 def _number(text: str) -> str:
-    """A number in lowest terms, or "" if the text is not a number."""
+    """Return a number in lowest terms, or "" if the text is not a number."""
     if match := _FRACTION.fullmatch(text):
         text = f"{match[1]}{match[2]}/{match[3]}"
     if ratio := _RATIO.fullmatch(text):

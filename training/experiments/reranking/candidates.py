@@ -1,12 +1,13 @@
-"""Candidate solutions in JSON Lines, one a line, by problem.
+r"""Reading candidate solutions from JSON Lines, one candidate per line, and grouping them by problem.
 
-    {"problem": "What is 2 + 3?", "solution": "2 + 3 = 6.\\nSo 6.", "answer": "6", "gold": "5"}
+    {"problem": "What is 2 + 3?", "solution": "2 + 3 = 6.\nSo 6.", "answer": "6", "gold": "5"}
     {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "answer": "5", "gold": "5", "id": "b"}
 
-A solution is split into steps like a pasted one. Problems are identified by `problem_id` if given, else by their
-text. The default `answer` is the content of a solution's last box, or the text after its `####`. `gold` is the
-right answer of a problem; `correct` marks a candidate as right or wrong, whatever its answer. The lines of a
-problem need not be adjacent."""
+A solution is split into steps in the same way as a pasted one. Problems are identified by `problem_id` if it is
+given, or else by their text. `answer` defaults to the content of the solution's last box, or the text after its
+`####`. `gold` is the right answer of a problem. `correct` marks a candidate as right or wrong, whatever its answer.
+The lines of a problem need not be adjacent.
+"""
 
 import hashlib
 import json
@@ -24,8 +25,11 @@ from stepsight.training.experiments.reranking.answers import answer_of
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A line of the file, counted from 1, and the byte at which it begins, with the values that choosing needs:
-    `size` is the number of characters of its steps. The texts stay in the file."""
+    """A candidate in the file, with the values that are needed for choosing. Its text stays in the file.
+
+    `line` is its line, counted from 1, and `start` the byte at which the line begins. `size` is the number of
+    characters in its steps.
+    """
 
     line: int
     start: int
@@ -36,8 +40,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class ProblemGroup:
-    """The candidates of one problem, as their numbers in file order; `gold` is its right answer, if the file has
-    it."""
+    """The candidates of one problem, as their numbers in file order.
+
+    `gold` is the right answer, if the file gives it.
+    """
 
     digest: str
     line: int
@@ -47,8 +53,10 @@ class ProblemGroup:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """The candidates of a file, and its problems in order of first occurrence. `digest` is that of the file's
-    bytes."""
+    """The candidates of a file, and its problems in order of first occurrence.
+
+    `digest` is the digest of the file's bytes.
+    """
 
     path: Path
     digest: str
@@ -63,7 +71,8 @@ class CandidateSet:
         return str(self.path)
 
     def traces(self, start: int = 0) -> Iterator[Trace]:
-        """The candidates from that number on as traces, read again; each is named by its line."""
+        """Read the candidates from number `start` on again, and yield them as traces with ids that name their
+        lines."""
         if start >= len(self.candidates):
             return
         with open_input(self.path) as file:
@@ -74,7 +83,7 @@ class CandidateSet:
                 yield parse_candidate(row, f"{self.path} line {candidate.line}")
 
     def rows(self, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
-        """The rows of those candidates, read again."""
+        """Read the rows of these candidates again and yield them."""
         with open_input(self.path) as file:
             for number in numbers:
                 candidate = self.candidates[number]
@@ -85,8 +94,8 @@ class CandidateSet:
 def read_candidates(path: Path) -> CandidateSet:
     """Read and check the whole file, keeping little of it in memory.
 
-    Raises `UserError` naming the line if a row is not a candidate, or contradicts an earlier one about the text or
-    gold answer of its problem, and if there is none.
+    Raises `UserError` naming the line if a row is not a candidate, or if it contradicts an earlier row about the
+    text or gold answer of its problem. Also raises it if there is no candidate.
     """
     digest = hashlib.sha256()
     candidates: list[Candidate] = []
@@ -114,7 +123,8 @@ def read_candidates(path: Path) -> CandidateSet:
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
-    """A row as a trace with the id `where`. Raises `UserError` that starts with it."""
+    """Parse a row as a trace with the id `where`. Raises `UserError` that starts with `where` if the row is
+    invalid."""
     try:
         if "problem" not in row:
             raise UserError("the field 'problem' is missing.", "Each row needs problem, and steps or solution.")
@@ -140,14 +150,14 @@ def _steps(row: Mapping[str, Any]) -> list[str | list[str]]:
 
 
 def _answer(row: Mapping[str, Any], trace: Trace) -> str | None:
-    """The row's own answer; without one, the answer that the solution ends in."""
+    """Return the answer that the row states, or else the answer in which the solution ends."""
     if row.get("answer") is not None:
         return _short(row["answer"], "the answer")
     return answer_of(str(row.get("solution", "\n".join(trace.substeps))))
 
 
 def _short(value: object, what: str) -> str:
-    """A text or number as text. Raises `UserError` if it is neither, or empty."""
+    """Return a text or number as text. Raises `UserError` if the value is neither, or is empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
     return check_text(value, what).strip()
@@ -161,7 +171,10 @@ def _correct(row: Mapping[str, Any]) -> bool | None:
 
 
 def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], line: int) -> ProblemGroup:
-    """The row's problem, created if it is new."""
+    """Return the problem of a row, creating it if it is new.
+
+    Raises `UserError` if the row contradicts an earlier row of the problem.
+    """
     digest = hashlib.sha256(row["problem"].encode()).hexdigest()
     named = row.get("problem_id")
     key = ("text", digest) if named is None else ("id", _short(named, "problem_id"))

@@ -23,9 +23,9 @@ _KEPT = ("id", "steps", "solution")
 class Ranked:
     """The n candidates of a problem in file order.
 
-    `logs` are their log scores in each way, shape (n,), -inf for a candidate without one; `groups` are equal for
-    equal answers, shape (n,); `sizes`, shape (n,), are the characters of their steps; `correct`, shape (n,), is
-    True for the right ones, or None if the file does not say.
+    `logs` holds their log scores by aggregation, each of shape (n,), with -inf for a candidate without scores.
+    `groups`, shape (n,), is equal for equal answers. `sizes`, shape (n,), is the number of characters in their
+    steps. `correct`, shape (n,), is True for right candidates; it is None if this is not known for every candidate.
     """
 
     numbers: tuple[int, ...]
@@ -40,7 +40,7 @@ class Ranked:
 
 
 def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
-    """The candidates of every problem, in the order of the pool."""
+    """Return the ranked candidates of every problem, in the order of the pool."""
     ranked = []
     for problem in pool.problems:
         scores = [scored[number] for number in problem.candidates]
@@ -75,9 +75,12 @@ def choices(
     by: Aggregation,
     outputs: Outputs,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each problem: the choice, its `score` and its text, and every candidate with its answer, its score
-    in each way, and the validity and redundancy of its steps; for a vote also the answers by weight. Redundancy is
-    left out if the evaluator's `outputs` have none."""
+    """Yield a row for each problem, with the choice and all its candidates.
+
+    The choice comes with its `score` and its text. Every candidate comes with its answer, its score by each
+    aggregation, and the validity and redundancy of its steps; redundancy is left out if the evaluator's `outputs`
+    do not include it. If the method is a vote, the row also has the answers by weight.
+    """
     for one in ranked:
         place = choose(method, one.logs[by], one.groups)
         rows = list(pool.rows(iter(one.numbers)))
@@ -114,7 +117,7 @@ def _candidate(
 
 
 def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
-    """The answers in descending order of votes."""
+    """Return the answers in descending order of votes."""
     votes = []
     for group in sorted(set(one.groups.tolist()) - {NO_ANSWER}):
         places = np.flatnonzero(one.groups == group)
@@ -125,5 +128,5 @@ def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregati
 
 
 def _short(number: float) -> float:
-    """Six significant digits, since a product over many steps is small."""
+    """Round to six significant digits rather than decimal places, since a product over many steps is small."""
     return float(f"{number:.{_DIGITS}g}")

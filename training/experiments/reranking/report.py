@@ -1,4 +1,4 @@
-"""The report on choosing among candidates: tables, curves, and conclusions, as one page and as files."""
+"""The report on choosing among candidates: tables, curves and conclusions, as one page and as files."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -33,7 +33,10 @@ _DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashd
 
 
 def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
-    """The report on the accuracy for `source`; `lead` names the evaluator and the way answers were compared."""
+    """Return the report on the accuracy for `source`.
+
+    `lead` names the evaluator and says how answers were compared.
+    """
     tables = tables_of(accuracy)
     contents: list[Content] = [
         about(accuracy),
@@ -45,7 +48,7 @@ def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | N
 
 
 def about(accuracy: Accuracy) -> str:
-    """The problems and candidates behind the figures, in a sentence or two."""
+    """Describe the problems and candidates behind the figures in a few sentences."""
     text = (
         f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
         " fewer than there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them"
@@ -62,7 +65,8 @@ def about(accuracy: Accuracy) -> str:
 
 
 def tables_of(reached: Accuracy) -> tuple[Table, ...]:
-    """The accuracy by way and number of candidates, and each way's gain with all of them."""
+    """Return two tables: the accuracy by way and number of candidates, and the gains of the ways with all
+    candidates."""
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
     columns += [Column(f"n{size}", f"N = {size:,}") for size in reached.sizes]
     rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *reached.means[way]) for way in WAYS)
@@ -86,8 +90,10 @@ def _gains(accuracy: Accuracy) -> Table:
 
 
 def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
-    """Accuracy against the number of candidates, for one method by each score, between the baselines and the upper
-    bound."""
+    """Plot accuracy against the number of candidates, for one method with each of its scores.
+
+    The baselines and the upper bound are plotted as well.
+    """
     figure = make_figure("Candidates N", "Problems whose choice is right")
     ways = [PASS, *(way for way in SCORED if way.method == method), *reversed(BASELINES)]
     notes = []

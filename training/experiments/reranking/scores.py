@@ -1,7 +1,7 @@
-"""The scores of candidates in a file, with which an interrupted run resumes, and another way of choosing needs no
-evaluator.
+"""The scores of candidates in a file.
 
-The first line identifies the evaluator and the candidates; a line for each candidate follows, in order:
+With them an interrupted run can resume, and another way of choosing can be tried without the evaluator. The first
+line identifies the evaluator and the candidates. A line for each candidate follows, in order:
 
     {"evaluator": "mini-bidir", "fingerprint": "5b1…", "mode": "offline", "candidates": "e3b0…"}
     {"line": 1, "steps": [[0.91, 0.04, 0.05], [0.2, 0.1, 0.7]]}
@@ -38,11 +38,12 @@ def score_candidates(
     skip: Callable[[UserError], None] | None = None,
     shown: Shown = lambda scores, count: scores,
 ) -> list[CandidateScores]:
-    """The scores of every candidate, a row per step; scores in the file at `path` are not computed again.
+    """Return the scores of every candidate, a row per step. Scores already in the file at `path` are not computed
+    again.
 
-    A resumed run gives the same scores as an uninterrupted one. Raises `UserError` at a candidate longer than the
-    evaluator's context, which with `skip` is reported and left without scores, and if the file holds other scores,
-    cannot be written, or is being written by another process.
+    A resumed run gives the same scores as an uninterrupted one. Raises `UserError` if a candidate is longer than
+    the evaluator's context; with `skip`, such a candidate is reported and left without scores instead. Also raises
+    `UserError` if the file holds other scores, cannot be written, or is being written by another process.
     """
     if path is None:
         return list(shown(_score(scorer, pool, mode, 0, None, skip), len(pool)))
@@ -71,7 +72,7 @@ def _score(
     file: RowFile | None,
     skip: Callable[[UserError], None] | None,
 ) -> Iterator[CandidateScores]:
-    """Score the candidates from number `start` on, writing each as it comes."""
+    """Score the candidates from number `start` on, and write each to the file as soon as it is scored."""
     too_long: dict[str, str] = {}
 
     def on_skip(trace: Trace, error: UserError) -> None:
@@ -104,8 +105,10 @@ def _by_step(judgment: Judgment) -> StepScores:
 
 
 def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) -> list[CandidateScores]:
-    """The content of the file up to the last complete window of the scorer: candidates scored together determine
-    each other's last digit."""
+    """Read the scores in the file up to the last complete window of the scorer.
+
+    Candidates that are scored together affect each other's last digit, so a partial window is scored again.
+    """
     rows = iter(file)
     first = next(rows, None)
     if first is None:
