@@ -1,4 +1,4 @@
 """Fine-tuning causal language models on subsets of a pool, and grading their answers.
 
-Begin with `fine_tune`; a `Study` compares the subsets.
+Begin with `fine_tune`. A `Study` compares the subsets.
 """

@@ -1,4 +1,4 @@
-"""The examples of a fine-tuning run: the rows of a subset as token ids with their labels.
+"""The examples of a fine-tuning run: the rows of a subset, as token ids with their labels.
 
 {"query": "How many positive divisors does 196 have?", "response": "196 = 2^2 * 7^2, so 3 * 3 = 9.", "source": "…"}
 """
@@ -25,8 +25,11 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class SubsetFile:
-    """A subset of a pool as a file: `rows` are pairs of a query and a response, `sha256` is the file's. `scorer` is
-    the name of the evaluator that chose them, "" if unknown."""
+    """A subset of a pool, read from a file.
+
+    `rows` are pairs of a query and a response, and `sha256` is the hash of the file. `scorer` is the name of the
+    evaluator that chose the rows, "" if unknown.
+    """
 
     name: str
     rows: tuple[tuple[str, str], ...]
@@ -34,12 +37,15 @@ class SubsetFile:
     scorer: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """A description of the subset without its rows."""
+        """Return a description of the subset without its rows."""
         return {"name": self.name, "rows": len(self.rows), "sha256": self.sha256, "scorer": self.scorer}
 
 
 def read_subset(path: Path) -> SubsetFile:
-    """Read a file. Raises `UserError` naming the line if a row has no query or no response, or there is no row."""
+    """Read a subset from a file.
+
+    Raises `UserError` naming the line if a row lacks a query or a response, and if there are no rows.
+    """
     rows = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -61,7 +67,7 @@ def _filled(row: dict[str, Any], key: str) -> str:
 
 
 def _scorer(path: Path) -> str:
-    """The evaluator that the manifest beside a subset names."""
+    """Return the name of the evaluator in the manifest beside a subset, or "" if there is none."""
     manifest = path.parent / MANIFEST
     if path.stem not in SUBSETS or not manifest.is_file():
         return ""
@@ -72,15 +78,17 @@ def _scorer(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TextExample:
-    """`ids` of a prompt, its response and the end token, and as many `labels`."""
+    """A prompt, its response and the end token as token `ids`, with a label for each in `labels`."""
 
     ids: tuple[int, ...]
     labels: tuple[int, ...]
 
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str, query: str) -> list[int]:
-    """The tokens before an answer, starting as the tokenizer starts a text; the same in training and in
-    generation."""
+    """Return the tokens that precede an answer, with the tokenizer's start token if it has one.
+
+    They are the same in training and in generation.
+    """
     ids = tokenizer(prompt.replace(QUERY, query))["input_ids"]
     # Some tokenizers end every text with an end token, but here the answer follows.
     return list(ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids)
@@ -93,10 +101,10 @@ def build_examples(
     everything: bool,
     longest: int,
 ) -> tuple[list[TextExample], int]:
-    """The examples from rows of a query and a response, and the number of rows left out for exceeding `longest`
-    tokens. `everything` teaches the prompt too.
+    """Encode rows of a query and a response, and return the examples with the number of rows left out.
 
-    Prompt and response are encoded separately, so that an answer begins where a prompt ends, as in generation.
+    Rows of more than `longest` tokens are left out. With `everything`, the prompt is learnt too. Prompt and
+    response are encoded separately, so that an answer begins where a prompt ends, as in generation.
     """
     examples, left_out = [], 0
     for query, response in rows:

@@ -1,15 +1,15 @@
-"""A study in its folder: the subsets, the initial model, and the remaining runs, several at once.
+"""Running a study in its folder: the subsets, the initial model, and the remaining runs, several at once.
 
-FOLDER/study.json              the study to which the folder belongs
-FOLDER/start                   the model from scratch, if the study has one
-FOLDER/EVALUATOR/subsets       the subsets that it chose, as `stepsight filter` writes them
-FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, the log, and answers and result in math500
-FOLDER/report.html, tables     the output of `stepsight report filtering FOLDER`
-FOLDER/logs                    the output of each run's process
+    FOLDER/study.json              the study to which the folder belongs
+    FOLDER/start                   the model from scratch, if the study has one
+    FOLDER/EVALUATOR/subsets       the subsets that the evaluator chose, as `stepsight filter` writes them
+    FOLDER/EVALUATOR/SUBSET-SEED   a run: sft.json, the log, and answers and result in math500
+    FOLDER/report.html, tables     the output of `stepsight report filtering FOLDER`
+    FOLDER/logs                    the output of each run's process
 
 For each run `stepsight filter-study` starts a process, which may also be started by hand:
 
-python -m stepsight.training.experiments.finetuning.experiment STUDY.yaml FOLDER RUN
+    python -m stepsight.training.experiments.finetuning.experiment STUDY.yaml FOLDER RUN
 """
 
 import argparse
@@ -66,8 +66,11 @@ class Experiment:
     folder: Path
 
     def run(self, jobs: int) -> None:
-        """Do the remaining runs, `jobs` at a time. A failed run does not stop the others. Raises `UserError` if the
-        folder belongs to another study, a file or package is missing, or, at the end, runs failed."""
+        """Do the remaining runs, `jobs` at a time. A failed run does not stop the others.
+
+        Raises `UserError` if the folder belongs to another study, if a file or package is missing and, at the end,
+        if any run failed.
+        """
         check_installed()
         Grader()
         problems_file = problems_path(self.study.problems_file, self.path.parent)
@@ -102,7 +105,7 @@ class Experiment:
         )
 
     def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
-        """Make the subsets that an evaluator chooses."""
+        """Write the subsets that an evaluator chooses."""
         wanted = self._filtering(pool, problems, evaluator)
         is_new = not (wanted.output / MANIFEST).is_file()
         if is_new:
@@ -132,7 +135,7 @@ class Experiment:
         return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
 
     def _prepare(self, pool: list[Path], problems: Path) -> None:
-        """Prepare the model that all runs start from."""
+        """Write the model from scratch that all runs start from, if the study has one."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
@@ -159,7 +162,7 @@ def _texts(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class StudyWorker:
-    """Carries out runs of the study in the file `path`, with results in `folder`."""
+    """A worker that does runs of the study in the file `path` and writes their results to `folder`."""
 
     study: Study
     path: Path
@@ -169,8 +172,10 @@ class StudyWorker:
     processes: ProcessGroup
 
     def do(self, run: StudyRun) -> Result:
-        """Carry out a run, or resume it; a finished one is read. Raises `UserError` if it cannot be done, or
-        another process is doing it."""
+        """Do a run, or resume it, and return its result. The result of a finished run is only read.
+
+        Raises `UserError` if the run cannot be done or another process is doing it.
+        """
         result = result_path(self.folder, run)
         with RunFolder(self.folder / run.name).lock():
             if result.is_file():
@@ -194,7 +199,7 @@ class StudyWorker:
         return Math500Settings(self.study.engine, self.study.tokens, self.study.batch, place=place)
 
     def _launch(self, run: StudyRun) -> None:
-        """Fine-tune in several processes, which end when this one does."""
+        """Fine-tune in several processes, which are killed when this process ends."""
         module = ["-m", _MODULE, str(self.path), str(self.folder), run.name, "--train-only"]
         if self.processes.start([*launcher(self.study.processes), *module]).wait():
             raise UserError("its training failed.", "Its messages are above.")
@@ -230,8 +235,10 @@ def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out a run and return 0, or 2 if it cannot be done. On SIGTERM, the processes of the run are ended
-    first."""
+    """Do a run and return 0, or 2 if it cannot be done.
+
+    On SIGTERM, the processes of the run are killed first.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("study", type=Path)
     parser.add_argument("folder", type=Path)

@@ -1,8 +1,9 @@
-"""Greedy answers of a causal language model, by vLLM if it is installed, else by Transformers.
+"""Greedy answers of a causal language model, by vLLM if it is installed, and by Transformers otherwise.
 
-They are generated in batches of problems of similar length, each written to FOLDER/answers.jsonl at once:
+Answers are generated in batches of problems of similar length. Each batch is written to FOLDER/answers.jsonl at
+once:
 
-{"problem": 1, "text": "196 = 2^2 * 7^2, so 9.", "tokens": 21, "ended": true}
+    {"problem": 1, "text": "196 = 2^2 * 7^2, so 9.", "tokens": 21, "ended": true}
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,10 @@ ANSWERS = "answers.jsonl"
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """The text that a model generated: `tokens` counts all but the end token; `ended` is True if it was reached."""
+    """The text that a model generated.
+
+    `tokens` counts its tokens without the end token. `ended` is True if the model reached the end token.
+    """
 
     text: str
     tokens: int
@@ -39,25 +43,31 @@ Answers = dict[int, GeneratedAnswer]
 
 
 class Engine(Protocol):
-    """A model that continues prompts; `context` is its longest input, answer included, in tokens."""
+    """A model that continues prompts. `context` is its longest input in tokens, including the answer."""
 
     name: str
     context: int
 
     def write(self, prompts: Sequence[Sequence[int]], longest: int) -> list[GeneratedAnswer]:
-        """A greedy answer of at most `longest` tokens to each prompt, given as token ids."""
+        """Generate a greedy answer of at most `longest` tokens to each prompt, given as token ids."""
 
 
 def open_engine(name: str, folder: Path, tokenizer: PreTrainedTokenizerBase, place: Placement) -> Engine:
-    """The model in a folder, ready to generate; `auto` is vLLM if it and a GPU are available. Raises `UserError` if
-    vLLM is requested and not installed."""
+    """Load the model in a folder, ready to generate.
+
+    `auto` stands for vLLM if vLLM and a GPU are available, and for Transformers otherwise. Raises `UserError` if
+    vLLM is requested and not installed.
+    """
     if engine_name(name) == "vllm":
         return VllmEngine(folder, place)
     return TransformersEngine(load_model(folder, place), tokenizer)
 
 
 def engine_name(name: str) -> str:
-    """The engine that a name stands for on this machine."""
+    """Return the engine that a name stands for on this machine.
+
+    Raises `UserError` if vLLM is requested and not installed.
+    """
     installed = find_spec("vllm") is not None
     if name == "vllm" and not installed:
         raise UserError("vLLM is not installed.", "Install it, or take --engine transformers.")
@@ -99,7 +109,7 @@ class TransformersEngine:
 
 
 class VllmEngine:
-    """A model of vLLM, on all GPUs visible to it."""
+    """A model run by vLLM, on all GPUs that are visible to it."""
 
     name = "vllm"
 
@@ -130,8 +140,10 @@ class VllmEngine:
 
 
 def batches_of(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """The indices of prompts in batches of `size`, longest first, so that the greatest need of memory shows at
-    once."""
+    """Return the indices of prompts in batches of `size`.
+
+    The longest prompts come first, so that the greatest need of memory shows at once.
+    """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -144,12 +156,13 @@ def answer_all(
     size: int,
     announce: Callable[[int, int], None],
 ) -> list[GeneratedAnswer]:
-    """An answer to each prompt. Answers already in `folder` are kept if their whole batch is there, so that a
-    resumed run has the same batches as an uninterrupted one. The model is opened only if something is missing.
+    """Return an answer to each prompt, generating those that are missing.
 
-    If prompt and answer together exceed the model's context, the answer may have fewer tokens. Raises `UserError`
-    if a prompt alone is too long, or the file cannot be written. `announce` is called with the number of prompts
-    answered, and of all prompts.
+    Answers already in `folder` are kept if their whole batch is there, so that a resumed run has the same batches
+    as an uninterrupted one. The model is opened only if something is missing. An answer may have fewer than
+    `longest` tokens if prompt and answer would exceed the model's context. Raises `UserError` if a prompt alone is
+    too long, or if the file cannot be written. `announce` is called with the number of prompts answered and the
+    number of all prompts.
     """
     batches = batches_of([len(prompt) for prompt in prompts], size)
     with RowFile(folder / ANSWERS) as file:
@@ -183,7 +196,8 @@ def _check(prompts: Sequence[Sequence[int]], engine: Engine) -> None:
 
 
 def _read(file: RowFile, count: int) -> Answers:
-    """The answers in a file to this many problems, in its order, up to the first invalid row."""
+    """Return the answers in a file, in file order, up to the first invalid row. `count` is the number of
+    problems."""
     answers: Answers = {}
     for row in file:
         try:
@@ -197,7 +211,7 @@ def _read(file: RowFile, count: int) -> Answers:
 
 
 def _whole_batches(answers: Answers, batches: Sequence[Sequence[int]]) -> int:
-    """The number of complete batches from the first on."""
+    """Return the number of batches, counted from the first, whose answers are complete."""
     order, start = list(answers), 0
     for number, batch in enumerate(batches):
         if order[start : start + len(batch)] != [*batch]:

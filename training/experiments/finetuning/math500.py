@@ -1,12 +1,16 @@
-"""A causal language model's accuracy on MATH-500: greedy answers, graded with math-verify.
+"""Measuring a causal language model on MATH-500, with greedy answers graded by math-verify.
 
-stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
+    stepsight math500 runs/red-42 runs/red-43 runs/red-44 --output runs/red-math500
 
-Problems are one object a line: {"problem": "How many whole-number divisors does 196 have?", "answer": "9"}
+A file of problems has one JSON object per line:
 
-FOLDER/run.json        the values on which the result depends
-FOLDER/answers.jsonl   the model's answers, written as they come
-FOLDER/math500.json    the result
+    {"problem": "How many whole-number divisors does 196 have?", "answer": "9"}
+
+The output folder has these files:
+
+    FOLDER/run.json        the values on which the result depends
+    FOLDER/answers.jsonl   the model's answers, written as they come
+    FOLDER/math500.json    the result
 """
 
 import hashlib
@@ -52,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Problems:
-    """The problems of a file, whose hash is `sha256`."""
+    """The problems of a file. `sha256` is the hash of the file."""
 
     name: str
     items: tuple[Problem, ...]
@@ -62,15 +66,17 @@ class Problems:
         return len(self.items)
 
     def as_json(self) -> dict[str, Any]:
-        """A description of the problems without their texts; `constant` is the accuracy of always giving the most
-        frequent answer."""
+        """Return a description of the problems without their texts.
+
+        `constant` gives the most frequent answer, and how often it is right.
+        """
         answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
         constant = {"answer": answer, "right": count}
         return {"name": self.name, "count": len(self), "sha256": self.sha256, "constant": constant}
 
 
 def read_problems(path: Path) -> Problems:
-    """Read a file. Raises `UserError` naming the line if a problem or its answer is missing."""
+    """Read problems from a file. Raises `UserError` naming the line if a problem or its answer is missing."""
     items = []
     with open_input(path) as file:
         for number, row in read_rows(file, str(path)):
@@ -84,7 +90,8 @@ def read_problems(path: Path) -> Problems:
 
 
 def problems_path(file: Path | None, root: Path = Path()) -> Path:
-    """The `file` in `root` or in the folder of data; without one, MATH-500 in that folder.
+    """Return the path of `file` in `root` or in the data folder, or of MATH-500 in the data folder if `file` is
+    None.
 
     Raises `UserError` if it does not exist.
     """
@@ -99,8 +106,11 @@ def problems_path(file: Path | None, root: Path = Path()) -> Path:
 
 @dataclass(frozen=True)
 class Math500Settings:
-    """The way a model is asked: at most `tokens` in an answer, `batch` problems at once. `prompt` precedes an
-    answer; by default it is the one that the model was fine-tuned with, else the general one."""
+    """The settings with which a model answers.
+
+    An answer has at most `tokens` tokens, and `batch` problems are answered at once. `prompt` precedes an answer;
+    it defaults to the prompt with which the model was fine-tuned, or else to the general prompt.
+    """
 
     engine: str = "auto"
     tokens: int = 2048
@@ -124,10 +134,10 @@ def measure(
     grader: Grader,
     watch: Watch = unwatched,
 ) -> Result:
-    """Have a model answer all problems and grade its answers; finished parts are read.
+    """Have a model answer all problems, grade its answers, and return the result. Finished parts are not repeated.
 
-    Writes the folder `output`. Raises `UserError` if the model is not a causal language model, a problem is too
-    long for it, `output` holds another run, or another process is doing it.
+    The results are written to the folder `output`. Raises `UserError` if the model is not a causal language model,
+    if a problem is too long for it, if `output` holds another run, or if another process is working on it.
     """
     model = model_folder(spec)
     card = read_card(model)
@@ -155,7 +165,10 @@ def measure(
 
 
 def output_names(specs: Sequence[str]) -> list[str]:
-    """The folders for the results of models, below the common one. Raises `UserError` if two would be the same."""
+    """Return the names of the models' result folders inside the common output folder.
+
+    Raises `UserError` if two would be the same.
+    """
     names = [model_name(model_folder(spec)) for spec in specs]
     for name in names:
         if names.count(name) > 1:

@@ -1,4 +1,5 @@
-"""Causal language models: a folder in Hugging Face layout or one of a model hub, and a small one from scratch."""
+"""Causal language models: a folder in Hugging Face layout, a model from a hub, or a small model made from
+scratch."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -43,10 +44,11 @@ _END = "<end>"
 
 
 def model_folder(spec: str, root: Path = Path()) -> Path:
-    """The folder of a language model: one in `root`, one relative to the current folder, or a hub's, fetched if it
-    is not here yet.
+    """Return the folder of a language model.
 
-    Only its config.json is read. Raises `UserError` if there is none, or it is not a causal language model.
+    It may be a folder in `root`, a folder relative to the current one, or a model on a hub, which is downloaded if
+    it is not on this machine yet. Only its config.json is read. Raises `UserError` if there is no such folder or if
+    it is not a causal language model.
     """
     folder = next((path for path in (root / spec, Path(spec)) if path.is_dir()), None)
     if folder is None and not is_hub_id(spec):
@@ -70,9 +72,9 @@ def _check_causal(folder: Path) -> None:
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
-    """The weights of a folder, in the type and on the device of `place`.
+    """Load the weights in a folder, in the type and on the device of `place`.
 
-    Raises `UserError` naming the first tensor that is missing or misshapen.
+    Raises `UserError` naming the first tensor that is missing or has the wrong shape.
     """
     config = read_config(folder, read_config_file(folder))
     try:
@@ -82,9 +84,9 @@ def load_model(folder: Path, place: Placement) -> PreTrainedModel:
 
 
 def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a folder, padding with its end token if it has no pad token.
+    """Load the tokenizer in a folder. If it has no pad token, it pads with its end token.
 
-    Raises `UserError` if there is none, or it has no end token.
+    Raises `UserError` if there is no tokenizer or if it has no end token.
     """
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -102,19 +104,21 @@ def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def context_of(model: PreTrainedModel) -> int:
-    """The longest input in tokens, answer included."""
+    """Return the longest input of a model in tokens, including the answer."""
     limit = getattr(model.config, "max_position_embeddings", None)
     return limit if isinstance(limit, int) else 2**31
 
 
 def model_fingerprint(folder: Path, prompt: str) -> str:
-    """SHA-256 over the weights, the tokenizer and the prompt."""
+    """Return the SHA-256 of the weights, the tokenizer and the prompt."""
     return fingerprint(folder, {"prompt": prompt}, "causal")
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """Write a Llama with random weights drawn with `seed`, and a byte-level tokenizer of `vocabulary` tokens learnt
-    from the texts, plus an end token."""
+    """Write a Llama with random weights, and a byte-level tokenizer learnt from the texts.
+
+    The weights are drawn with `seed`. The tokenizer has `vocabulary` tokens and an end token.
+    """
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The recipe of a fine-tuning run: a YAML file, checked before any work."""
+"""The recipe of a fine-tuning run: a YAML file that is checked before any work is done."""
 
 from dataclasses import field
 from pathlib import Path
@@ -33,10 +33,10 @@ Prompt = Annotated[str, AfterValidator(_check_prompt)]
 class Recipe(Optimisation):
     """The recipe of a fine-tuning run of a causal language model.
 
-    `init` is the folder or hub id of the model and `data` a subset, JSON Lines with `query` and `response`; both
+    `init` is the folder or hub id of the model. `data` is a subset, in JSON Lines with `query` and `response`. Both
     may be left to the command line. `prompt` precedes a response and contains `{query}` once. With `loss` response,
-    the response and the end token are learnt; with all, the prompt too. Rows of more than `max_length` tokens are
-    left out and counted, never cut. `plan` does not affect what is learnt.
+    the response and the end token are learnt; with all, the prompt is learnt too. Rows of more than `max_length`
+    tokens are left out and counted, never cut. `plan` does not affect what is learnt.
     """
 
     init: str | None = None
@@ -56,5 +56,5 @@ class Recipe(Optimisation):
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """The recipe in a YAML file. Raises `UserError` naming the file and key."""
+    """Read the recipe in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
     return validate_yaml(Recipe, path)

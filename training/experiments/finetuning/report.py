@@ -14,9 +14,9 @@ from stepsight.training.report.report import Report
 
 
 def make_filtering_report(paths: Sequence[Path], day: date | None = None) -> Report:
-    """The report on the results in folders, on the paper's printed table, or on both.
+    """Return the report on the results in folders, on the paper's printed table, or on both.
 
-    Raises `UserError` if a folder has no results, or a model occurs twice.
+    Raises `UserError` if a folder has no results, or if a model or the paper's table occurs twice.
     """
     printed = [path for path in paths if is_paper(path)]
     if len(printed) > 1:

@@ -1,4 +1,4 @@
-"""Results of models on problems with answers: a JSON file for each, or the rows that the paper prints."""
+"""The results of models on problems with answers, read from a JSON file per model or from the rows of the paper."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ PAPER = "tab:filter_ablation"
 
 @validated(frozen=True, config=STRICT)
 class Result(Record):
-    """The result of one model: the problems it solved, in order, and the tokens of each answer.
+    """The result of one model: whether it solved each problem, in order, and the number of tokens in each answer.
 
-    `subset`, `rows` and `seed` are those of its fine-tuning, "", 0 and None without one; `scorer` is the evaluator
-    that chose the subset. `cut` counts answers that did not reach their end, `given_up` those that the grader could
-    not finish.
+    `subset`, `rows` and `seed` are those of its fine-tuning; without fine-tuning they are "", 0 and None. `scorer`
+    is the evaluator that chose the subset. `cut` counts the answers that did not reach their end, and `given_up`
+    those that the grader could not finish.
     """
 
     model: str
@@ -48,7 +48,7 @@ class Result(Record):
 
     @property
     def accuracy(self) -> float:
-        """Pass@1: the share of problems whose one greedy answer is right."""
+        """Pass@1: the share of problems for which the single greedy answer is right."""
         return sum(self.correct) / len(self.correct)
 
     @property
@@ -57,7 +57,7 @@ class Result(Record):
         return sum(self.tokens) / len(self.tokens)
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the accuracy over problems like these (Wilson 1927)."""
+        """Return the 95 % interval of the accuracy over problems like these (Wilson 1927)."""
         low, high = binomtest(sum(self.correct), len(self.correct)).proportion_ci(method="wilson")
         return float(low), float(high)
 
@@ -68,7 +68,7 @@ class Result(Record):
 
 @dataclass(frozen=True)
 class Printed:
-    """A row of the paper: `accuracy` is a fraction, rounded as printed, and `length` is in tokens."""
+    """A row of the paper's table. `accuracy` is a fraction, rounded as printed, and `length` is in tokens."""
 
     scorer: str
     subset: str
@@ -78,7 +78,8 @@ class Printed:
 
 
 def read_result(path: Path) -> Result:
-    """The result that `stepsight math500` wrote for a model. Raises `UserError` if the file is something else."""
+    """Read the result that `stepsight math500` wrote for a model. Raises `UserError` if the file is anything
+    else."""
     values = read_json(path)
     if values.pop("format", None) != FORMAT:
         raise UserError(f"{path}: not what stepsight math500 writes.", "Remove it.")
@@ -94,7 +95,10 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """The results in folders, at any depth. Raises `UserError` if there are none, or a model occurs twice."""
+    """Read the results in folders, at any depth.
+
+    Raises `UserError` if there are none, if a model occurs twice, or if the results are for different problems.
+    """
     results: list[Result] = []
     seen: dict[tuple[object, ...], Path] = {}
     for folder in folders:
@@ -119,7 +123,10 @@ def is_paper(path: Path) -> bool:
 
 
 def read_printed(path: Path) -> list[Printed]:
-    """The rows of the paper's table, with random subsets below all others, each as large as a scorer's."""
+    """Read the rows of the paper's table.
+
+    Each random subset gets the name of the evaluator whose subsets have the same size.
+    """
     try:
         rows = list(_printed(validate(_PrintedTable, read_json(path))))
     except UserError as error:

@@ -1,11 +1,13 @@
-"""One fine-tuning run: from a recipe and a subset to a language model's folder.
+"""A fine-tuning run, from a recipe and a subset to a language model's folder.
 
-stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
-torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
+    stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
+    torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
 
-FOLDER/run.json        the inputs of the run, which identify it
-FOLDER/checkpoints     the checkpoints from which it resumes
-FOLDER/sft.json        the outcome, written last, beside the model's own files
+The folder has these files beside the model's own:
+
+    FOLDER/run.json        the inputs of the run, which identify it
+    FOLDER/checkpoints     the checkpoints from which it resumes
+    FOLDER/sft.json        the outcome, written last
 """
 
 import json
@@ -49,7 +51,7 @@ _PACKAGES = ("trl", "datasets", "math_verify")
 
 @dataclass(frozen=True)
 class FineTuning:
-    """A recipe with its inputs: the model in `folder` and a subset."""
+    """A fine-tuning job: a recipe with its inputs, the model in `folder` and a subset."""
 
     recipe: Recipe
     folder: Path
@@ -57,8 +59,11 @@ class FineTuning:
 
     @classmethod
     def of(cls, recipe: Recipe, root: Path = Path()) -> "FineTuning":
-        """Resolve the recipe's paths in `root`. Raises `UserError` if `init` or `data` is not given, the model is
-        not a causal language model, or a row of the subset lacks a query or a response."""
+        """Resolve the recipe's paths in `root` and return the job.
+
+        Raises `UserError` if `init` or `data` is not given, if the model is not a causal language model, or if a
+        row of the subset lacks a query or a response.
+        """
         if recipe.init is None:
             raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
         if recipe.data is None:
@@ -67,7 +72,7 @@ class FineTuning:
         return cls(recipe, model_folder(recipe.init, root), read_subset(data))
 
     def values(self) -> dict[str, Any]:
-        """The values on which the result depends, without any of the machine."""
+        """Return the values on which the result depends. They contain nothing about the machine."""
         used = {key: value for key, value in asdict(self.recipe).items() if key not in ("init", "notes", "plan")}
         model = {"name": model_name(self.folder), "fingerprint": model_fingerprint(self.folder, self.recipe.prompt)}
         # The data is identified by its content rather than its path.
@@ -75,12 +80,14 @@ class FineTuning:
 
 
 def fine_tune(job: FineTuning, output: Path, draw: bool = True) -> Path:
-    """Fine-tune the model, write its folder to `output`, and return it.
+    """Fine-tune the model, write its folder to `output`, and return the folder.
 
-    Beside the model's own files it gets `sft.json`, `log_history.json` and, unless disabled, the curves,
-    `training.html` and `.png`. A killed run resumes from the last whole checkpoint; a finished one is left alone.
-    Raises `UserError` if TRL is not installed, `output` holds another run or another process is doing it, no row is
-    short enough, or memory or disk run out.
+    Besides the model's own files, the folder gets `sft.json`, `log_history.json` and, unless `draw` is false, the
+    training curves, `training.html` and `training.png`. A killed run resumes from the last complete checkpoint, and
+    a finished run is left alone.
+
+    Raises `UserError` if TRL is not installed, if `output` holds another run or is in use by another process, if no
+    row is short enough, or if memory or disk space runs out.
     """
     check_installed()
     folder, values = RunFolder(output, free=FREE), job.values()
@@ -114,19 +121,22 @@ def _fine_tune(job: FineTuning, folder: RunFolder, values: dict[str, Any], draw:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """A fine-tuning run's own description, empty if the folder is not of such a run."""
+    """Read the description that a fine-tuning run wrote. It is empty if the folder is not that of such a run."""
     return read_json(folder / CARD) if (folder / CARD).is_file() else {}
 
 
 def check_installed() -> None:
-    """Raises `UserError` if a package that fine-tuning needs is missing."""
+    """Raise `UserError` if a package that fine-tuning needs is missing."""
     missing = [name for name in ("trl", "datasets") if find_spec(name) is None]
     if missing:
         raise UserError(f"{missing[0]} is not installed.", "Install stepsight[sft].")
 
 
 def model_name(folder: Path) -> str:
-    """The name of a folder, or of the model in a hub's cache, `models--OWNER--NAME/snapshots/HASH`."""
+    """Return the name of a model's folder, or of the model if it is in a hub's cache.
+
+    A cached model is in `models--OWNER--NAME/snapshots/HASH`.
+    """
     folder = folder.resolve()
     kept = folder.parent.parent.name
     return kept.split("--")[-1] if folder.parent.name == "snapshots" and "--" in kept else folder.name
@@ -162,7 +172,10 @@ def _versions() -> dict[str, str]:
 
 
 def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dict[str, Any], draw: bool) -> None:
-    """Write the model, the log and its figure; every process takes part in collecting the weights."""
+    """Write the model, the log and the training curves.
+
+    Every process must call this, because all take part in collecting the weights.
+    """
     weights = trainer.whole_weights()
     if not trainer.args.should_save:
         return
@@ -190,7 +203,7 @@ def _save(trainer: Any, tokenizer: Any, job: FineTuning, output: Path, card: dic
 
 
 def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
-    """The weights without a head that is the embedding itself."""
+    """Return the weights without the language-modelling head, if it is tied to the embedding."""
     if not getattr(model.config, "tie_word_embeddings", False):
         return weights
     return {name: weight for name, weight in weights.items() if name != "lm_head.weight"}
@@ -199,10 +212,11 @@ def _untied(weights: dict[str, torch.Tensor], model: Any) -> dict[str, torch.Ten
 def estimate_fine_tuning(
     recipe: Recipe, root: Path, gpu: str | None = None, devices: int | None = None
 ) -> Estimate:
-    """The estimate of a recipe in the folder `root`, on the devices it names, or others.
+    """Estimate the run of a recipe in the folder `root`, on the devices that it names or on others.
 
-    Raises `UserError` if `gpu` is invalid, or if neither the recipe nor its files show the amount of data or the
-    size of the model."""
+    Raises `UserError` if `gpu` is invalid, or if neither the recipe nor its files tell the amount of data or the
+    size of the model.
+    """
     config = _as_training(recipe)
     expected = recipe.plan
     count = devices or (expected.devices if expected else 1)
@@ -211,7 +225,7 @@ def estimate_fine_tuning(
 
 
 def _as_training(recipe: Recipe) -> TrainConfig:
-    """A training run of the same size: a plan considers the same things in both."""
+    """Return the configuration of a training run of the same size, from which the needs can be estimated."""
     if recipe.init is None:
         raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
     return TrainConfig(
@@ -230,7 +244,7 @@ def _as_training(recipe: Recipe) -> TrainConfig:
 
 
 def _with_head(network: Network) -> Network:
-    """The network with a language-modelling head, as large as its embedding, in place of the score head."""
+    """Return the network with a language-modelling head, as large as its embedding, instead of the score head."""
     more = network.embedding - 3 * network.hidden
     return replace(network, parameters=network.parameters + more)
 

@@ -1,5 +1,8 @@
-"""The whole experiment of data filtering as a YAML file: a pool, the evaluators that choose subsets of it, the
-model trained on each with each seed, and the problems that it then answers."""
+"""The whole experiment of data filtering, as a YAML file.
+
+The file names a pool, the evaluators that choose subsets of it, the model to train on each subset with each seed,
+and the problems that the trained models answer.
+"""
 
 import dataclasses
 import json
@@ -33,7 +36,7 @@ _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 def slug(name: str) -> str:
-    """A name made fit for a folder."""
+    """Return a name in a form that is fit for a folder."""
     return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
 
 
@@ -54,8 +57,11 @@ def _check_evaluators(evaluators: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, config=STRICT)
 class ScratchModel(Record):
-    """A model from scratch: its dimensions, the size of a tokenizer learnt from the pool, and the seed of its
-    weights."""
+    """A model made from scratch.
+
+    It has the dimensions of the backbone, a tokenizer of `vocabulary` tokens learnt from the pool, and weights
+    drawn with `seed`.
+    """
 
     backbone: Backbone
     vocabulary: PositiveInt = 1024
@@ -64,7 +70,7 @@ class ScratchModel(Record):
 
 @dataclasses.dataclass(frozen=True)
 class StudyRun:
-    """One run: a model trained on the `subset` that an evaluator chose, with a seed."""
+    """A run of a study: a model trained with a seed on the `subset` that an evaluator chose."""
 
     evaluator: str
     subset: str
@@ -72,7 +78,7 @@ class StudyRun:
 
     @property
     def name(self) -> str:
-        """The name of its folder, such as `mini-bidir/val+red-42`."""
+        """The name of the run's folder, such as `mini-bidir/val+red-42`."""
         return f"{slug(self.evaluator)}/{self.subset}-{self.seed}"
 
 
@@ -80,17 +86,17 @@ class StudyRun:
 class Study(Record):
     """A study of data filtering.
 
-    `pool` are files, resolved in the study's folder, then in the folder of data; `match` is the size of the
-    subsets, by default that of val+red, chosen with `filter_seed`. Rows of the pool that are not solutions, or too
-    long for an evaluator, are left out with `skip_bad`, and rows whose query is one of the problems with
-    `leave_out_problems`. The files are searched for rows that meet `where`, of which a `sample` is drawn with
-    `filter_seed` (`training.experiments.filtering.drawing`). `dtype` is the type in which models answer.
+    `pool` lists files, resolved in the study's folder, then in the data folder. `where` holds conditions that their
+    rows must meet, and a `sample` of those rows is drawn with `filter_seed`
+    (`training.experiments.filtering.drawing`). `skip_bad` leaves out rows that are not solutions or are too long
+    for an evaluator. `leave_out_problems` leaves out rows whose query is one of the problems. `match` is the size
+    of the subsets, by default that of val+red. They are chosen with `filter_seed`.
 
-    The model is the recipe's, or `start`, the same for every run. `recipe` is a file beside the study, and
-    `settings` are keys that override the recipe's. Every model answers `problems`, or MATH-500, with at most
-    `tokens` tokens each, `batch` at once.
+    Every run starts from the same model: the one that the recipe names, or `start`. `recipe` is a file beside the
+    study, and `settings` are keys that override the recipe's. Every model answers `problems`, or MATH-500, with at
+    most `tokens` tokens per answer and `batch` problems at once. `dtype` is the type in which models answer.
 
-    A run takes `processes` processes with `threads` threads each. Models are removed after they have been measured,
+    A run uses `processes` processes with `threads` threads each. Models are removed after they have been measured,
     unless `keep_models` is set.
     """
 
@@ -119,20 +125,20 @@ class Study(Record):
     notes: str = field(default="", compare=False)
 
     def runs(self) -> Iterator[StudyRun]:
-        """Every run, grouped by seed, so that the first results can be compared."""
+        """Yield every run, grouped by seed, so that the first results can be compared."""
         for evaluator in self.evaluators:
             for seed in self.seeds:
                 yield from (StudyRun(evaluator, subset, seed) for subset in self.subsets)
 
     def run_named(self, name: str) -> StudyRun:
-        """The run of that name. Raises `UserError` if there is none."""
+        """Return the run with this name. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's study.json.")
 
     def recipe_for(self, root: Path) -> Recipe:
-        """The recipe of every run apart from its seed; `root` is the folder of the study."""
+        """Return the recipe of every run, apart from its seed. `root` is the folder of the study."""
         values = read_yaml(root / self.recipe) if self.recipe else {}
         if not isinstance(values, dict):
             raise UserError(f"{self.recipe}: {type(values).__name__} found, expected keys with values.")
@@ -146,12 +152,15 @@ class Study(Record):
 
     @property
     def problems_file(self) -> Path | None:
-        """The file of problems, None for MATH-500."""
+        """The file of problems, or None for MATH-500."""
         return Path(self.problems) if self.problems else None
 
     def values(self, root: Path) -> dict[str, Any]:
-        """The values on which its results depend, as JSON returns them: its own keys and, as `recipe.epochs`, those
-        of its recipe, without the content of other files it names. `root` is the folder of the study."""
+        """Return the values on which the results depend, in the form in which JSON reads them back.
+
+        They are the study's own keys and those of its recipe, such as `recipe.epochs`, without the contents of
+        other files that the study names. `root` is the folder of the study.
+        """
         own = dataclasses.asdict(self)
         recipe = dataclasses.asdict(self.recipe_for(root))
         values = {key: own[key] for key in own if key not in (*_FREE, *_OF_RECIPE)}
@@ -160,7 +169,7 @@ class Study(Record):
 
 
 def read_study(path: Path) -> Study:
-    """Read and check a YAML file. Raises `UserError` naming the file and key."""
+    """Read and check a study in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
     study = validate_yaml(Study, path)
     try:
         study.recipe_for(path.parent)
@@ -170,5 +179,5 @@ def read_study(path: Path) -> Study:
 
 
 def study_folder(folder: Path) -> RunFolder:
-    """The folder of a study's results, with the record that identifies the study."""
+    """Return the folder of a study's results, with the record that identifies the study."""
     return RunFolder(folder, RECORD, free=(*_FREE, *_OF_RECIPE))

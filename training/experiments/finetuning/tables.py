@@ -1,4 +1,4 @@
-"""The tables of fine-tuned models: each model, and the subsets of a pool as in the paper."""
+"""The tables of fine-tuned models: one of the models, and one of the subsets of a pool, as in the paper."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ _AGAINST = Column("difference", "Δ Random", CellKind.POINTS)
 
 @dataclass(frozen=True)
 class _Group:
-    """The runs on the subset that an evaluator chose, and those on the random one of the same size, if any."""
+    """The runs on a subset that an evaluator chose, and those on the random subset of the same size, if there are
+    any."""
 
     scorer: str
     subset: str
@@ -41,8 +42,11 @@ class _Group:
 
     @cached_property
     def gain(self) -> Value:
-        """The mean accuracy minus that of the random subset, with an interval from a bootstrap over the problems,
-        the same for all runs, and over the seeds of either side."""
+        """The mean accuracy minus that of the random subset.
+
+        Its interval comes from a bootstrap over the problems, with the same resamples for all runs, and over the
+        seeds of each side.
+        """
         if self.subset == RANDOM or not self.random:
             return Value.none("it is what the others are compared with, or there is nothing to compare with")
         # True for the problems that each run solved, shape (runs, problems).
@@ -61,7 +65,11 @@ class _Group:
 
 
 def _groups(results: Iterable[Result]) -> list[_Group]:
-    """Evaluators by name, their subsets in the paper's order, then others by name; runs by ascending seed."""
+    """Group the runs by evaluator and subset.
+
+    Evaluators are ordered by name. Subsets are in the paper's order, followed by others by name, and runs are in
+    ascending order of seed.
+    """
     order = {name: place for place, name in enumerate(SUBSETS)}
     runs: dict[tuple[str, str], list[Result]] = {}
     for one in sorted(
@@ -74,7 +82,7 @@ def _groups(results: Iterable[Result]) -> list[_Group]:
 
 
 def model_table(results: Sequence[Result]) -> Table:
-    """A row for each model and, if there are several, for their means."""
+    """Return a table with a row for each model and, if there are several, a row of their means."""
     columns = (Column("model", "Model", _TEXT), Column("subset", "Subset", _TEXT), _SEED, *_PASS, _CUT)
     rows: list[tuple[Cell, ...]] = [(one.model, _title(one), *_reached(one)) for one in results]
     if len(results) > 1:
@@ -89,7 +97,7 @@ def _title(one: Result) -> str:
 
 
 def _reached(one: Result) -> tuple[Cell, ...]:
-    """Seed, accuracy, tokens of an answer, and number of cut answers."""
+    """Return the seed, the accuracy, the mean tokens of an answer, and the number of cut answers."""
     seed = "–" if one.seed is None else str(one.seed)
     return seed, Value(one.accuracy).within(*one.interval()), round(one.length), one.cut
 
@@ -101,7 +109,7 @@ def _problems(results: Sequence[Result]) -> str:
 
 
 def _constant(results: Sequence[Result]) -> Iterator[str]:
-    """A note on the accuracy of always giving the most frequent answer, which needs no model."""
+    """Yield a note on the accuracy of always giving the most frequent answer, which needs no model."""
     constant = (results[0].problems or {}).get("constant")
     if constant:
         share = show(Value(constant["right"] / len(results[0].correct)), CellKind.PERCENT)
@@ -118,8 +126,10 @@ def _notes(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def subset_table(results: Sequence[Result]) -> Table:
-    """The paper's table: each evaluator's subsets, as means over the seeds, with their difference from the random
-    subset of the same size; below them the others, the random ones last."""
+    """Return the paper's table of subsets, with random subsets at the end.
+
+    The figures are means over the seeds, with the difference from the random subset of the same size.
+    """
     groups = sorted(_groups(results), key=lambda group: group.subset == RANDOM)
     rows = tuple(
         (group.scorer, group.title, _size(group.runs), len(group.runs), *group.means, group.gain)
@@ -142,12 +152,12 @@ def _size(runs: Sequence[Result]) -> int | None:
 
 
 def _rules(groups: Sequence[str]) -> tuple[int, ...]:
-    """The rows at which a new group begins."""
+    """Return the indices of the rows at which a new group begins."""
     return tuple(place for place in range(1, len(groups)) if groups[place] != groups[place - 1])
 
 
 def printed_table(printed: Sequence[Printed]) -> Table:
-    """The paper's table, with differences of the printed figures."""
+    """Return the paper's table, with differences of the printed figures."""
     base = {row.scorer: row.accuracy for row in printed if row.subset == RANDOM}
     rows: list[tuple[Cell, ...]] = []
     for row in sorted(printed, key=lambda row: row.subset == RANDOM):
@@ -162,7 +172,7 @@ def printed_table(printed: Sequence[Printed]) -> Table:
 
 
 def run_table(results: Sequence[Result]) -> Table:
-    """A row for each run, below the other tables."""
+    """Return a table with a row for each run."""
     runs = [one for group in _groups(results) for one in group.runs]
     rows = tuple((one.scorer, _title(one), one.rows, *_reached(one)) for one in runs)
     columns = (*_SUBSET, _SEED, *_REACHED, _CUT)
@@ -170,7 +180,7 @@ def run_table(results: Sequence[Result]) -> Table:
 
 
 def sentences(results: Sequence[Result]) -> Iterator[str]:
-    """The table of subsets in words, a sentence for each subset."""
+    """Put the table of subsets into words, with a sentence for each subset."""
     for group in _groups(results):
         if group.gain.exists:
             verdict = "clearly" if group.gain.low > 0 or group.gain.high < 0 else "not clearly"

@@ -1,4 +1,4 @@
-"""TRL's SFTTrainer, with whole checkpoints and our own errors."""
+"""TRL's SFTTrainer, with complete checkpoints and StepSight's own errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,9 +24,11 @@ _EMPTY = 2
 
 
 def arguments_of(recipe: Recipe, folder: Path) -> SFTConfig:
-    """The trainer's arguments from a recipe, with checkpoints in `folder`; joins processes that were launched
-    together. Raises `UserError` if the rows of a step cannot be divided among them, or `fsdp` is set with a single
-    process."""
+    """Return the trainer's arguments for a recipe, with checkpoints in `folder`.
+
+    Creating them joins processes that were launched together. Raises `UserError` if the rows of a step cannot be
+    divided among the processes, or if `fsdp` is set with a single process.
+    """
     arguments = SFTConfig(
         **arguments_for(recipe, folder),
         # The rows are already token ids with labels, within the recipe's length.
@@ -53,9 +55,12 @@ def _share_out(arguments: SFTConfig, recipe: Recipe) -> None:
 
 
 class FineTuner(Resumable, SFTTrainer):
-    """Trains `model` on `examples`. Every epoch uses each of them once, and a step's loss is the mean over its
-    learnt tokens, however many parts and devices compute it. Raises `UserError` if memory or disk run out, or the
-    loss is not a number."""
+    """A trainer that fine-tunes `model` on `examples`.
+
+    Every epoch uses each example once, and the loss of a step is the mean over its learnt tokens, however many
+    parts and devices compute it. Raises `UserError` if memory or disk space runs out, or if the loss is not a
+    number.
+    """
 
     def __init__(
         self,
@@ -94,7 +99,10 @@ class FineTuner(Resumable, SFTTrainer):
         self.keep_quiet()
 
     def get_train_dataloader(self) -> EpochLoader:
-        """The process's own parts: the trainer's would repeat rows if a last step has too few for all."""
+        """Return a loader of this process's own parts.
+
+        The base trainer's loader would repeat rows if the last step has too few for all processes.
+        """
         return EpochLoader(
             cast(Any, self.train_dataset),
             batch_sampler=self.batches,
@@ -103,16 +111,16 @@ class FineTuner(Resumable, SFTTrainer):
         )
 
     def whole_weights(self) -> dict[str, Tensor]:
-        """All weights of the trained model, gathered in the main process; every process has to call it."""
+        """Return all weights of the trained model, gathered in the main process. Every process must call this."""
         weights: dict[str, Tensor] = self.accelerator.get_state_dict(self.model)
         return weights
 
     def plain_model(self) -> PreTrainedModel:
-        """The model without its distributed wrapper."""
+        """Return the model without its distributed wrapper."""
         return cast(PreTrainedModel, self.accelerator.unwrap_model(self.model))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """The trainer's own step; a loss that is not a number ends the run."""
+        """Do the base trainer's step, and raise `UserError` if the loss is not a number."""
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-untyped-call]
         if not torch.isfinite(loss):
             raise UserError(
@@ -123,7 +131,7 @@ class FineTuner(Resumable, SFTTrainer):
         return loss
 
     def _leave_empty_out(self, labels: Tensor) -> None:
-        """Have TRL's statistics of a part cover only its rows, without the example that fills an empty part."""
+        """Remove the example that fills an empty part from TRL's statistics."""
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count

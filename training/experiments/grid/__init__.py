@@ -1,4 +1,4 @@
-"""The controlled grid: sizes, data, masks and seeds, trained alike and measured on the same traces.
+"""The controlled grid of sizes, data, masks and seeds, trained in the same way and measured on the same traces.
 
-Begin with `Design`, its YAML file, and `Grid`, which runs it.
+Begin with `Design`, which is read from a YAML file, and `Grid`, which runs it.
 """

@@ -54,13 +54,13 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """Traces on which every run is measured, in each of the `modes`. `note` is what a reader has to know about
-    them.
+    """A test: traces on which every run is measured, in each of the `modes`.
 
-    With `truncation` random, each ends after a step drawn uniformly, the same for every run. With continued, each
-    goes on beyond its labelled steps with the rest of the solution, and those whose rest the file lacks are left
-    out. If labels stop at the first error, only the second removes the hint of the ending: in a truncated trace, a
-    step followed by others is still never wrong.
+    `note` says what a reader has to know about the traces. With `truncation` random, each trace ends after a step
+    drawn uniformly, the same step for every run. With continued, each trace continues beyond its labelled steps
+    with the rest of the solution; traces whose rest the file lacks are left out. If labels stop at the first error,
+    only continued removes the hint given by the ending: in a truncated trace, a step followed by others is still
+    never wrong.
     """
 
     name: Name
@@ -70,7 +70,8 @@ class HeldOutSet(Record):
     truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """The traces that meet the source's conditions, in its order. Raises `UserError` if none does."""
+        """Return the traces that meet the source's conditions, in the source's order. Raises `UserError` if there
+        are none."""
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
         if self.truncation == "random":
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
@@ -93,18 +94,19 @@ class RunSettings:
 
     @property
     def name(self) -> str:
-        """The name of its files, such as `1B-1k-causal-13`."""
+        """The name of the run's files, such as `1B-1k-causal-13`."""
         return f"{self.size}-{self.data}-{self.mask}-{self.seed}"
 
 
 @dataclass(frozen=True, config=STRICT)
 class Design(Record):
-    """A whole grid, with its parts in the order of the file.
+    """The design of a whole grid, with its parts in the order of the file.
 
-    A run takes `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all
-    runs is learnt from the last entry of `data`; without it, every run has the one its configuration names, or
-    learns its own. With `leave_out_tests`, problems of the tests are left out of the training data; problems of the
-    data's own `benchmarks` always are."""
+    A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, one tokenizer for all runs
+    is learnt from the last entry of `data`; without it, every run uses the tokenizer that its configuration names,
+    or learns its own. With `leave_out_tests`, problems of the tests are left out of the training data. Problems of
+    the data's own `benchmarks` are always left out.
+    """
 
     name: str
     base: dict[str, Any]
@@ -130,22 +132,24 @@ class Design(Record):
         return self
 
     def runs(self) -> Iterator[RunSettings]:
-        """Every run; those that differ only in the mask are adjacent."""
+        """Yield every run. Runs that differ only in the mask are adjacent."""
         for size in self.sizes:
             for data in self.data:
                 for seed in self.seeds:
                     yield from (RunSettings(size, data, mask, seed) for mask in self.masks)
 
     def run_named(self, name: str) -> RunSettings:
-        """The run of that name. Raises `UserError` if there is none."""
+        """Return the run with this name. Raises `UserError` if there is none."""
         for run in self.runs():
             if run.name == name:
                 return run
         raise UserError(f"{self.name} has no run {name!r}.", "See the folder's grid.json.")
 
     def config(self, run: RunSettings, tokenizer: str | None = None) -> TrainConfig:
-        """The configuration of a run; `tokenizer` is the folder of a shared one. The tests are among its benchmarks
-        if they are left out."""
+        """Return the configuration of a run. `tokenizer` is the folder of a shared tokenizer.
+
+        If the tests are to be left out of the training data, they are added to the configuration's benchmarks.
+        """
         own = {"attention": run.mask, "seed": run.seed} | ({"tokenizer": tokenizer} if tokenizer else {})
         config = validate(TrainConfig, self.base | self.sizes[run.size] | self.data[run.data] | own)
         held_out = self.tests if self.leave_out_tests else ()
@@ -156,7 +160,7 @@ class Design(Record):
 
     @property
     def sha256(self) -> str:
-        """A hash of everything on which its results depend."""
+        """A hash of everything that the grid's results depend on."""
         values = dataclasses.asdict(self) | {"notes": None}
         for held in values["tests"]:
             del held["note"]
@@ -170,7 +174,7 @@ class Design(Record):
 
 
 def read_design(path: str | Path) -> Design:
-    """Read and check a YAML file; raises `UserError` naming the file and key."""
+    """Read and check a design in a YAML file. Raises `UserError` naming the file and key if it is invalid."""
     design = validate_yaml(Design, path)
     for run in design.runs():
         try:

@@ -1,14 +1,14 @@
-"""A grid in its folder: the remaining runs, several at once if they fit.
+"""Running a grid in its folder: the remaining runs are done, several at once if they fit on the machine.
 
-FOLDER/grid.json       the design to which the folder belongs
-FOLDER/tokenizer       the tokenizer that all runs share, if the design has one learnt
-FOLDER/runs/RUN        the evaluator of a run
-FOLDER/results/RUN.json, FOLDER/logs/RUN.txt
-FOLDER/results.json    all results so far, which `stepsight report grid` reads
+    FOLDER/grid.json       the design to which the folder belongs
+    FOLDER/tokenizer       the tokenizer that all runs share, if the design learns one
+    FOLDER/runs/RUN        the evaluator of a run
+    FOLDER/results/RUN.json, FOLDER/logs/RUN.txt
+    FOLDER/results.json    all results so far, which `stepsight report grid` reads
 
 For each run `stepsight grid` starts a process, which may also be started by hand:
 
-python -m stepsight.training.experiments.grid.experiment GRID.yaml FOLDER RUN [--db URL]
+    python -m stepsight.training.experiments.grid.experiment GRID.yaml FOLDER RUN [--db URL]
 """
 
 import argparse
@@ -72,7 +72,7 @@ _DESIGN, _TESTS, _LOGS = "grid.json", "tests", "logs"
 
 @dataclass(frozen=True)
 class Grid:
-    """A design read from the file `path`, with the folder for its runs."""
+    """A grid: a design read from the file `path`, with the folder for its runs."""
 
     design: Design
     path: Path
@@ -85,10 +85,11 @@ class Grid:
     def run(
         self, runs: Sequence[RunSettings], jobs: int, store: Store | None, db: str | None = None
     ) -> GridResults:
-        """Do those of the `runs` that remain, `jobs` at a time, and return all results in the folder.
+        """Do those of the `runs` that are not finished, `jobs` at a time, and return all results in the folder.
 
         `store` receives the traces of the tests and the judgments, and `db` is its address. A failed run does not
-        stop the others. Raises `UserError` if the folder belongs to another design, and at the end if runs failed.
+        stop the others. Raises `UserError` if the folder belongs to another design and, at the end, if any run
+        failed.
         """
         self._begin()
         self._prepare(store)
@@ -104,7 +105,7 @@ class Grid:
         return results
 
     def collect(self) -> GridResults:
-        """Gather the results so far into one file."""
+        """Collect the results so far into one file and return them."""
         done = [run for run in self.design.runs() if result_path(self.folder, run).is_file()]
         results = GridResults(
             name=self.design.name,
@@ -122,7 +123,7 @@ class Grid:
         RunFolder(self.folder, _DESIGN, free=values).begin({"sha256": self.design.sha256} | values)
 
     def _prepare(self, store: Store | None) -> None:
-        """Prepare what all runs share."""
+        """Prepare what all runs share: the tokenizer, and the tests in the store."""
         tokenizer = self.folder / TOKENIZER / "tokenizer.json"
         if self.design.learn_tokenizer and not tokenizer.is_file():
             *_, last = self.design.runs()
@@ -159,7 +160,7 @@ class Grid:
 
 
 def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: str | None = None) -> str:
-    """The estimates as text, and the total hours of all `runs` in sequence.
+    """Return the estimates as text, with the total hours of all `runs` done one after another.
 
     Raises `UserError` naming a run that does not fit.
     """
@@ -174,10 +175,12 @@ def estimate_grid(design: Design, runs: Sequence[RunSettings], root: Path, gpu: 
 
 
 def do_run(design: Design, run: RunSettings, folder: Path, root: Path, store: Store | None) -> RunResult | None:
-    """Train the run, or resume it, measure it and write its result; a finished one is read.
+    """Train a run, or resume it, measure it, write its result and return it. The result of a finished run is only
+    read.
 
-    If there is a store, it receives the judgments too. Of processes launched together all train, and the first does
-    the rest; the others get None. Raises `UserError` if the run cannot be done, or another process is doing it.
+    If there is a store, it receives the judgments too. Processes launched together all train, but only the first
+    does the rest; in the others the function returns None. Raises `UserError` if the run cannot be done or another
+    process is doing it.
     """
     result, output = result_path(folder, run), folder / TRAINED / run.name
     if result.is_file():
@@ -201,12 +204,12 @@ def result_path(folder: Path, run: RunSettings) -> Path:
 
 
 def dataset_name(design: Design, held: HeldOutSet) -> str:
-    """The dataset of the store that holds the traces of a test."""
+    """Return the name of the dataset in the store that holds the traces of a test."""
     return f"{design.name} {held.name}"
 
 
 def measure_baselines(design: Design, root: Path) -> dict[str, dict[Key, Figures]]:
-    """The figures of the trivial evaluators on each test and in each mode."""
+    """Return the figures of the trivial evaluators on each test and in each mode."""
     measured: dict[str, dict[Key, Figures]] = {name: {} for name in BASELINES}
     for held in design.tests:
         traces = held.traces(root)
@@ -233,7 +236,8 @@ def _measure(evaluator: Evaluator, design: Design, root: Path, store: Store | No
 
 
 def _judge(scorer: Scorer, traces: Sequence[Trace], mode: Mode, before: list[Judgment]) -> list[Judgment]:
-    """Judgments in a mode; a causal evaluator's are the same in every mode."""
+    """Return the judgments in a mode. A causal evaluator's judgments are the same in every mode, so `before` is
+    reused."""
     if scorer.evaluator.attention == "causal" and before:
         return [replace(judgment, mode=mode) for judgment in before]
     return list(scorer.score(traces, mode))
@@ -244,7 +248,7 @@ def _scores(judgment: Judgment) -> StepScores | None:
 
 
 def _save(store: Store, evaluator: Evaluator, dataset: str, judgments: Sequence[Judgment]) -> None:
-    """Store the judgments of a test's traces; a duplicate trace is stored once."""
+    """Store the judgments of a test's traces. A duplicate trace is stored once."""
     stored = {trace.id: trace for trace in iterate_traces(store, find_dataset(store, dataset).id)}
     by_id = {judgment.trace.id: judgment for judgment in judgments if judgment.trace.id in stored}
     of_stored = (replace(judgment, trace=stored[id]) for id, judgment in by_id.items())

@@ -1,5 +1,7 @@
-"""Matched pairs of a grid's runs, bidirectional and causal, of the same size, data and seed, and their
-differences."""
+"""Matched pairs of a grid's runs and their differences.
+
+The two runs of a pair have the same size, data and seed; one is bidirectional and the other causal.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +23,11 @@ _NONE = "no pair has a value"
 
 @dataclass(frozen=True)
 class Contrast:
-    """Bidirectional minus causal of one figure over `pairs`: the number of `wins` and `ties`, and the mean with the
-    95 % interval of a bootstrap over the pairs."""
+    """The comparison of bidirectional with causal runs in one figure, over `pairs` pairs.
+
+    `wins` counts the pairs in which the bidirectional run is better, and `ties` the equal pairs. `mean` is the mean
+    of bidirectional minus causal, with the 95 % interval of a bootstrap over the pairs.
+    """
 
     wins: int
     ties: int
@@ -31,11 +36,11 @@ class Contrast:
 
 
 def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> pd.DataFrame:
-    """A figure of the matched runs of which both are done: the columns `bidirectional` and `causal` hold fractions,
-    NaN for an undefined value, with a row for each size, amount of data and seed, in the order of the design.
+    """Return a figure of the matched runs, for the pairs in which both runs are done.
 
-    `part` is a third of the solution or a class, and only runs with figures for it count; without it, all steps are
-    meant.
+    The columns `bidirectional` and `causal` hold fractions, NaN for an undefined value. There is a row for each
+    size, amount of data and seed, in the order of the design. `part` is a third of the solution or a class, and
+    runs without figures for it are left out; by default the figure covers all steps.
     """
     rows = [
         (run.settings.size, run.settings.data, run.settings.seed, run.settings.mask, figures.of(part)[metric])
@@ -48,7 +53,7 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
 
 
 def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Amount of data, size, and the pairs of each combination, in order."""
+    """Yield the amount of data, the size and the pairs of each combination, in order."""
     groups = dict(iter(pairs.groupby(level=["data", "size"], sort=False)))
     for data in pairs.index.unique("data"):
         for size in pairs.index.unique("size"):
@@ -57,15 +62,14 @@ def by_size_and_data(pairs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFra
 
 
 def gains(pairs: pd.DataFrame) -> pd.Series:
-    """Bidirectional minus causal of each pair."""
+    """Return bidirectional minus causal for each pair."""
     return pairs["bidirectional"] - pairs["causal"]
 
 
 def contrast(gains: ArrayLike) -> Contrast:
-    """Wins and mean of gains, shape (pairs,); undefined ones are left out.
+    """Summarise gains, shape (pairs,), as wins, ties and a mean. Undefined gains are left out.
 
-    A difference below one billionth is a tie, since figures printed with fewer digits than computed are as equal as
-    they look.
+    A difference below one billionth is a tie, so that rounded figures which look equal count as equal.
     """
     kept = _numbers(gains)
     return Contrast(
@@ -77,7 +81,7 @@ def contrast(gains: ArrayLike) -> Contrast:
 
 
 def interval(values: Floats64) -> tuple[float, float]:
-    """The middle 95 % of the means of resamples, or NaN for a single value."""
+    """Return the interval that holds the middle 95 % of the means of resamples, or NaN for a single value."""
     if len(values) < 2:
         return float("nan"), float("nan")
     low, high = np.percentile(resampled_means(values), [2.5, 97.5])
@@ -85,14 +89,15 @@ def interval(values: Floats64) -> tuple[float, float]:
 
 
 def resampled_means(values: Floats64) -> Floats64:
-    """The means of resamples, shape (draws,), with the same resamples for every array of that length."""
+    """Return the means of resamples, shape (draws,). The resamples are the same for all arrays of the same
+    length."""
     draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
     means: Floats64 = values[draws].mean(axis=1)
     return means
 
 
 def mean(values: ArrayLike) -> Value:
-    """The mean of the values that are numbers."""
+    """Return the mean of the values, ignoring NaN."""
     kept = _numbers(values)
     return Value(float(kept.mean())) if len(kept) else Value.none(_NONE)
 

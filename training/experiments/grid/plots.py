@@ -20,7 +20,10 @@ _UNKNOWN = "The results hold no such figures of single runs."
 
 
 def scaling_plots(results: GridResults, key: Key, metric: str) -> list[Plot]:
-    """A figure's mean against the size of the evaluator and against the amount of data, over everything else."""
+    """Plot the mean of a figure against the size of the evaluator and against the amount of data.
+
+    Each mean is taken over everything else.
+    """
     pairs = pair_values(results, key, metric)
     return [_scaling(pairs, metric, "size", "Size"), _scaling(pairs, metric, "data", "Training traces")]
 
@@ -36,7 +39,10 @@ def _scaling(pairs: pd.DataFrame, metric: str, level: str, title: str) -> Plot:
 
 
 def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
-    """Every bidirectional run against its causal counterpart; it is ahead above the dotted line."""
+    """Plot every bidirectional run against its causal counterpart.
+
+    Above the dotted line, the bidirectional run is better.
+    """
     figure = make_figure(f"{METRICS[metric]}, causal", f"{METRICS[metric]}, bidirectional")
     pairs = pair_values(results, key, metric)
     for ink, (size, group) in zip(INKS, pairs.groupby(level="size", sort=False), strict=False):
@@ -55,7 +61,7 @@ def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plo
 
 
 def third_plot(results: GridResults, key: Key) -> Plot:
-    """Bidirectional minus causal macro-AUC by the third of the solution, with intervals over the pairs."""
+    """Plot bidirectional minus causal macro-AUC by third of the solution, with intervals over the pairs."""
     figure = make_figure("Third of the solution", "macro-AUC, percentage points")
     caption = "Difference of macro-AUC by third"
     thirds = [pair_values(results, key, MACRO_AUC, third.value) for third in Third]
@@ -68,8 +74,11 @@ def third_plot(results: GridResults, key: Key) -> Plot:
 
 
 def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
-    """The gains in two forms of a grid, with these `names`, side by side for each test and mode; from the table of
-    `training.experiments.grid.tables`."""
+    """Plot the gains in two forms of a grid side by side, for each test and mode.
+
+    `names` are the names of the two forms, and `table` is the result of
+    `training.experiments.grid.tables.survival_table`.
+    """
     plots = []
     for metric in (MACRO_AUC, LATE_AUC):
         figure = make_figure("percentage points", "")
@@ -96,7 +105,7 @@ def _scaled(value: Value) -> Value:
 
 
 def class_plots(results: GridResults, key: Key) -> list[Plot]:
-    """AUC and F1 of each class under both masks."""
+    """Plot the AUC and F1 of each class under both masks."""
     plots = []
     for name, title in (("auc", "AUC"), ("f1", "F1")):
         classes = [pair_values(results, key, name, label) for label in LABEL_NAMES]
@@ -110,7 +119,7 @@ def class_plots(results: GridResults, key: Key) -> list[Plot]:
 
 
 def cell_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
-    """Mean and standard deviation over the seeds, for each size and amount of data."""
+    """Plot the mean and standard deviation over the seeds, for each size and amount of data."""
     figure = make_figure("Size and training traces", METRICS[metric])
     cells = list(by_size_and_data(pair_values(results, key, metric)))
     names = [f"{size} {data}" for data, size, _ in cells]

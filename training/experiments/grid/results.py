@@ -1,4 +1,5 @@
-"""The results of a grid: a JSON file for each run, all of them in one file, or the rows that the paper prints."""
+"""The results of a grid, read from a JSON file per run, from one file with all runs, or from the rows of the
+paper."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +31,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a run on a test: fractions, NaN if undefined.
+    """The figures of a run on a test, as fractions, NaN if undefined.
 
-    `whole` by metric. `thirds`: for each third of the solution its `macro_auc`, the `steps` and the number of each
-    label. `classes`: for each label the `auc` against the rest and the `f1`. Both are empty if unknown.
+    `whole` holds the figures on all steps, by metric. `thirds` holds, for each third of the solution, its
+    `macro_auc`, the number of `steps` and the number of each label. `classes` holds, for each label, the `auc`
+    against the rest and the `f1`. `thirds` and `classes` are empty if unknown.
     """
 
     whole: Mapping[str, float]
@@ -43,11 +45,12 @@ class Figures:
     steps: int = 0
 
     def of(self, part: str = "") -> Mapping[str, float]:
-        """The figures of a third or a class by name, or of all steps; empty if unknown."""
+        """Return the figures of a third or a class by its name, or those of all steps. They are empty if
+        unknown."""
         return {**self.thirds, **self.classes}.get(part, {}) if part else self.whole
 
     def as_json(self) -> dict[str, Any]:
-        """JSON values, null for NaN."""
+        """Return the figures as JSON values, with null for NaN."""
         return {
             "traces": self.traces,
             "steps": self.steps,
@@ -58,7 +61,8 @@ class Figures:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Figures":
-        """The inverse of `as_json`. Raises `KeyError` or `TypeError` on anything else."""
+        """Return the figures from the values of `as_json`. Raises `KeyError` or `TypeError` for any other
+        values."""
         return cls(
             whole={name: _number(values[name]) for name in METRICS},
             thirds={name: _numbers(figures) for name, figures in values["thirds"].items()},
@@ -69,9 +73,9 @@ class Figures:
 
 
 def figures_of(table: StepTable) -> Figures:
-    """An evaluator's figures on the labelled steps of a table, deciding by argmax.
+    """Return an evaluator's figures on the labelled steps of a table, with decisions by argmax.
 
-    A third is the paper's bucket; if the gold lacks a class, macro-AUC is the mean over the classes it has. For an
+    Thirds are the paper's buckets. If the gold lacks a class, macro-AUC is the mean over the classes it has. For an
     evaluator without three probabilities, the AUCs are those of its validity.
     """
     steps = classify(table)
@@ -122,7 +126,8 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The figures of a run by test and mode; `about` holds facts on the run itself, such as its parameters."""
+    """The figures of a run, by test and mode. `about` holds facts on the run itself, such as its number of
+    parameters."""
 
     settings: RunSettings
     figures: Mapping[Key, Figures]
@@ -137,10 +142,11 @@ class RunResult:
 
 @dataclass(frozen=True)
 class GridResults:
-    """The finished runs of a grid, out of `planned`, in the order of its design.
+    """The finished runs of a grid, in the order of its design.
 
-    `baselines`: the figures of each trivial evaluator. `notes`: for each test, what a reader has to know about it.
-    `rounded` is True if the figures are fractions with three decimals, as printed.
+    `planned` is the number of all runs, finished or not. `baselines` holds the figures of each trivial evaluator.
+    `notes` says, for each test, what a reader has to know about it. `rounded` is True if the figures are printed
+    fractions with three decimals.
     """
 
     name: str
@@ -153,7 +159,7 @@ class GridResults:
 
     @property
     def keys(self) -> list[Key]:
-        """The tests and modes, each once."""
+        """The combinations of test and mode for which there are figures."""
         return list(dict.fromkeys(key for run in self.runs for key in run.figures))
 
     def as_json(self) -> dict[str, Any]:
@@ -167,7 +173,7 @@ class GridResults:
 
 
 def read_results(path: Path) -> GridResults:
-    """The results in a grid's folder, in its `results.json`, or in the paper's table of runs.
+    """Read the results in a grid's folder, in its `results.json`, or in the paper's table of runs.
 
     Raises `UserError` if there are none.
     """
@@ -185,7 +191,7 @@ def read_results(path: Path) -> GridResults:
 
 
 def read_run(path: Path) -> RunResult:
-    """The result file of one run. Raises `UserError` if it is something else."""
+    """Read the result file of one run. Raises `UserError` if the file is anything else."""
     try:
         return _run(read_json(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

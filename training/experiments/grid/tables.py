@@ -36,7 +36,7 @@ def name_of(results: GridResults, key: Key, what: str) -> str:
 
 
 def run_table(results: GridResults, key: Key) -> Table:
-    """A row for each run, in the order of the paper, and below them the baselines."""
+    """Return a table with a row for each run, in the order of the paper, and the baselines below."""
     columns = (
         Column("size", "Size", _TEXT),
         Column("data", "Data", _TEXT),
@@ -61,7 +61,8 @@ def run_table(results: GridResults, key: Key) -> Table:
 
 
 def mean_table(results: GridResults, key: Key) -> Table:
-    """The means over the seeds of the matched runs, for each size and amount of data, and their differences."""
+    """Return the means over the seeds of the matched runs, and their differences, for each size and amount
+    of data."""
     columns = [Column("data", "Data", _TEXT), Column("size", "Size", _TEXT)]
     for name, title in METRICS.items():
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
@@ -81,7 +82,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """The number of pairs that the bidirectional run wins, and the mean difference."""
+    """Return the number of pairs that the bidirectional run wins, and the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -97,7 +98,7 @@ def paired_table(results: GridResults, key: Key) -> Table:
 
 
 def third_table(results: GridResults, key: Key) -> Table | None:
-    """Macro-AUC by third of the solution, over all pairs; None if unknown."""
+    """Return macro-AUC by third of the solution, over all pairs, or None if it is unknown."""
     detailed = [run.figures[key].thirds for run in results.runs if key in run.figures and run.figures[key].thirds]
     if not detailed:
         return None
@@ -124,7 +125,7 @@ def third_table(results: GridResults, key: Key) -> Table | None:
 
 
 def class_table(results: GridResults, key: Key) -> Table | None:
-    """AUC and F1 of each class, over all pairs; None if unknown."""
+    """Return the AUC and F1 of each class, over all pairs, or None if they are unknown."""
     if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
     columns = [Column("class", "Class", _TEXT)]
@@ -140,7 +141,7 @@ def class_table(results: GridResults, key: Key) -> Table | None:
 
 
 def cell_table(results: GridResults, key: Key) -> Table:
-    """Mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
+    """Return the mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
     columns = [Column("size", "Size", _TEXT), Column("data", "Data", _TEXT)]
     for mask, shown in MASKS.items():
         columns += [Column(mask, shown), Column(f"{mask}_deviation", "SD")]
@@ -155,7 +156,7 @@ def cell_table(results: GridResults, key: Key) -> Table:
 
 
 def deviation(values: pd.Series) -> Value:
-    """The sample standard deviation."""
+    """Return the sample standard deviation."""
     return Value(float(np.std(values, ddof=1))) if len(values) > 1 else Value.none("one seed only")
 
 
@@ -181,13 +182,13 @@ def _paired(title: str, pairs: pd.DataFrame) -> tuple[Cell, ...]:
 
 
 def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
-    """The mean of either mask, and of their difference."""
+    """Yield the mean for each mask, then the mean difference."""
     yield from (mean(pairs[mask]) for mask in MASKS)
     yield contrast(gains(pairs)).mean
 
 
 def _caveat() -> str:
-    """A note on the paper's own pairs, which were computed from figures with more digits than those here."""
+    """Return a note that the paper computed its own pairs from figures with more digits than are available here."""
     (table,) = (table for table in reference_tables() if table.label == "tab:paired-stats")
     printed = ", ".join(
         f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
@@ -196,11 +197,12 @@ def _caveat() -> str:
 
 
 def survival_table(first: GridResults, second: GridResults) -> Table:
-    """The gain of the bidirectional mask in two forms of one grid, and the share of the first gain that is left in
-    the second.
+    """Return the gain of the bidirectional mask in two forms of a grid, and the share of it that is left in the
+    second.
 
-    `kept` is the second's mean gain as a share of the first's, if the first's interval lies above zero and there
-    are enough pairs for that to mean something. Pairs that are undefined in either form are left out.
+    `kept` is the mean gain in the second form as a share of that in the first. It is given only if the first gain's
+    interval lies above zero and there are enough pairs for a meaningful share. Pairs that are undefined in either
+    form are left out.
     """
     columns = (
         Column("test", "Test", _TEXT),
@@ -234,8 +236,11 @@ def _survival(first: GridResults, second: GridResults, key: Key, metric: str) ->
 
 
 def _kept(before: Floats64, after: Floats64) -> Value:
-    """The mean of `after` as a share of that of `before`, with an interval over resamples of the pairs. Resamples
-    in which `before` is not above zero, which are few if its own interval is, are left out."""
+    """Return the mean of `after` as a share of the mean of `before`, with an interval over resamples of the pairs.
+
+    Resamples in which the mean of `before` is not above zero are left out. They are few if its own interval lies
+    above zero.
+    """
     if len(before) < FEWEST:
         return Value.none(f"there are fewer than {FEWEST} pairs")
     if not contrast(before).mean.low > 0:
