@@ -22,11 +22,12 @@ PROBLEM = "problem"
 class EvidenceAddress(PageQuery):
     """The query of the Evidence page, for one trace or for the gallery of a `dataset`.
 
-    A trace is `trace`, a database id, or `s`, a permalink's token of the Score page. `evaluator` is the key of the
-    evaluator (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1. For one trace, `step` is
-    the name of the selected sub-step, `after` that of the last one revealed, and `value` is one of `VALUES`; `gap`
-    is what stands where a step is left out; `present` is the place of its presentation: `PROBLEM`, a sub-step's
-    name, or a conclusion of `app.evidence.presentation`.
+    A trace is given as `trace`, a database id, or as `s`, the token of a permalink to the Score page. `evaluator`
+    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
+
+    The rest applies to one trace. `step` names the selected sub-step, and `after` the last one revealed. `value` is
+    one of `VALUES`, and `gap` says what stands in place of a step that is left out. `present` is the current place
+    in the presentation: `PROBLEM`, the name of a sub-step, or a conclusion of `app.evidence.presentation`.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -45,7 +46,7 @@ class EvidenceAddress(PageQuery):
 
     @property
     def left_out(self) -> Gap:
-        """`gap` as what it is."""
+        """The value of `gap` as a `Gap`."""
         return Gap(self.gap)
 
     @property

@@ -1,4 +1,4 @@
-"""The evidence of one trace: an evaluator's hindsight matrix, for a stored trace or one from the Score page."""
+"""The evidence of one trace: an evaluator's hindsight matrix for a stored trace or one from the Score page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,10 @@ _CAUSAL = "causal"
 
 
 class JudgingError(LoadingError):
-    """The evaluator has not judged `trace` yet, or is still being loaded. The trace can be shown meanwhile."""
+    """The evaluator has not judged `trace` yet, or is still being loaded.
+
+    The trace can be shown in the meantime.
+    """
 
     def __init__(self, evaluator: str, trace: Trace) -> None:
         super().__init__(f"{evaluator} is judging this solution.")
@@ -46,10 +49,10 @@ class JudgingError(LoadingError):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A hindsight judgment of one trace, by the evaluator that `about` describes.
+    """A hindsight judgment of one trace by the evaluator that `about` describes.
 
-    `evaluator` is its key, and `choices` are the keys of all evaluators with evidence; `scorer` returns its scorer,
-    and is None if it cannot score here.
+    `evaluator` is the evaluator's key, and `choices` are the keys of all evaluators with evidence on the trace.
+    `scorer` is a function that returns the evaluator's scorer, or None if the evaluator cannot score here.
     """
 
     judgment: Judgment
@@ -65,7 +68,8 @@ class Evidence:
 
     @property
     def calls(self) -> int:
-        """Roughly the number of calls to a server that leaving out each sub-step takes; 0 if it runs here."""
+        """The approximate number of server calls needed to leave out each sub-step. It is 0 if the evaluator runs
+        here."""
         return len(self) + 1 if self.about.dtype == SERVED else 0
 
     @property
@@ -83,12 +87,15 @@ class Evidence:
 
     @cached_property
     def judgments(self) -> TraceJudgments:
-        """The judgments for the list of steps; without the evaluator's name, which is above the list."""
+        """The judgments for the list of steps.
+
+        The evaluator's name is omitted, since it is shown above the list.
+        """
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     @cached_property
     def steps(self) -> list[JudgedStep]:
-        """A row for each sub-step."""
+        """The rows of the list of steps, one for each sub-step."""
         return judged_steps(self.trace)
 
     @property
@@ -96,7 +103,7 @@ class Evidence:
         return judgment_record(self.judgment, self.about, self.thresholds, name=self.evaluator)
 
     def __len__(self) -> int:
-        """The number of sub-steps."""
+        """Return the number of sub-steps."""
         return len(self.hindsight)
 
     @property
@@ -109,7 +116,7 @@ class Evidence:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that the matrix can show, which is only validity for an evaluator without redundancy."""
+        """The values that the matrix can show. For an evaluator without redundancy, that is only validity."""
         return VALUES if self.is_three_way else VALUES[:1]
 
     @cached_property
@@ -119,16 +126,19 @@ class Evidence:
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        """The revision of each step."""
+        """The revisions of the steps, one for each step."""
         return revisions(self.hindsight, self.trace, self.thresholds.validity)
 
     @cached_property
     def focus(self) -> int:
-        """The sub-step selected at first, which has the largest revision."""
+        """The sub-step that is selected at first: the one with the largest revision."""
         return max(self.revisions, key=lambda revision: abs(revision.change)).substep
 
     def place(self, name: str, otherwise: int) -> int:
-        """The sub-step with that name, `otherwise` for "". Raises `UserError` if there is none."""
+        """Return the index of the sub-step with this name, or `otherwise` if the name is "".
+
+        Raises `UserError` if there is no such sub-step.
+        """
         if not name:
             return otherwise
         if name not in self.names:
@@ -139,30 +149,33 @@ class Evidence:
         return self.names.index(name)
 
     def change_sentence(self, step: int) -> str:
-        """The effect of later sub-steps on one, in words."""
+        """Describe the effect of later sub-steps on a sub-step in words."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:
-        """The gold of a sub-step's step compared with its revision; "" if the trace has no gold."""
+        """Compare the gold label of a sub-step's step with the step's revision in words.
+
+        Returns "" if the trace has no gold.
+        """
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
     def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """For each sub-step, a sentence on the later ones that its verdict rests on."""
+        """Return a sentence for each sub-step on the later ones that its verdict rests on."""
         return [self._left_out_sentence(left_out, step) for step in range(len(self))]
 
     def rest_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """A sentence for each sub-step on the steps that rest on it and those that it rests on."""
+        """Return a sentence for each sub-step on the steps that rest on it and those that it rests on."""
         dependence = Dependence(left_out, self.thresholds.validity)
         return [rest_sentence(self.names, dependence, step) for step in range(len(self))]
 
     def unused_sentence(self, left_out: LeaveOneOut) -> str:
-        """The sub-steps on which no other rests."""
+        """Return a sentence that names the sub-steps on which no other one rests."""
         return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
 
     @property
     def constant_sentence(self) -> str:
-        """The reason why no later step changes anything, "" of an evaluator that reads on."""
+        """The reason why no later step can change anything. It is "" for an evaluator that reads later steps."""
         return constant_sentence(self.evaluator) if self.is_causal else ""
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
@@ -176,11 +189,11 @@ class Evidence:
 
 
 def open_evidence(store: Store, evaluators: Evaluators, address: EvidenceAddress, patience: float) -> Evidence:
-    """The evidence for an address, of a stored trace or of a solution from the Score page.
+    """Open the evidence that an address names, for a stored trace or a solution from the Score page.
 
-    Raises `JudgingError` if it is not ready after `patience` seconds; it continues in the background, for a later
-    request. Raises `UserError` if there is no such trace or evaluator, if the evaluator cannot judge the trace, or
-    if it has judged it only in another mode.
+    Raises `JudgingError` if the judgment is not ready after `patience` seconds; it then continues in the
+    background, for a later request. Raises `UserError` if there is no such trace or evaluator, if the evaluator
+    cannot judge the trace, or if it has judged the trace only in another mode.
     """
     return _entered(evaluators, address, patience) if address.s else _stored(store, evaluators, address, patience)
 
@@ -226,8 +239,10 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
 
 
 def _constant(row: StoredEvaluator | None, answer: TraceJudgments) -> Judgment | None:
-    """The hindsight judgment that follows from an offline or online one by a causal evaluator, None if it is not
-    known to be causal."""
+    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment.
+
+    Returns None if there is no such judgment, or if the evaluator is not known to be causal.
+    """
     known = answer.by_mode.get(Mode.OFFLINE) or answer.by_mode.get(Mode.ONLINE)
     if known is None or not _is_causal(row):
         return None
@@ -237,5 +252,8 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments) -> Judgment |
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:
-    """A function that returns the scorer, loading it if necessary; stored evidence can be shown without it."""
+    """Return a function that loads the scorer if necessary and returns it.
+
+    Stored evidence can be shown without loading it.
+    """
     return lambda: evaluators.scorer(name)

@@ -1,4 +1,4 @@
-"""The gallery of evidence: the traces of a dataset in which later steps changed a verdict, largest change first."""
+"""The evidence gallery: the traces of a dataset in which later steps changed a verdict, largest change first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,8 +45,10 @@ _LEADS = {
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The traces of a dataset by the effect of later steps on an evaluator's verdicts; `offers` and `datasets` are
-    the evaluators and the datasets to choose from."""
+    """The traces of a dataset, grouped by the effect of later steps on an evaluator's verdicts.
+
+    `offers` and `datasets` are the evaluators and datasets that can be chosen.
+    """
 
     dataset: Dataset
     datasets: Sequence[Dataset]
@@ -60,7 +62,10 @@ class Gallery:
 
 
 class NotJudgedError(UserError):
-    """There is no evidence, since nothing was judged in hindsight mode; `dataset` is "" if that is true of all."""
+    """There is no evidence, since nothing was judged in hindsight mode.
+
+    `dataset` is "" if that is true of all datasets.
+    """
 
     def __init__(self, message: str, dataset: str = "") -> None:
         super().__init__(message, "Have an evaluator judge it, in hindsight mode.")
@@ -68,11 +73,11 @@ class NotJudgedError(UserError):
 
 
 def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: str) -> Gallery:
-    """The gallery of a dataset and an evaluator. Without a name, the dataset is the shipped one if it is judged,
-    else the first, and the evaluator the first that has judged the dataset.
+    """Open the gallery of a dataset and an evaluator.
 
-    Raises `NotFoundError` if there is no such dataset or evaluator, and `NotJudgedError` if nothing was judged in
-    hindsight mode.
+    If `dataset` is "", the shipped gallery is used if it has been judged, or else the first dataset. If `evaluator`
+    is "", the first evaluator that has judged the dataset is used. Raises `NotFoundError` if there is no such
+    dataset or evaluator, and `NotJudgedError` if nothing was judged in hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
@@ -91,12 +96,12 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
 
 
 def flip_of(kind: str) -> Flip | None:
-    """The flip for a kind, None for `STAYED`."""
+    """Return the flip for a kind, or None for `STAYED`."""
     return None if kind == STAYED else Flip(kind)
 
 
 def page_of(number: int | None) -> int:
-    """The page with the trace of this number, from 1; the first page for None."""
+    """Return the page that shows the trace with this number, counted from 1, or the first page for None."""
     return 1 if number is None else (number - 1) // _PER_PAGE + 1
 
 
@@ -108,10 +113,10 @@ def gallery_html(
     problems: Sequence[str],
     baseline_check: Markup,
 ) -> Markup:
-    """A page of the traces of one kind, by default the first kind with traces, and links to the other kinds.
+    """Render a page of the traces of one kind, with links to the other kinds.
 
-    `user` is the person who sees it, `problems` are messages to be shown above it, and `baseline_check` is the line
-    on the evaluator.
+    The kind defaults to the first one that has traces. `user` is the person who sees the page. `problems` are
+    messages shown above it, and `baseline_check` is the line about the evaluator.
     """
     kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
     here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
@@ -148,7 +153,7 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
 
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
-    """The hindsight judgments of these traces, in order, without any that have been deleted meanwhile."""
+    """Read the hindsight judgments of these traces, in order. Traces deleted in the meantime are left out."""
     with store.read() as session:
         by_id = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
     there = [by_id[trace_id] for trace_id in ids if trace_id in by_id]
@@ -169,7 +174,8 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
 
 
 def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
-    """A trace for the template: its name, problem, largest revision of the kind, and URL."""
+    """Return what the template shows of a trace: its name, problem, URL, and largest revision of the chosen
+    kind."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)
@@ -196,7 +202,7 @@ def _sentence(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
 
 
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:
-    """The points of a sub-step's reveal curve, and the height of the threshold, in pixels."""
+    """Return the points of a sub-step's reveal curve and the height of the threshold, in pixels."""
     values = hindsight.reveal(revision.substep).validity
     width, height = 96, 30
     across, up = (width - 6) / max(1, len(values) - 1), height - 6

@@ -21,8 +21,10 @@ _MOST_TOKENS = 1_500_000
 
 
 class LeftOuts:
-    """Leave-one-out scores by the evaluators loaded here, for one trace at a time. Safe to use from several
-    threads."""
+    """Leave-one-out scores by the evaluators loaded here, computed for one trace at a time.
+
+    It is safe to use from several threads.
+    """
 
     def __init__(self) -> None:
         self._cache = KeyedCache(_KEPT)
@@ -30,9 +32,11 @@ class LeftOuts:
         self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(self, evidence: Evidence, gap: Gap) -> LeaveOneOut:
-        """The scores of one trace: those of the store, if it has any, else they are computed. Raises `UserError` if
-        the evaluator cannot score here or the trace is too long, and `BusyError` if too many requests are
-        waiting."""
+        """Return the leave-one-out scores of a trace, from the store if it has them, or else computed now.
+
+        Raises `UserError` if the evaluator cannot score here or the trace is too long, and `BusyError` if too many
+        requests are waiting.
+        """
         stored = evidence.find_left_out(gap)
         if stored is not None:
             return stored
@@ -65,5 +69,5 @@ def _leave_out(scorer: Scorer, evidence: Evidence, gap: Gap) -> LeaveOneOut:
 
 
 def _size(left_out: LeaveOneOut) -> int:
-    """The size of its matrix in bytes."""
+    """Return the size of the matrix in bytes."""
     return left_out.probs.nbytes

@@ -1,6 +1,6 @@
-"""The Evidence page: how later steps changed the verdicts on earlier ones, in one trace or in a gallery of traces.
+"""The Evidence page: how later steps changed the verdicts on earlier ones, in one trace or in a gallery.
 
-Everything it shows follows from the address; the page's script changes the address and requests the content again.
+The address determines everything on the page. The page's script changes the address and requests the content again.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ _FILE_PATIENCE = 60.0
 def router(
     store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
 ) -> APIRouter:
-    """The routes of the page, and of its files."""
+    """Build the routes of the page and its files."""
 
     def content(query: Query, request: Request) -> PageContent:
         may_judge = not read_only and has_right(request, Right.WRITE)
@@ -65,9 +65,12 @@ def evidence_page(
     *,
     may_judge: bool = False,
 ) -> PageContent:
-    """The page for a query; a mistake in it becomes a notice above the part that can be shown. `user` is the person
-    who sees it; if they `may_judge` they are offered a job if there is nothing to show. With `checks` it tells if
-    the evaluator does not clear the trivial baselines on the trace's dataset."""
+    """Render the page for a query.
+
+    Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
+    If there is nothing to show and the user `may_judge`, the page offers to start a job. With `checks`, the page
+    says whether the evaluator fails to beat the trivial baselines on the trace's dataset.
+    """
     address, problems = EvidenceAddress.read(query)
     try:
         if address.opens:
@@ -91,7 +94,7 @@ def evidence_page(
 
 
 def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
-    """The line on the evaluator, by its offline figures."""
+    """Render the line about the evaluator, based on its offline figures."""
     if checks is None or evaluator is None:
         return Markup()
     return checks.line(dataset, [evaluator])
@@ -105,7 +108,7 @@ def _opened(
     checks: BaselineChecks | None,
     problems: Sequence[str],
 ) -> Markup:
-    """One trace with its evidence."""
+    """Render one trace with its evidence."""
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
@@ -140,7 +143,7 @@ def _opened(
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
-    """The trace's place in the gallery that the address comes from."""
+    """Return the trace's place in the gallery from which it was opened."""
     if not address.kind or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:
@@ -155,7 +158,7 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
-    """The links of the pager as class, label and URL, which is "" if there is no such page."""
+    """Return the links of the pager as a class, a label and a URL. The URL is "" if there is no such page."""
     near = place.near
     here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
@@ -167,8 +170,10 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 
 
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The routes of leave-one-out scores and of the file, with the query of the page of one trace. Their
-    `UserError`s are answered by the application."""
+    """Build the routes for leave-one-out scores and for the evidence file.
+
+    They take the same query as the page of one trace. The application turns their `UserError`s into responses.
+    """
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
 

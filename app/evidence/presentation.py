@@ -1,4 +1,4 @@
-"""The evidence of one trace as a presentation that reveals one thing after the other."""
+"""The evidence of one trace as a presentation that reveals it piece by piece."""
 
 import json
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ _EVIDENCE, _NOTE, _GOLD = "evidence", "note", "gold"
 
 
 def presentation_html(evidence: Evidence, address: EvidenceAddress, ask: str, problems: Sequence[str]) -> Markup:
-    """The presentation of a trace at the place that the address names.
+    """Render the presentation of a trace, at the place that the address names.
 
-    Everything not yet revealed is in templates, which browsers neither draw nor read out nor search; the page's
-    script takes it from there. The script requests leave-one-out scores at the address `ask`, if there is one.
+    Anything not yet revealed is in template elements, which browsers neither display, read out nor search. The
+    page's script reveals it from there. The script requests leave-one-out scores from the URL `ask`, unless that is
+    "".
     """
     conclusions = _conclusions(evidence)
     places = (PROBLEM, *evidence.names, *conclusions)
@@ -45,7 +46,7 @@ def _unknown(name: str, places: Sequence[str]) -> list[str]:
 
 
 def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
-    """The parts after the last step by their names in the address, in the order of the talk."""
+    """Return the parts that follow the last step, by name, in the order of the presentation."""
     focus = evidence.focus
     sentence = evidence.constant_sentence or evidence.change_sentence(focus)
     conclusions = {
@@ -57,7 +58,7 @@ def _conclusions(evidence: Evidence) -> dict[str, Markup | str]:
 
 
 def _gold(evidence: Evidence) -> str:
-    """The first step that gold calls wrong, compared with the revision shown as evidence."""
+    """Describe the first step that the gold calls wrong, and compare it with the revision shown as evidence."""
     trace, error = evidence.trace, evidence.trace.first_error
     revision = "" if evidence.is_causal else evidence.gold_sentence(evidence.focus)
     if not trace.has_gold or (revision and error == int(trace.owners[evidence.focus])):

@@ -1,4 +1,4 @@
-"""Sentences on the effect of later steps on earlier verdicts. They contain no text of a trace."""
+"""Sentences about the effect of later steps on earlier verdicts. They contain no text from a trace."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,10 @@ _NOTABLE = 0.1
 
 
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
-    """The largest jump of a sub-step, and its `final` validity if that is clearly different."""
+    """Describe the largest jump of a sub-step's validity.
+
+    The `final` validity is mentioned if it is clearly different from that after the jump.
+    """
     moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
     if abs(jump.change) < _NOTABLE:
         moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
@@ -24,7 +27,7 @@ def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) 
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
-    """The effect of later sub-steps on one, if there is any; `jump` is the largest."""
+    """Describe the effect of later sub-steps on a sub-step. `jump` is its largest jump, if there is any."""
     final = float(hindsight.offline.validity[step])
     if len(names) == 1:
         return f"Step {names[step]} is the only one: its validity is {final:.2f}."
@@ -36,7 +39,7 @@ def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump:
 
 
 def gold_sentence(revision: Revision, gold: bool | None) -> str:
-    """The gold of a step, True for valid, compared with its verdict after later steps."""
+    """Compare a step's gold label, True for valid, with its verdict after later steps."""
     name = revision.step + 1
     if gold is None:
         return f"Step {name} has no gold label."
@@ -51,8 +54,11 @@ def gold_sentence(revision: Revision, gold: bool | None) -> str:
 def left_out_sentence(
     names: Sequence[str], hindsight: Hindsight, step: int, removals: Sequence[Removal], turned: bool
 ) -> str:
-    """The later sub-step that a verdict rests on. `removals` are ordered as by `core.evidence.removals`; `turned`
-    is True if the online and offline verdicts differ. "" if no sub-step comes later."""
+    """Name the later sub-step on which a verdict rests.
+
+    `removals` are in the order of `core.evidence.removals`. `turned` is True if the online and offline verdicts
+    differ. Returns "" if there are no removals, as for the last sub-step.
+    """
     if not removals:
         return ""
     offline = float(hindsight.offline.validity[step])
@@ -76,7 +82,7 @@ def left_out_sentence(
 
 
 def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> str:
-    """What rests on a sub-step, and what it rests on itself; "" if nothing is known of it."""
+    """Say what rests on a sub-step and what the sub-step rests on. Returns "" if neither is known."""
     parts = []
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]
@@ -96,7 +102,10 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
 
 
 def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
-    """The sub-steps on which no other rests, except the last one, which nothing follows; "" if there is none."""
+    """Name the sub-steps on which no other one rests. Returns "" if there are none.
+
+    The last sub-step does not count, since nothing follows it.
+    """
     unused = [step for step in dependence.unused() if step < len(names) - 1]
     if not unused:
         return ""
@@ -106,7 +115,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
 
 
 def _steps(names: Sequence[str], places: Sequence[int]) -> str:
-    """A list such as `steps 3, 5 and 8`, or of many the first ones and the number of the others."""
+    """Return a list such as `steps 3, 5 and 8`. A long list names the first ones and counts the others."""
     shown = [names[place] for place in places[:_MOST_NAMED]]
     if len(places) == 1:
         return f"step {shown[0]}"
@@ -116,7 +125,7 @@ def _steps(names: Sequence[str], places: Sequence[int]) -> str:
 
 
 def constant_sentence(evaluator: str) -> str:
-    """The reason why a causal evaluator has no evidence to show. The name is not escaped."""
+    """Explain why a causal evaluator has no evidence to show. The evaluator's name is not escaped."""
     return (
         f"{evaluator} reads a solution from left to right: no later step can change its verdict on an earlier one, "
         "so each is the same online, offline and everywhere in between."

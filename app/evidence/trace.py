@@ -1,4 +1,5 @@
-"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences on later steps."""
+"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences about later
+steps."""
 
 import json
 from collections.abc import Sequence
@@ -30,10 +31,10 @@ _ROOM = ((6, "small"), (12, "medium"), (20, "large"))
 def evidence_html(
     evidence: Evidence, address: EvidenceAddress, ask: str = "", left_out: LeaveOneOut | None = None
 ) -> Markup:
-    """All evidence of one trace, for its address.
+    """Render all evidence of one trace, as its address asks.
 
-    It includes the leave-one-out scores if `left_out` is given; else the page's script requests them at the address
-    `ask`, if there is one.
+    Leave-one-out scores are included if `left_out` is given. Otherwise, the page's script requests them from the
+    URL `ask`, unless that is "".
     """
     problem, step, after = _opened(evidence, address)
     value = address.value if address.value in evidence.values else evidence.values[0]
@@ -73,8 +74,11 @@ def evidence_html(
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
-    """Leave-one-out scores for the page's script: in row `i` the sub-steps without sub-step `i`, and two sentences
-    for each sub-step, on the later ones that its verdict rests on and on what rests on it."""
+    """Return the leave-one-out scores for the page's script.
+
+    Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one on the later sub-steps that
+    its verdict rests on, and one on what rests on it.
+    """
     return {
         # Three digits are more than is shown, and a long trace has many numbers.
         "rows": triangle_cells(tuple(left_out.probs.round(3)), evidence.outputs),
@@ -85,7 +89,10 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
 
 
 def _offer(evidence: Evidence) -> str:
-    """The label of the button that leaves out each step, "" if the page does so unasked because it takes little."""
+    """Return the label of the button that leaves out each step.
+
+    Returns "" if that is cheap enough for the page to do it unasked.
+    """
     if not evidence.calls and len(evidence) < _MANY:
         return ""
     what = f"about {evidence.calls} calls to a server" if evidence.calls else f"{len(evidence)} passes of the model"
@@ -93,13 +100,13 @@ def _offer(evidence: Evidence) -> str:
 
 
 def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequence[str]) -> Markup:
-    """A trace that is still being judged: its problem, its steps, and the reason to wait."""
+    """Render a trace that is still being judged, with its problem, its steps, and the reason for the wait."""
     values = {"trace": trace, "title": title, "message": message, "problems": problems}
     return render("evidence/waiting.html", steps=judged_steps(trace), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:
-    """An error message on the address or "", the selected sub-step and the last one revealed."""
+    """Return an error message about the address, or "", with the selected sub-step and the last one revealed."""
     last = len(evidence) - 1
     try:
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)
@@ -108,7 +115,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 
 
 def _solution(evidence: Evidence, scores: StepScores) -> dict[str, str]:
-    """The verdict on the solution, and the first step called wrong compared with the gold."""
+    """Return the verdict on the solution, and how the first step called wrong compares with the gold."""
     first_wrong = first_below(scores, evidence.thresholds.validity, evidence.trace)
     return {
         "verdict": solution_html(scores, evidence.thresholds, evidence.outputs),

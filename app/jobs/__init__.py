@@ -1,4 +1,4 @@
-"""The Jobs page, and the process that works on queued jobs.
+"""The Jobs page, and the worker process that carries out queued jobs.
 
 Begin with `jobs_html` for the page and `Worker` for the process.
 """

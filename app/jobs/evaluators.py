@@ -1,4 +1,4 @@
-"""The evaluators of jobs, which are fetched, loaded one at a time, and given room in memory."""
+"""Evaluators for jobs, which are fetched, loaded one at a time, and given room in memory."""
 
 import time
 from collections.abc import Callable
@@ -23,8 +23,10 @@ _ROOM = 10.0
 
 
 class JobEvaluators:
-    """Loads the evaluators of jobs and keeps the last one in memory; `place` and `ask_room` are those of
-    `Worker`."""
+    """Loads evaluators for jobs, and keeps the last one in memory.
+
+    `place` and `ask_room` have the same meaning as for `Worker`.
+    """
 
     def __init__(
         self, signals: WorkerSignals, place: Placement | None, ask_room: Callable[[int], None] | None
@@ -33,13 +35,12 @@ class JobEvaluators:
         self._loaded: tuple[str, Scorer] | None = None
 
     def rest(self) -> None:
-        """Release a large evaluator, since the server may need the memory."""
+        """Release the evaluator if it is a large one, since the server may need the memory."""
         if self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
     def fetch(self, wanted: Fetch, watch: Callable[[int, int], None]) -> str:
-        """Fetch an evaluator and load it once, so that a failure to load shows now; returns its description in
-        words."""
+        """Fetch an evaluator, load it once so that a failure to load shows now, and describe it in words."""
         fetched = find_fetched(wanted.repo)
         if fetched is None or fetched.revision != wanted.revision:
             fetched = fetch(look_up(wanted.repo, wanted.revision, wanted.parts), watch)
@@ -48,7 +49,10 @@ class JobEvaluators:
         return f"{description.name}: {description.format} format, inputs of up to {description.context:,} tokens."
 
     def scorer(self, job: Job) -> Scorer:
-        """A scorer for the job's evaluator; the last one is kept. Raises `UserError` if it cannot be loaded."""
+        """Return a scorer for the job's evaluator, reusing the last one if it fits.
+
+        Raises `UserError` if the evaluator cannot be loaded.
+        """
         if (
             self._loaded is None
             or self._loaded[0] != job.spec
@@ -59,8 +63,10 @@ class JobEvaluators:
         return self._loaded[1]
 
     def _load(self, job: Job) -> Evaluator:
-        """Load the evaluator where `app.scoring.evaluators.Evaluators` would: a shipped one at `place` only if it
-        was named there."""
+        """Load the evaluator where `app.scoring.evaluators.Evaluators` would.
+
+        A shipped evaluator is loaded at `place` only if the server was started with it there.
+        """
         place = self._place or Placement()
         fetched = next((one for one in list_fetched() if str(one.folder) == job.spec), None)
         if fetched is not None:
@@ -80,8 +86,10 @@ class JobEvaluators:
         return evaluator
 
     def _find_room(self, fetched: Fetched) -> Placement:
-        """Have memory freed for an evaluator if needed, and return its placement. Raises `UserError` if memory is
-        still lacking."""
+        """Return the evaluator's placement, after having memory freed for it if needed.
+
+        Raises `UserError` if there is still too little memory.
+        """
         place = resolve_placement(self._place or Placement(), fetched.folder)
         if not place.on_processor:
             return place

@@ -1,4 +1,4 @@
-"""The Jobs page: datasets that evaluators are judging beside the server, and their progress.
+"""The Jobs page: datasets that evaluators are judging in the background, and their progress.
 
 The page's script refreshes the list every few seconds.
 """
@@ -29,7 +29,7 @@ _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done"
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page and of its list."""
+    """Build the routes of the page and its list."""
 
     def shown(request: Request) -> Markup:
         offers_nothing = read_only or not has_right(request, Right.WRITE)
@@ -48,8 +48,10 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def jobs_html(
     store: Store, evaluators: Evaluators, dataset: str = "", evaluator: str = "", *, read_only: bool = False
 ) -> Markup:
-    """The form that starts a job, with `dataset` and `evaluator` chosen, unless `read_only`; and the newest
-    jobs."""
+    """Render the newest jobs and, unless `read_only`, the form that starts one.
+
+    The form has `dataset` and `evaluator` chosen.
+    """
     return render(
         "jobs/list.html",
         form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
@@ -63,9 +65,9 @@ def jobs_html(
 def judge_form(
     store: Store, evaluators: Evaluators, dataset: str, evaluator: str = "", *, leads: bool = False
 ) -> Markup:
-    """The form for having an evaluator judge a dataset, with `dataset` and `evaluator` chosen.
+    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` chosen.
 
-    With `leads`, a job that it starts is shown on the Jobs page. Only a hint if the store is empty.
+    With `leads`, starting a job opens it on the Jobs page. If the store is empty, only a hint is rendered.
     """
     return render(
         "jobs/start.html",
@@ -79,7 +81,7 @@ def judge_form(
 
 
 def _progress(job: Job) -> str:
-    """Progress such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
+    """Describe progress, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out as too long`."""
     if job.task == Task.IMPORT:
         return _import_progress(job)
     if job.task == Task.FETCH:
@@ -95,7 +97,10 @@ def _progress(job: Job) -> str:
 
 
 def fetch_progress(job: Job) -> str:
-    """Progress such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, at the end `3.1 GB`."""
+    """Describe progress, such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`.
+
+    At the end it is `3.1 GB`.
+    """
     if job.state == State.DONE:
         return format_bytes(job.total)
     parts = [f"{format_bytes(job.done)} of {format_bytes(job.total)}"]
@@ -109,7 +114,10 @@ def fetch_progress(job: Job) -> str:
 
 
 def _import_progress(job: Job) -> str:
-    """Progress such as `1.2 MB of 3.4 MB · 2 bad rows left out`, at the end `3.4 MB · 2 bad rows left out`."""
+    """Describe progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`.
+
+    At the end it is `3.4 MB · 2 bad rows left out`.
+    """
     parts = []
     if job.total:
         parts.append(
@@ -123,7 +131,7 @@ def _import_progress(job: Job) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration such as `40 s`, `4 min`, `2 h 5 min`, rounded up."""
+    """Format a duration, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
     if seconds < 60:
         return f"{ceil(seconds)} s"
     minutes = ceil(seconds / 60)

@@ -1,4 +1,4 @@
-"""The supervisor, which keeps a worker process running as long as the server does."""
+"""The supervisor, which keeps a worker process running for as long as the server runs."""
 
 import os
 import subprocess
@@ -18,11 +18,10 @@ _LONGEST_PAUSE = 60.0
 
 
 class Supervisor:
-    """Starts a worker for a store, and restarts it if it ends; the worker always ends with this process.
+    """Starts a worker for a store, and restarts it if it ends. The worker always ends with this process.
 
-    `address` names the store and is passed in the environment, since it may contain a password. `arguments` are
-    those of the worker's command line. `give_room` is called with the number of bytes of memory that the worker
-    asks for.
+    `address` names the store; it is passed in the environment, since it may contain a password. `arguments` go on
+    the worker's command line. `give_room` is called with the number of bytes of memory that the worker asks for.
     """
 
     def __init__(
@@ -39,12 +38,12 @@ class Supervisor:
 
     @property
     def pid(self) -> int | None:
-        """The worker's process id, None between two workers."""
+        """The worker's process id, None while no worker is running."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def wake(self) -> None:
-        """Have the worker look for a job at once."""
+        """Make the worker look for a job at once."""
         # A worker that has ended will look when it is restarted.
         with self._lock, suppress(OSError, ValueError):
             if self._process is not None and self._process.stdin is not None:
@@ -55,7 +54,7 @@ class Supervisor:
         return self
 
     def stop(self) -> None:
-        """Ask the worker to end, and start no other, without waiting."""
+        """Ask the worker to end and start no new one. Does not wait for it."""
         with self._lock:
             if not self._over.is_set():
                 self._over.set()
@@ -88,7 +87,7 @@ class Supervisor:
             pause = 1.0 if lasted else min(2 * pause, _LONGEST_PAUSE)
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        """Receive the worker's requests until it ends."""
+        """Handle the worker's requests until it ends."""
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
@@ -113,7 +112,7 @@ class Supervisor:
 
 
 def _close(process: "subprocess.Popen[bytes]") -> None:
-    """Close the worker's standard input, which ends it."""
+    """Close the worker's standard input, which makes it end."""
     assert process.stdin is not None
     process.stdin.close()
 

@@ -1,9 +1,9 @@
-"""The process that works on queued jobs, beside the server.
+"""The worker process, which carries out queued jobs next to the server.
 
-python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
+    python -m stepsight.app.jobs.worker --device cuda --dtype bfloat16
 
-It ends when its standard input does, which is when the server that started it has ended, however that happened. Any
-input before that makes it look for a job at once.
+It ends when its standard input is closed, which happens when the server that started it ends in any way. Any input
+before that makes it look for a job at once.
 """
 
 import argparse
@@ -56,15 +56,16 @@ class _StoppedError(Exception):
 
 
 class _LostError(Exception):
-    """The job was cancelled, or belongs to another worker now."""
+    """The job was cancelled, or another worker has taken it over."""
 
 
 class Worker:
-    """Carries out jobs of some `tasks`, one at a time. On a stop signal from `signals` it ends at the next trace or
-    part of a file, and the job is queued again.
+    """Carries out jobs of the given `tasks`, one at a time.
 
-    `place` applies to evaluators that are not shipped; None is the processor. `ask_room` is called with the number
-    of bytes that an evaluator lacks, so that others can free memory; it is checked again a moment later.
+    On a stop signal from `signals`, it stops at the next trace or part of a file, and the job is queued again.
+    `place` applies to evaluators that are not shipped; None means the processor. `ask_room` is called with the
+    number of bytes that an evaluator lacks, so that others can free memory. Shortly afterwards, the memory is
+    checked again.
     """
 
     def __init__(
@@ -86,13 +87,13 @@ class Worker:
         self._clock = _Clock()
 
     def run(self) -> None:
-        """Work until asked to stop. A job queued by this process is taken up at once."""
+        """Work until asked to stop. A job that this process queues is started at once."""
         with jobs.on_queued(self.store, self.signals.look):
             while not self.signals.is_stopping:
                 self._run_one()
 
     def _run_one(self) -> None:
-        """Carry out one job, or rest until there may be one."""
+        """Carry out one job, or wait until there may be one."""
         looks = self.signals.looks
         try:
             if self.work_one():
@@ -113,7 +114,7 @@ class Worker:
 
     @property
     def evaluators(self) -> "JobEvaluators":
-        """The evaluators of jobs."""
+        """The evaluators for jobs, created on first use."""
         if self._evaluators is None:
             # It brings PyTorch, which a worker without a job does not need.
             from stepsight.app.jobs.evaluators import JobEvaluators
@@ -122,7 +123,8 @@ class Worker:
         return self._evaluators
 
     def work_one(self) -> bool:
-        """Take a job and finish it; False if there was none. Raises `UnavailableError`."""
+        """Take a job and carry it out. Returns False if there was none. Raises `UnavailableError` if the database
+        fails."""
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
@@ -144,7 +146,7 @@ class Worker:
         return True
 
     def _work(self, job: Job, hold: "JobLease") -> str:
-        """Carry out the job and return the outcome in words."""
+        """Carry out the job and describe the outcome in words."""
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
@@ -154,7 +156,7 @@ class Worker:
         return imported.summary
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
-        """Judge the missing traces and return the outcome in words."""
+        """Judge the missing traces and describe the outcome in words."""
         assert job.dataset_id is not None
         assert job.mode is not None
         scorer = self.evaluators.scorer(job)
@@ -170,10 +172,10 @@ class Worker:
 
     def _accept(self, job: Job, evaluator: "Evaluator") -> str:
         """Accept the evaluator that the job's name refers to now, even if it has changed since the job was started.
-        Returns a remark in words, or "".
 
-        Raises `UserError` if its weights have another type, which makes it another evaluator, or if another job
-        does the same, and `_LostError` if the job is no longer ours.
+        Returns a remark in words, or "". Raises `UserError` if the weights have another type, which makes it a
+        different evaluator, or if another job does the same work. Raises `_LostError` if the job no longer belongs
+        to this worker.
         """
         if evaluator.fingerprint == job.fingerprint:
             return ""
@@ -187,22 +189,25 @@ class Worker:
         return "The evaluator has changed since the job was started; it judged as it is now."
 
     def _asked_dtype(self, job: Job) -> str:
-        """The type of weights for which a job was started: from the stored evaluator, else from its name."""
+        """Return the type of weights for which a job was started, from the stored evaluator or else from its
+        name."""
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
         return next(known, None) or next(by_name, "float32")
 
 
 class _Clock:
-    """Detects that the machine's clock was set, or stood still while it slept: every heartbeat then looks old, or
-    in the future, until its worker has written the next one."""
+    """Detects that the machine's clock was set, or that it stood still while the machine slept.
+
+    After that, every heartbeat looks old or in the future until its worker writes the next one.
+    """
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
         self._until = 0.0
 
     def was_set(self) -> bool:
-        """True if the clock was set within the lifetime of a heartbeat."""
+        """True if the clock was set within the last lifetime of a heartbeat."""
         offset, lease = time.time() - time.monotonic(), jobs.LEASE.total_seconds()
         if abs(offset - self._offset) > lease / 2:
             self._offset, self._until = offset, time.monotonic() + lease
@@ -210,7 +215,10 @@ class _Clock:
 
 
 class JobLease:
-    """A job held by its heartbeat, which a thread writes. `lost` is True once it is no longer the worker's."""
+    """A hold on a job, kept by a heartbeat that a thread writes.
+
+    `lost` is set once the job no longer belongs to the worker.
+    """
 
     def __init__(self, store: Store, job: Job, worker: str, signals: WorkerSignals) -> None:
         self._store, self._job, self._worker, self._signals = store, job, worker, signals
@@ -230,21 +238,24 @@ class JobLease:
         self._thread.join()
 
     def begin(self, total: int, done: int) -> None:
-        """Record the amount of work. Raises `_LostError`."""
+        """Record the amount of work. Raises `_LostError` if the job is lost."""
         self._done = done
         if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
 
     def check(self) -> None:
-        """Raises `_StoppedError` or `_LostError` if the work must end; needed since a server may take long to
-        answer."""
+        """Raise `_StoppedError` or `_LostError` if the work must end. Needed because a server may take long to
+        respond."""
         if self._signals.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
 
     def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
-        """Yield and count the judgments as they come, as long as the job is held and nobody asks to stop."""
+        """Yield and count the judgments as they arrive.
+
+        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is asked to stop.
+        """
         for judgment in judgments:
             if self._signals.is_stopping:
                 raise _StoppedError
@@ -253,7 +264,10 @@ class JobLease:
             self._done += 1
 
     def watch_bytes(self, done: int, total: int) -> None:
-        """Count the bytes of an import or a fetch, as long as the job is held and nobody asks to stop."""
+        """Record how many bytes of an import or a fetch are done.
+
+        Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is asked to stop.
+        """
         self.check()
         if total != self._total:
             self._total = total
@@ -261,12 +275,12 @@ class JobLease:
         self._done = done
 
     def name_dataset(self, dataset_id: int, left_out: int) -> None:
-        """Record the dataset of an import."""
+        """Record which dataset an import has created, and how many rows it left out."""
         self._left_out = left_out
         jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
 
     def leave_out(self, trace: Trace, error: UserError) -> None:
-        """Skip a trace that is too long."""
+        """Count a trace that is skipped because it is too long."""
         self._left_out += 1
         self._reason = self._reason or error.message
 
@@ -279,7 +293,7 @@ class JobLease:
         jobs.release_job(self._store, self._job.id, self._worker)
 
     def _wait(self) -> None:
-        """Continue only while the heartbeat is fresh: otherwise somebody else may have taken the job."""
+        """Wait until the heartbeat is fresh. While it is not, another worker may have taken the job."""
         while time.monotonic() - self._last > jobs.LEASE.total_seconds() / 2 and not self.lost.wait(0.05):
             if self._signals.is_stopping:
                 raise _StoppedError
@@ -303,7 +317,7 @@ class JobLease:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Work until standard input ends, on the store at `STEPSIGHT_DB`."""
+    """Work on the store at `STEPSIGHT_DB` until standard input is closed."""
     parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
     add_placement(parser)
     parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
@@ -336,8 +350,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _lower_process() -> None:
     """Lower the priority of this process permanently.
 
-    Linux may group processes by session and divide the processor between sessions first, by a value of each
-    session; niceness alone then has no effect on a process in a session of its own.
+    Linux may group processes by session and divide the processor among the sessions first, by a value of each
+    session. Niceness alone then has no effect on a process in its own session.
     """
     if hasattr(os, "nice"):
         os.nice(_LESS)
@@ -347,19 +361,19 @@ def _lower_process() -> None:
 
 
 def _ask_server(needed: int) -> None:
-    """Tell the server that started this process, in a line, how many bytes of memory are needed."""
+    """Tell the server that started this process how many bytes of memory are needed, on one line of output."""
     with suppress(OSError):
         print(needed, flush=True)
 
 
 def _follow_signal(signals: WorkerSignals) -> None:
-    """Stop at SIGTERM, which a service manager sends to this process too when it ends the server."""
+    """Stop on SIGTERM, which a service manager also sends to this process when it ends the server."""
     signal.sigwait({signal.SIGTERM})
     signals.stop()
 
 
 def _follow_input(signals: WorkerSignals) -> None:
-    """Look for a job at any input, and stop at its end."""
+    """Look for a job on any input, and stop when the input ends."""
     while os.read(sys.stdin.fileno(), 4096):
         signals.look()
     signals.stop()

@@ -1,10 +1,10 @@
-"""Signals to workers: to look for jobs now, and to stop."""
+"""Signals that tell workers to look for jobs now, or to stop."""
 
 import threading
 
 
 class WorkerSignals:
-    """Signals to the workers of a process, which any thread may send."""
+    """Signals to the workers of a process. Any thread may send them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -17,24 +17,26 @@ class WorkerSignals:
 
     @property
     def looks(self) -> int:
-        """The number of times that there was reason to look for a job."""
+        """How many times workers have been told to look for a job."""
         return self._looks
 
     def look(self) -> None:
-        """Have every idle worker look for a job."""
+        """Make every idle worker look for a job."""
         with self._changed:
             self._looks += 1
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Have every worker end."""
+        """Make every worker stop."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def wait(self, seconds: float, looks: int | None = None) -> bool:
-        """Wait until the workers have to stop, or there was reason for more than this many `looks`; True if they
-        have to stop."""
+        """Wait for at most this many seconds, and return True if the workers have to stop.
+
+        The wait ends early on a stop signal or, if `looks` is given, once the number of `looks` is no longer that.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)
             return self._stopping

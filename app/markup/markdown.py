@@ -1,8 +1,8 @@
-"""Markdown of steps and guidelines as HTML: bold, italics, code, headings, bullets, and links as plain text.
+"""Rendering the Markdown of steps and guidelines: bold, italics, code, headings, bullets, and links as plain text.
 
-Maths is found first, so that no sign in a formula counts as Markdown. A sign of emphasis counts only if there is
-white space or punctuation outside of it, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` stay products. CommonMark
-takes the first of these for emphasis, so no library for it is used.
+Maths is found first, so that no character in a formula counts as Markdown. An emphasis character counts only if it
+has white space or punctuation on its outer side, so that `2*3*4`, `2 * 3 * 4` and `a_1 * b_2` remain products.
+CommonMark treats the first of these as emphasis, which is why no library for it is used.
 """
 
 import re
@@ -35,7 +35,8 @@ _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 
 def markdown_html(text: str) -> Markup:
-    """Escaped HTML of a text, as by `text_html`, with its Markdown in `strong`, `i`, `code` and `pre`."""
+    """Return the escaped HTML of a text as `text_html` does, with its Markdown as `strong`, `i`, `code` and
+    `pre`."""
     if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
         return text_html(text)
     kept: list[str] = []

@@ -1,5 +1,7 @@
-"""Marking of parts of a text in the HTML that `text_html` and `markdown_html` make of it; formulas are marked as a
-whole."""
+"""Marking parts of a text in the HTML that `text_html` and `markdown_html` produce.
+
+Formulas are marked as a whole.
+"""
 
 import re
 from collections.abc import Sequence
@@ -20,14 +22,16 @@ PLAIN: Mark = (Markup("<mark>"), Markup("</mark>"))
 
 
 def read_pieces(html: Markup) -> tuple[list[str], list[str]]:
-    """HTML in pieces, of which every other one is a formula or a tag, with the text of each: a formula's source,
-    nothing for a tag."""
+    """Split HTML into pieces, and return them with the text of each.
+
+    Every second piece is a formula or a tag. The text of a formula is its source, and the text of a tag is empty.
+    """
     pieces = _MARKUP.split(html)
     return pieces, [_source(piece) if number % 2 else unescape(piece) for number, piece in enumerate(pieces)]
 
 
 def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Markup:
-    """HTML with the given spans of its text wrapped in `mark`."""
+    """Wrap the given spans of the HTML's text in `mark`."""
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
@@ -47,7 +51,7 @@ def _source(formula: str) -> str:
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
-    """The parts of spans between `start` and `end`, counted from `start`."""
+    """Return the parts of the spans that lie between `start` and `end`, relative to `start`."""
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
 

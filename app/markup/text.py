@@ -1,4 +1,4 @@
-"""Text as HTML with its maths marked; the symbols of labels and verdicts; counts in words."""
+"""Text as HTML with its maths marked, the symbols for labels and verdicts, and counts in words."""
 
 import re
 from collections.abc import Iterator
@@ -46,12 +46,12 @@ _LONGEST = 4000
 
 
 def text_html(text: str) -> Markup:
-    """Escaped HTML in which each formula is in a `span.math`, with its LaTeX source as text.
+    """Return escaped HTML in which each formula is a `span.math` with its LaTeX source as text.
 
-    `$…$` is maths only if the opening sign is not followed by white space, and the closing one is neither preceded
-    by it nor followed by a digit, so that prices (`$1.24`, `$5 and $6`) stay prices. The page's script renders the
-    spans; a span that cannot be rendered keeps its source. A matrix or the like may stand without signs; drawings
-    in Asymptote are code, and contain no maths.
+    `$…$` is maths only if the opening sign is not followed by white space, and the closing sign is neither preceded
+    by white space nor followed by a digit. Prices such as `$1.24` or `$5 and $6` therefore stay prices. The page's
+    script renders the spans, and a span that cannot be rendered keeps its source. A matrix or similar environment
+    may stand without the signs. Asymptote drawings are code and contain no maths.
     """
     return Markup("").join(_pieces(text))
 
@@ -85,5 +85,5 @@ def _formula(match: re.Match[str]) -> Markup:
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
-    """A count such as `1 trace` or `2,000 traces`."""
+    """Return a count such as `1 trace` or `2,000 traces`."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"

@@ -1,1 +1,1 @@
-"""The People page, where admins invite people and change their roles, and the page of an invitation."""
+"""The People page, where admins invite people and change their roles, and the page that an invitation opens."""

@@ -1,8 +1,9 @@
-"""The People page: accounts with their roles, and invitations by link. It is for admins, and works without a
+"""The People page, with accounts, their roles, and invitations by link. It is for admins and works without a
 script.
 
-The first admin is created on the command line. Doing so ends the time in which this machine's user may do
-everything, so it should be up to somebody who controls the machine, not to anybody who reaches one of its ports.
+The first admin is created on the command line. From then on, this machine's user may no longer do everything
+without a login. That step should therefore be up to somebody who controls the machine, not to anybody who can reach
+one of its ports.
 """
 
 from collections.abc import Callable
@@ -50,7 +51,7 @@ Text = Annotated[str, Form()]
 
 
 def router(store: Store) -> APIRouter:
-    """The page, and the targets of its forms."""
+    """Build the routes of the page and its forms."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(PATH)
@@ -110,7 +111,7 @@ def router(store: Store) -> APIRouter:
 
 
 def _changed(store: Store, user: User, change: Callable[[], object]) -> Response:
-    """A redirect to the page after a change, or the page with the error."""
+    """Make a change, then redirect to the page, or return the page with the error."""
     try:
         _check_users(store)
         change()
@@ -120,7 +121,7 @@ def _changed(store: Store, user: User, change: Callable[[], object]) -> Response
 
 
 def _with_link(store: Store, request: Request, user: User, make: Callable[[], str]) -> Response:
-    """The page with a new link, which is shown only this once."""
+    """Return the page with a new link, which is shown only this once."""
     try:
         _check_users(store)
         link = f"{str(request.base_url).rstrip('/')}{INVITATION}?token={make()}"

@@ -1,4 +1,4 @@
-"""The Results page: what each evaluator reaches on each dataset.
+"""The Results page, which shows how each evaluator performs on each dataset.
 
-Begin with `results_page`; `Measurements` measures once and keeps the result.
+Begin with `results_page`. `Measurements` measures each dataset once and keeps the result.
 """

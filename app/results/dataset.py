@@ -1,4 +1,4 @@
-"""One dataset's results as HTML: tables whose cells link to the traces behind them, and figures."""
+"""One dataset's results as HTML: figures, and tables whose cells link to the traces behind them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,8 +22,11 @@ _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 
 @dataclass(frozen=True)
 class Links:
-    """The targets of the cells in a dataset's tables: its traces in Browse, of one `group` unless that is "".
-    `keys` maps an evaluator's name in the tables to its key in Browse; `mode` is that of the page."""
+    """Links from the cells of a dataset's tables to its traces in Browse.
+
+    They are restricted to one `group` unless that is "". `keys` maps the names of evaluators in the tables to their
+    keys in Browse. `mode` is the page's mode.
+    """
 
     dataset: str
     group: str
@@ -31,14 +34,18 @@ class Links:
     keys: Mapping[str, str]
 
     def browse(self, evaluator: str, mode: str, **more: str) -> str:
-        """The address of the traces with that judgment by an evaluator, or ""."""
+        """Return the URL that lists the dataset's traces with the evaluator's judgments, or "" if it has no key.
+
+        Further conditions on the traces can be given as `more`.
+        """
         if evaluator not in self.keys:
             return ""
         query = {"dataset": self.dataset, "group": self.group, "evaluator": self.keys[evaluator], "mode": mode}
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Turns evaluators, outcomes of first errors and cells of a confusion matrix into links."""
+        """Return a function that turns evaluators, outcomes of first errors and confusion-matrix cells into
+        links."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
@@ -62,12 +69,12 @@ class Links:
 
 
 def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> Markup:
-    """Sections with their tables and figures; `address` is the query for table files."""
+    """Render sections with their tables and figures. `address` is the query for downloading a table."""
     return render("results/sections.html", sections=[_section(section, links, address) for section in sections])
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
-    """A section for the template; `cells` is the target of a heat map's cells, or ""."""
+    """Return a section for the template. `cells` is the URL that a heat map's cells link to, or ""."""
     return {
         "title": section.title,
         "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),
@@ -76,7 +83,7 @@ def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict
 
 
 def _confused(content: Content, links: Links) -> str:
-    """The address of the evaluator's traces behind a confusion table."""
+    """Return the URL of the evaluator's traces behind a confusion table, or "" for any other content."""
     if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
         return ""
     return links.browse(str(content.rows[0][0]), links.mode.value)
@@ -89,6 +96,6 @@ def _content(content: Content, links: Links, address: Mapping[str, str]) -> Mark
 
 
 def file_links(table: str, address: Mapping[str, str]) -> Markup:
-    """Links to a table as a file."""
+    """Render links that download a table in each format."""
     queries = {title: urlencode({**address, "table": table, "format": suffix}) for suffix, title in FORMATS.items()}
     return macro(_MACROS, "files", [(title, f"/results/table?{query}") for title, query in queries.items()])

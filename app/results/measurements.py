@@ -1,4 +1,4 @@
-"""Measurements of a store's datasets, made when a page requests them and cached until their data changes."""
+"""Measurements of the datasets in a store, made when a page requests them and cached until the data changes."""
 
 import shlex
 from collections.abc import Hashable, Mapping
@@ -29,8 +29,10 @@ Differences = Mapping[tuple[str, Mode, Errors], Mapping[str, Value]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDataset:
-    """The measurements of a dataset, or of a `group` of it. `evaluators` are named as in the tables; `subject` and
-    `version` identify the data."""
+    """The measurements of a dataset, or of one group of its traces.
+
+    The `evaluators` have the names used in the tables. `subject` and `version` identify the data.
+    """
 
     subject: Hashable
     version: Hashable
@@ -39,32 +41,32 @@ class MeasuredDataset:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes in which an evaluator has judged, or those of the baselines if there is none."""
+        """The modes in which an evaluator has judged. If no evaluator has, those of the baselines."""
         rows = self.evaluation.rows
         judged = dict.fromkeys(row.mode for row in rows if not row.is_baseline)
         return list(judged or dict.fromkeys(row.mode for row in rows))
 
     @cached_property
     def kinds(self) -> list[Errors]:
-        """The kinds of error in the gold."""
+        """The kinds of error in the gold labels."""
         return list(dict.fromkeys(row.errors for row in self.evaluation.rows))
 
     @cached_property
     def groups(self) -> list[str]:
-        """The classes of the benchmark's traces."""
+        """The groups into which the benchmark divides its traces."""
         return sorted(set(self.evaluation.rows[0].subject.table.groups) - {""})
 
     @property
     def has_gold(self) -> bool:
-        """True if the dataset has gold to measure against."""
+        """True if the dataset has gold labels to measure against."""
         return any(row.n_steps or row.n_solutions for row in self.evaluation.rows)
 
 
 class Measurements:
-    """Measures datasets. Safe to use from several threads.
+    """Measures datasets. It is safe to use from several threads.
 
-    A result that takes long is `Pending` until it is ready; concurrent requests share one computation. While
-    judgments are being added, the last measurement stands, and a new one is begun from time to time.
+    A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
+    judgments are being added, the last measurement remains valid, and a new one is started from time to time.
     """
 
     def __init__(self, store: Store, cache: BackgroundCache | None = None) -> None:
@@ -74,8 +76,10 @@ class Measurements:
     def measure(
         self, dataset: Dataset, group: str = "", patience: float = _PATIENCE
     ) -> Snapshot[MeasuredDataset] | Pending:
-        """The figures of every evaluator that has judged the dataset, and of the baselines. Raises `UserError` if
-        the dataset is empty or too large, or has no such group."""
+        """Measure every evaluator that has judged the dataset, and the baselines.
+
+        Raises `UserError` if the dataset is empty or too large, or has no such group.
+        """
         if not dataset.traces:
             raise UserError(f"{dataset.name} has no traces.", "Import a file into it.")
         if dataset.traces > LARGEST:
@@ -95,18 +99,19 @@ class Measurements:
         return self._cache.newest(subject, version, make, _size, patience)
 
     def is_measured(self, dataset: Dataset) -> bool:
-        """True if `measure` would answer at once."""
+        """True if `measure` would return a result at once."""
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
-        """A key of the data that figures must match, and a version that changes when judgments are added."""
+        """Return a key for the data that the figures must match, and a version that changes when judgments are
+        added."""
         traces, calibration, *judged = read_data_version(self._store, dataset.id)
         return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
 
     def excerpt(
         self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = _PATIENCE
     ) -> Snapshot[Excerpt] | Pending:
-        """Tables and figures of one mode and one kind of error."""
+        """Return the tables and figures for one mode and one kind of error."""
         subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
         return self._cache.newest(subject, measured.version, make, _size_of_figures, patience)
@@ -114,14 +119,16 @@ class Measurements:
     def minus(
         self, measured: MeasuredDataset, reference: str, patience: float = _PATIENCE
     ) -> Differences | Pending:
-        """The differences of all rows from the reference, an evaluator or a baseline; empty if it has no
-        figures."""
+        """Return the differences of all rows from the reference, which is an evaluator or a baseline.
+
+        The result is empty if the reference was not measured.
+        """
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731
         return self._cache.get(key, make, lambda differences: 10_000, patience)
 
     def report(self, measured: MeasuredDataset, patience: float = _PATIENCE) -> str | Pending:
-        """The full report of the dataset as one HTML file."""
+        """Return the full report on the dataset as one HTML file."""
         key = ("report", measured.subject, measured.version)
         make = lambda: write_up([measured.evaluation], measured.evaluators).page  # noqa: E731
         return self._cache.get(key, make, len, patience)
@@ -146,7 +153,7 @@ def _size(measured: MeasuredDataset) -> int:
 
 
 def _size_of_figures(figures: Excerpt) -> int:
-    """The size, by the JSON of the figures, which is cached for the pages on the way."""
+    """Estimate the size from the JSON of the figures, which is cached for the pages as a side effect."""
     sections = (*figures.sections, *figures.classes.values())
     groups = [content for one in sections for content in one.contents if not isinstance(content, str | Table)]
     return _FIGURE * sum(len(plot.data) for group in groups for plot in group)

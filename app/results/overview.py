@@ -1,4 +1,4 @@
-"""The overview of results: one figure of every evaluator on every measured dataset."""
+"""The overview of results: one figure for every evaluator on every measured dataset."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +31,11 @@ _MACROS = "results/macros.html"
 
 @dataclass(frozen=True, eq=False)
 class OverviewColumn:
-    """A dataset with a kind of error in the mode shown: online if offline figures are meaningless. `minus` holds
-    differences to the chosen reference."""
+    """A column of the overview: a dataset with one kind of error.
+
+    `mode` is the mode shown, which is online if offline figures would be meaningless. `minus` holds the differences
+    from the chosen reference.
+    """
 
     measured: MeasuredDataset
     mode: Mode
@@ -49,13 +52,13 @@ class OverviewColumn:
 
     @property
     def scope(self) -> str:
-        """The kind of error, the number of traces, and the mode if it is another one."""
+        """The kind of error, the number of traces and, if it is not the page's, the mode."""
         online = ", online" if self.measured.evaluation.warning else ""
         return f"{self.errors} errors, {self.measured.evaluation.size}{online}"
 
     @property
     def url(self) -> str:
-        """The page of the dataset."""
+        """The URL of the dataset's page."""
         query = {"dataset": self.measured.evaluation.dataset.name, "mode": self.mode, "errors": self.errors}
         return f"/results?{urlencode(query)}"
 
@@ -67,18 +70,18 @@ class OverviewColumn:
 
     @property
     def published(self) -> Mapping[str, Published]:
-        """The published figures that no row recomputes, by evaluator."""
+        """The published figures, by evaluator, of evaluators that were not measured here."""
         rows = self.measured.evaluation.published
         return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 
     def difference(self, evaluator: str, figure: Figure) -> Value:
-        """The evaluator minus the reference."""
+        """Return the evaluator's figure minus the reference's."""
         return self.minus.get((evaluator, self.mode, self.errors), {}).get(figure, _NONE)
 
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """An evaluator, measured here or only published."""
+    """A row of the overview: an evaluator that was measured here, or has only published figures."""
 
     evaluator: str
     published: bool = False
@@ -86,8 +89,12 @@ class OverviewRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """The columns that can be shown, with remarks for the reader, the reasons why other datasets have none, the
-    datasets still to be measured, and the names of those to be measured again."""
+    """The content of the overview.
+
+    `columns` can be shown now, with `warnings` for the reader. `reasons` say why other datasets have no column.
+    `waiting` lists datasets still to be measured. `outdated` maps the names of datasets to be measured again to
+    their last measurements.
+    """
 
     columns: list[OverviewColumn] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -97,8 +104,10 @@ class Overview:
 
 
 def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, reference: str = "") -> Overview:
-    """The measurements of the datasets, with the differences to the reference, if there is one. Only one dataset is
-    started at a time, so that a request for a single one need not wait for all."""
+    """Collect the measurements of the datasets, with the differences from the reference if there is one.
+
+    Only one dataset at a time starts being measured, so that a request for a single dataset need not wait for all.
+    """
     overview = Overview()
     for dataset in datasets:
         try:
@@ -136,7 +145,7 @@ def _measure(
 
 
 def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
-    """Evaluators by name, then the baselines, then those with published figures only."""
+    """List the evaluators by name, then the baselines, then the evaluators that have only published figures."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
     measured = sorted(names, key=lambda name: (name.startswith(PREFIX), "" if name.startswith(PREFIX) else name))
     published = dict.fromkeys(name for column in columns for name in column.published)
@@ -144,8 +153,10 @@ def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
 
 
 def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str = "") -> Table:
-    """The figure of every evaluator on every dataset, each with its difference to the reference, if there is one.
-    Published figures are in rows of their own."""
+    """Tabulate the figure for every evaluator on every dataset.
+
+    If there is a reference, each figure comes with its difference from it. Published figures have their own rows.
+    """
     rows = overview_rows(columns)
     heads = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
     for column in columns:
@@ -184,7 +195,7 @@ def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
 
 
 def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
-    """The qualifications of a column's figures, by evaluator and dataset."""
+    """Return the qualifications of a column's figures, each with its evaluator and dataset."""
     parts = [
         note.rpartition(": ")
         for note in notes(list(column.rows.values()), [figure], column.measured.evaluation.traces)
@@ -195,7 +206,10 @@ def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
 def overview_html(
     columns: Sequence[OverviewColumn], figure: Figure, mode: Mode, reference: str, files: Markup
 ) -> Markup:
-    """The table as HTML: each figure links to its dataset, with its difference and its marks below it."""
+    """Render the overview table.
+
+    Each figure links to its dataset, with its difference from the reference and any remarks below it.
+    """
     rows = overview_rows(columns)
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
@@ -212,7 +226,7 @@ def overview_html(
 def _remarks(
     overview_row: OverviewRow, column: OverviewColumn, figure: Figure, reference: str
 ) -> list[tuple[str, str]]:
-    """The remarks below a figure, each with its CSS class."""
+    """Return the remarks shown below a figure, each with its CSS class."""
     row = column.rows.get(overview_row.evaluator)
     if overview_row.published or row is None:
         return []

@@ -1,6 +1,6 @@
-"""The Results page: evaluators by datasets, and all figures on one dataset.
+"""The Results page: an overview of evaluators by dataset, and all figures for a single dataset.
 
-Its content follows from the address. The page's script refreshes parts that are still being measured.
+The address determines the content. The page's script refreshes the parts that are still being measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +50,11 @@ Computed = TypeVar("Computed")
 
 
 class ResultsAddress(PageQuery):
-    """The query string; "" stands for the default. With `dataset`, the page is on that one, or a `group` of it;
-    `figure` and `against`, the reference of the differences, belong to the overview."""
+    """The query string of the Results page, in which "" stands for the default.
+
+    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` and `against`, the
+    reference for the differences, apply to the overview.
+    """
 
     PATH: ClassVar[str] = "/results"
 
@@ -68,16 +71,16 @@ class ResultsAddress(PageQuery):
         return next((one for one in FIGURES if one == self.figure), FIGURES[0])
 
     def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
-        """The requested mode, else the first available one."""
+        """Return the requested mode if it is available, or else the first available one."""
         return next((mode for mode in modes if mode == self.mode), modes[0])
 
     def chosen_errors(self, measured: MeasuredDataset) -> Errors:
-        """The requested kind of error, else the first in the gold."""
+        """Return the requested kind of error if the gold has it, or else the first kind that it has."""
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """The routes of the page, and of its files."""
+    """Build the routes of the page and its files."""
     measurements = Measurements(store)
 
     def content(query: Query, request: Request) -> PageContent:
@@ -92,8 +95,11 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 def results_page(
     store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
 ) -> PageContent:
-    """The page for a query string; a mistake in it becomes a notice above the part that can be shown. A person who
-    `may_judge` is offered a job if nothing was judged."""
+    """Render the page for a query string.
+
+    Mistakes in the query become notices above whatever can still be shown. If nothing was judged and the person
+    `may_judge`, the page offers to start a job.
+    """
     address, problems = ResultsAddress.read(query)
 
     def page(template: str, *errors: UserError, **values: object) -> PageContent:
@@ -185,7 +191,8 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """For each dataset, the evaluators that do not clear the trivial baselines, in its first kind of error."""
+    """Return, for each dataset, the evaluators that do not beat the trivial baselines in its first kind of
+    error."""
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
@@ -194,7 +201,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
 
 
 def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
-    """The evaluators that do not clear the trivial baselines in the figures shown."""
+    """Return the evaluators that do not beat the trivial baselines in the figures shown."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
     found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]
@@ -202,14 +209,14 @@ def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[S
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
-    """The evaluators' keys in Browse, by their names in the tables."""
+    """Map the evaluators' names in the tables to their keys in Browse."""
     offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
     return {one.name: by_id[one.id] for one in measured.evaluators if one.id in by_id}
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:
-    """The amount to be measured, in words."""
+    """Describe in words how much has to be measured."""
     baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
         f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
@@ -218,12 +225,12 @@ def _work(dataset: Dataset, evaluators: int) -> str:
 
 
 def _same(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Choices whose labels are their values."""
+    """Return options whose labels equal their values."""
     return [(str(name), str(name)) for name in names]
 
 
 def result_files(store: Store, measurements: Measurements) -> APIRouter:
-    """The routes of the files, and of Plotly's script for the figures of the page."""
+    """Build the routes for the downloads and for Plotly's script, which draws the page's figures."""
     router = APIRouter(include_in_schema=False)
 
     needs_reading = [Depends(RequiresRight(Right.READ))]

@@ -1,4 +1,4 @@
-"""The Score page: a pasted solution, judged online and offline side by side.
+"""The Score page, which judges a pasted solution online and offline, side by side.
 
 Begin with `ScorePage`.
 """

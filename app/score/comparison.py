@@ -1,5 +1,4 @@
-"""The comparison of an earlier result with a later one: the steps that correspond, and the moves of their
-scores."""
+"""Comparing a result with an earlier one: which steps correspond, and how their scores have moved."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ _LEAST = 0.005
 
 
 class StepChange(StrEnum):
-    """The effect of an edit on a step. `edited` means that another text has replaced an earlier one."""
+    """How an edit affected a step. `EDITED` means that the text has replaced an earlier text."""
 
     SAME = "same"
     MOVED = "moved"
@@ -25,8 +24,11 @@ class StepChange(StrEnum):
 
 @dataclass(frozen=True)
 class StepMatch:
-    """A sub-step of the later trace, with its change and its 0-based place in the earlier one, None for a new
-    one."""
+    """What happened to a sub-step of the later trace.
+
+    `was` is the position of the matching sub-step in the earlier trace, counted from 0. It is None for a new
+    sub-step.
+    """
 
     step_change: StepChange
     was: int | None = None
@@ -34,8 +36,10 @@ class StepMatch:
 
 @dataclass(frozen=True)
 class Move:
-    """The change of the validity of a sub-step whose text is in both traces; `step` is its 0-based place in the
-    later one."""
+    """The change in the validity of a sub-step whose text is in both traces.
+
+    `step` is its position in the later trace, counted from 0.
+    """
 
     step: int
     mode: Mode
@@ -49,15 +53,21 @@ class Move:
 
 @dataclass(frozen=True)
 class StepMatches:
-    """The sub-steps of a later trace matched with those of an earlier one, whose unmatched sub-steps are `gone`."""
+    """The sub-steps of a later trace, matched with those of an earlier one.
+
+    `gone` lists the sub-steps of the earlier trace that have no match.
+    """
 
     now: tuple[StepMatch, ...]
     gone: tuple[int, ...]
 
     @classmethod
     def of(cls, before: Sequence[str], now: Sequence[str]) -> "StepMatches":
-        """Match by text: first the sub-steps that kept their order (difflib's blocks), then those that moved. If a
-        stretch of new texts is as long as the one it replaced, its sub-steps are matched one by one."""
+        """Match sub-steps by their texts.
+
+        Sub-steps that kept their order are matched first (difflib's blocks), then those that moved. If a run of new
+        texts is as long as the run it replaced, the two are matched one by one.
+        """
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []
         stretches: list[tuple[range, range]] = []
@@ -79,12 +89,13 @@ class StepMatches:
 
     @property
     def kept(self) -> int:
-        """The number of texts in both traces."""
+        """The number of sub-steps whose texts are in both traces."""
         return sum(match.step_change in (StepChange.SAME, StepChange.MOVED) for match in self.now)
 
     @property
     def is_edit(self) -> bool:
-        """True if the later trace looks like an edit of the earlier one, with at least half of its steps."""
+        """True if the later trace looks like an edit of the earlier one, because they share at least half of the
+        steps."""
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 
@@ -95,7 +106,7 @@ class StepMatches:
 def _move(
     before: Sequence[str], now: Sequence[str], old: Sequence[int], matches: list[StepMatch | None]
 ) -> set[int]:
-    """Match sub-steps that have moved; returns the unmatched places of the earlier trace."""
+    """Match the sub-steps that have moved, and return the positions in the earlier trace that remain unmatched."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for i in old:
         places[before[i]].append(i)
@@ -106,8 +117,10 @@ def _move(
 
 
 def largest_move(matches: StepMatches, before: Hindsight, now: Hindsight) -> Move | None:
-    """The largest move of the validity of a sub-step whose text is in both traces, in either mode; None if no move
-    is visible. Among equal ones the first counts, offline before online."""
+    """Return the largest move of the validity of any sub-step whose text is in both traces, in either mode.
+
+    Returns None if no move is visible. Of several equal moves, the first counts, and offline comes before online.
+    """
     moves = [
         Move(j, mode, float(old.validity[match.was]), float(new.validity[j]))
         for mode, old, new in (

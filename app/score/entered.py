@@ -1,4 +1,4 @@
-"""A solution as entered on the Score page, parsed once, and its permalink."""
+"""A solution entered on the Score page, parsed once, and its permalink."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ _LINK = TypeAdapter(
 
 @dataclass(frozen=True)
 class SolutionText:
-    """The text of a solution in its box, the steps that it is split into, and the parts set aside."""
+    """The text of a solution in its input box, the steps it is split into, and the parts that are set aside."""
 
     text: str
     steps: Steps
@@ -45,14 +45,16 @@ class SolutionText:
 
     @classmethod
     def typed(cls, text: str) -> "SolutionText":
-        """A typed text. Raises `UserError` for a JSON list that contains anything but texts."""
+        """Split a text that a person typed. Raises `UserError` for a JSON list that contains anything but texts."""
         split = split_solution(text)
         return cls(text, as_steps(split.steps), split.set_aside)
 
     @classmethod
     def written(cls, steps: Steps) -> "SolutionText":
-        """The text for given steps, which is split into them again: a numbered list, paragraphs, or else a JSON
-        list."""
+        """Write a text that splits into the given steps again.
+
+        It is a numbered list if possible, or else paragraphs, or else a JSON list.
+        """
         texts = tuple(parts[0] for parts in steps if len(parts) == 1)
         if len(texts) == len(steps):
             numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
@@ -64,7 +66,7 @@ class SolutionText:
 
 @dataclass(frozen=True)
 class EarlierSolution:
-    """The solution of the comparison, with its permalink; `kept` is True if a person chose it."""
+    """The solution to compare with, and its permalink. `kept` is True if a person chose it."""
 
     trace: Trace
     matches: StepMatches
@@ -74,10 +76,11 @@ class EarlierSolution:
 
 @dataclass(frozen=True)
 class Entered:
-    """A solution to be scored: its steps, its evaluators, and the solution to compare it with.
+    """A solution to score, with its steps, its evaluators, and the solution to compare it with.
 
-    `text` is the text that was split into the steps, None if they came as steps. `before` are permalinks of results
-    to compare with; `kept` is True if a person chose one, which then counts even if this solution is no edit of it.
+    `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds
+    permalinks of results to compare with. `kept` is True if a person chose one of them; it is then shown even if
+    this solution is not an edit of it.
     """
 
     problem: str = ""
@@ -90,12 +93,12 @@ class Entered:
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
-        """A trace as if it had been entered, without its gold."""
+        """Treat a trace as if it had been entered, without its gold."""
         return cls(trace.problem, steps_of(trace), None, tuple(evaluators), thresholds or Thresholds())
 
     @cached_property
     def trace(self) -> Trace:
-        """The trace to be scored. Raises `UserError` if a part is missing or too long."""
+        """The trace to score. Raises `UserError` if a part is missing or too long."""
         if not self.problem.strip():
             raise UserError("The problem is empty.", "Enter the problem, then score again.")
         if not self.steps:
@@ -113,8 +116,11 @@ class Entered:
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
-        """The first result in `before` that is of a different solution; None if this solution is no edit of it and
-        it was not `kept`. Raises `UserError` if this solution cannot be scored."""
+        """The first result in `before` that belongs to a different solution.
+
+        None if this solution is not an edit of that one, unless a person chose the comparison (`kept`). Raises
+        `UserError` if this solution cannot be scored.
+        """
         for token in self.before:
             try:
                 trace = Entered.from_token(token).trace
@@ -128,20 +134,24 @@ class Entered:
 
     @property
     def traces(self) -> list[Trace]:
-        """The trace to be scored, and the one to compare it with; empty if it cannot be scored."""
+        """The trace to score, followed by the one to compare it with. Empty if the solution cannot be scored."""
         with suppress(UserError):
             return [self.trace, *([self.earlier.trace] if self.earlier else [])]
         return []
 
     def solution_text(self) -> SolutionText:
-        """The text for the box: the typed one if it is still split into the same steps."""
+        """Return the text for the input box: the typed text if it still splits into the same steps, or else a new
+        one."""
         with suppress(UserError):
             if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
                 return typed
         return SolutionText.written(self.steps)
 
     def token(self, evaluators: Sequence[str] | None = None) -> str | None:
-        """The permalink's token, with other `evaluators` if given; None if it would be too long for an address."""
+        """Return the token of the permalink, with other `evaluators` if they are given.
+
+        Returns None if the token would be too long for an address.
+        """
         names = self.evaluators if evaluators is None else evaluators
         at = self.thresholds
         values = [_VERSION, self.problem, plain_steps(self.steps), self.text, names, at.validity, at.redundancy]
@@ -151,8 +161,10 @@ class Entered:
 
     @classmethod
     def from_token(cls, token: str) -> "Entered":
-        """The inverse of `token`. Raises `AddressError` if the token was cut or changed, or is of another
-        version."""
+        """Return the solution for a permalink's token; the inverse of `token`.
+
+        Raises `AddressError` if the token was truncated or changed, or comes from another version.
+        """
         try:
             packed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             values = parse_json(zlib.decompressobj().decompress(packed, _LONGEST_TEXT).decode())
@@ -173,10 +185,10 @@ class Entered:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
-        """The solution of the permalink `s`, with the thresholds `valid` and `redundant` if given, to be compared
-        with that of the permalink `kept` or `before`.
+        """Return the solution of the permalink `s`.
 
-        Raises `AddressError` if one of the first three is invalid.
+        `valid` and `redundant` override its thresholds. `kept` or `before` is the permalink of the solution to
+        compare it with. Raises `AddressError` if `s`, `valid` or `redundant` is invalid.
         """
         entered = cls.from_token(query.get("s", ""))
         at = entered.thresholds
@@ -187,11 +199,12 @@ class Entered:
 
 
 class PageState(BaseModel):
-    """The state of the page as its script sends it: the entered solution, and the result in view.
+    """The state of the page as its script sends it: the entered solution and the displayed result.
 
-    `steps` replaces the text if a step was edited and the text is not written yet. `before` is the permalink of the
-    result to compare with, `kept` is True if a person chose it, and `earlier` is the permalink that it was itself
-    compared with. `token` is that of the result in view, and `dataset` the name to save it under, None for `SAVED`.
+    `steps` replaces the text if a step was edited and the text has not been rewritten yet. `before` is the
+    permalink of the result to compare with, and `kept` is True if a person chose it. `earlier` is the permalink
+    that this result was itself compared with. `token` belongs to the displayed result. `dataset` is the name to
+    save it under; None stands for `SAVED`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -210,19 +223,24 @@ class PageState(BaseModel):
 
     @classmethod
     def read(cls, values: object) -> "PageState":
-        """The state sent by the script. Raises `UserError` if it is malformed."""
+        """Read the state sent by the script. Raises `UserError` if it is malformed."""
         try:
             return cls.model_validate(values)
         except ValidationError:
             raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
-        """The text for the box. Raises `UserError` for a JSON list that contains anything but texts."""
+        """Return the text for the input box.
+
+        Raises `UserError` for a JSON list that contains anything but texts.
+        """
         return SolutionText.typed(self.solution) if self.steps is None else SolutionText.written(self.steps)
 
     def entered(self, solution: SolutionText) -> Entered:
-        """The solution with everything that its result depends on. A solution that is scored again keeps its
-        comparison."""
+        """Return the solution with everything that its result depends on.
+
+        A solution that is scored again keeps its comparison.
+        """
         before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,
@@ -236,17 +254,17 @@ class PageState(BaseModel):
 
 
 def as_steps(steps: Iterable[str | Iterable[str]]) -> Steps:
-    """Steps from a split or a file, which are texts or, for steps with sub-steps, lists of texts."""
+    """Convert steps from a split or a file, where a step is a text or, if it has sub-steps, a list of texts."""
     return tuple((step,) if isinstance(step, str) else tuple(step) for step in steps)
 
 
 def steps_of(trace: Trace) -> Steps:
-    """The sub-steps of each step of a trace."""
+    """Return the sub-steps of each step of a trace."""
     return tuple(step.substeps for step in trace.steps)
 
 
 def plain_steps(steps: Steps) -> list[str | list[str]]:
-    """The inverse of `as_steps`."""
+    """Convert steps back into texts and lists of texts; the inverse of `as_steps`."""
     return [parts[0] if len(parts) == 1 else list(parts) for parts in steps]
 
 

@@ -1,4 +1,4 @@
-"""Downloads of a trace with its judgments as JSON and CSV, for a scored solution and for a stored trace."""
+"""Downloads of a trace with its judgments as JSON and CSV, for scored solutions and stored traces."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,8 +25,10 @@ Read = Callable[[Request], tuple[str, Trace, Sequence[ByMode]]]
 
 
 def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """The routes of both files of a result, with its permalink's token `s`, and `valid` and `redundant` for other
-    thresholds."""
+    """Build the routes that download a result as JSON and CSV.
+
+    They take the token `s` of its permalink, and `valid` and `redundant` to override its thresholds.
+    """
 
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
@@ -49,8 +51,11 @@ def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, 
 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:
-    """The routes of both files, which need the `right`. `read` returns the file's name without a suffix, the trace
-    and the requested judgments, and raises `UserError` for an invalid request."""
+    """Build the routes that download judgments as JSON and CSV, which require the `right`.
+
+    `read` returns the file's name without a suffix, the trace, and the requested judgments. It raises `UserError`
+    for an invalid request.
+    """
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(right))])
 
     def answer(request: Request) -> Response:
@@ -66,9 +71,11 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
 
 
 def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
-    """A row of the plain format, with each record once under `judgments`. For a stored trace it has the `dataset`,
-    the `first_error` (a step counted from 1, null for none) and `valid` (per step, null if gold does not tell); for
-    any other trace, its id is null."""
+    """Return a row of the plain format that lists each distinct record under `judgments`.
+
+    A stored trace also has its `dataset`, its `first_error` (a step counted from 1, or null if there is none), and
+    `valid` for each step (null if the gold does not tell). For any other trace, the id is null.
+    """
     more: dict[str, Any] = {"id": None}
     if isinstance(trace, StoredTrace):
         error = trace.first_error
@@ -79,7 +86,10 @@ def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:
 
 
 def judgments_csv(trace: Trace, judgments: Sequence[ByMode]) -> str:
-    """The table of the judgments, with a row per mode for a stored trace, else with both modes side by side."""
+    """Return the judgments as CSV.
+
+    A stored trace has a row per mode; any other trace has both modes side by side.
+    """
     columns, dataset = (LONG, trace.dataset) if isinstance(trace, StoredTrace) else (WIDE, "")
     return csv_text(judgment_table(trace, judgments, columns, dataset))
 

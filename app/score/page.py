@@ -1,8 +1,8 @@
-"""The Score page: paste a problem and its solution, correct its steps, and see every step judged in both modes.
+"""The Score page: paste a problem and its solution, correct the steps, and see every step judged in both modes.
 
-A result follows from the address: `s` is its permalink, `before` or `kept` the permalink of the result to compare
-it with, `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio interface by name:
-`split`, `write`, `score`, `open` and `save`.
+The address determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to
+compare it with, and `valid` and `redundant` are thresholds. The page's script calls the events of a Gradio
+interface by name: `split`, `write`, `score`, `open` and `save`.
 """
 
 import json
@@ -43,7 +43,7 @@ _SOON = 0.4
 
 @dataclass(frozen=True)
 class ScorePage:
-    """The page with these evaluators, which saves to this store unless it is `read_only`."""
+    """The Score page. It scores with these evaluators and, unless it is `read_only`, saves to this store."""
 
     store: Store
     evaluators: Evaluators
@@ -61,7 +61,7 @@ class ScorePage:
         return events if self.read_only else events | {"save": self.save}
 
     def content(self, request: Request) -> PageContent:
-        """The page for its address."""
+        """Render the page for its address."""
         names = self.evaluators.names
         entered = {"problem": "", "text": "", "evaluators": [], "steps": EMPTY, "result": Markup()}
         errors = []
@@ -83,19 +83,21 @@ class ScorePage:
         return PageContent.of(html, errors=errors)
 
     def split(self, text: str) -> dict[str, Any]:
-        """The steps that a text is split into."""
+        """Split a text into steps and render them."""
         try:
             return {"steps": steps_html(SolutionText.typed(text[:_LONGEST]))}
         except UserError as error:
             return {"steps": notice_html(str(error))}
 
     def write(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The text for corrected steps, and its split, which gives these steps again."""
+        """Return a text for the corrected steps, with the rendered steps that it splits into."""
         return _written(PageState.read(values).solution_text())
 
     def score(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """The result for the entered solution, compared with the previous one if it is an edit of that; after an
-        edit of steps, also their text and its split."""
+        """Score the entered solution, and compare it with the previous one if it is an edit of that.
+
+        If steps were edited, their new text and its split are returned too.
+        """
         state = PageState.read(values)
         try:
             solution = state.solution_text()
@@ -105,16 +107,20 @@ class ScorePage:
         return {"result": self._result(state.entered(solution), request)} | written
 
     def open(self, query: str, evaluators: list[str] | None, request: gr.Request) -> dict[str, Any]:
-        """The content for an address, empty without a permalink; judged by other `evaluators` unless these are
-        None."""
+        """Return the content for an address; it is empty if the address has no permalink.
+
+        If `evaluators` is not None, it replaces the permalink's evaluators.
+        """
         try:
             return self._opened(query.removeprefix("?"), request, evaluators)
         except AddressError as error:
             return {"result": notice_html(str(error))}
 
     def save(self, values: dict[str, Any], request: gr.Request) -> dict[str, Any]:
-        """Save the result in view, or the entered solution if the result has no permalink, with its judgments;
-        returns a note with a link to it."""
+        """Save the displayed result with its judgments, and return a note with a link to the saved trace.
+
+        If the result has no permalink, the entered solution is saved instead.
+        """
         require(request, Right.WRITE)
         state = PageState.read(values)
         entered = Entered.from_token(state.token) if state.token else state.entered(state.solution_text())
@@ -134,8 +140,10 @@ class ScorePage:
         evaluators: Sequence[str] | None = None,
         patience: float | None = None,
     ) -> dict[str, Any]:
-        """The content for an address; its result is None if that takes longer than `patience`. Raises
-        `AddressError` if its permalink cannot be opened."""
+        """Return the content for an address. Its result is None if that takes longer than `patience` seconds.
+
+        Raises `AddressError` if the permalink cannot be opened.
+        """
         query = dict(parse_qsl(spelled))
         if not query.get("s"):
             return {}
@@ -151,7 +159,7 @@ class ScorePage:
         }
 
     def _is_soon(self, entered: Entered, seconds: float) -> bool:
-        """Begin the judgments; True if they are ready within these `seconds`, or fail."""
+        """Start the judgments. True if they are ready within this many `seconds`, or fail."""
         try:
             begun = [self.evaluators.begin(name, entered.trace) for name in entered.evaluators]
         except UserError:
@@ -159,7 +167,10 @@ class ScorePage:
         return not wait(begun, timeout=seconds).not_done
 
     def _result(self, entered: Entered, request: Asked) -> Markup:
-        """The result, compared with an earlier solution; the person's exposure to both is recorded first."""
+        """Render the result, compared with an earlier solution.
+
+        The person's exposure to both is recorded first.
+        """
         note_scored(self.store, find_user_of(request), *entered.traces)
         return result_html(
             self.evaluators,
@@ -170,7 +181,7 @@ class ScorePage:
 
 
 def steps_html(solution: SolutionText) -> Markup:
-    """The steps of a solution, for correction, and the parts of the text that are set aside."""
+    """Render the steps of a solution for correction, and the parts of the text that are set aside."""
     if not solution.steps:
         return EMPTY
     return render(
@@ -183,13 +194,13 @@ def steps_html(solution: SolutionText) -> Markup:
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:
-    """The text and the steps of a solution."""
+    """Return a solution's text and its rendered steps."""
     return {"text": solution.text, "steps": steps_html(solution)}
 
 
 @cache
 def _examples(*evaluators: str) -> list[tuple[str, str]]:
-    """The titles and addresses of the examples, judged by these evaluators."""
+    """Return the titles and addresses of the examples, to be judged by these evaluators."""
     return [
         (str(trace.meta.get("title", trace.id)), f"/?s={Entered.of(trace, evaluators).token()}")
         for trace in read_gallery()[:_EXAMPLES]

@@ -1,5 +1,7 @@
-"""The result of scoring a solution: verdicts, a row per sub-step, the effect of an edit, and ways to share,
-download, save and reproduce it."""
+"""The result of scoring a solution: verdicts, a row per sub-step, and the effect of an edit.
+
+The result also offers ways to share, download, save and reproduce it.
+"""
 
 import json
 import shlex
@@ -51,9 +53,12 @@ _LONG = 10
 
 @dataclass(frozen=True)
 class ScoredSolution:
-    """A solution with its judgments by each evaluator. If it is compared with an `earlier` one, `before` are the
-    hindsight matrices of that by evaluator. `token` is its permalink's, None if there is none; `note` is a sentence
-    on it, and `problems` are the errors of evaluators."""
+    """A solution with the judgments by each evaluator.
+
+    If it is compared with an `earlier` solution, `before` maps evaluators to their hindsight matrices for that one.
+    `token` is the token of its permalink, or None if it has none. `note` is a sentence about the solution, and
+    `problems` are the errors of evaluators.
+    """
 
     trace: Trace
     scores: tuple[TraceJudgments, ...]
@@ -72,7 +77,7 @@ def result_html(
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
 ) -> Markup:
-    """The judged solution with everything that can be done with it, or a notice of an error.
+    """Judge the solution and render the result with everything that can be done with it, or a notice of an error.
 
     Raises `UserError` once `client_disconnected()` is True, so that nothing is computed in vain.
     """
@@ -111,7 +116,7 @@ def _names(entered: Entered) -> list[str]:
 def _judge(
     evaluators: Evaluators, trace: Trace, names: Sequence[str], client_disconnected: ClientDisconnected
 ) -> tuple[dict[str, Judgment], list[UserError]]:
-    """The judgments by evaluator, and the errors of those without one."""
+    """Return the judgments by evaluator, and the errors of the evaluators that gave none."""
     judged, waiting = {}, []
     problems: list[UserError] = []
     for name in names:
@@ -137,12 +142,12 @@ def _triangles(judged: Mapping[str, Judgment]) -> dict[str, Hindsight]:
 
 @cache
 def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
-    """The notes on the traces of the gallery, by problem and sub-steps."""
+    """Map the problem and sub-steps of each gallery trace to the note on it."""
     return {(trace.problem, trace.substeps): str(trace.meta.get("note", "")) for trace in read_gallery()}
 
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
-    """The whole result, with everything that can be done with it."""
+    """Render the whole result, followed by the `exports`."""
     verdicts = [[_verdict(one, mode) for mode in one.modes] for one in result.scores]
     body = render(
         "score/judged.html",
@@ -163,13 +168,13 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
 
 
 def _columns(result: ScoredSolution) -> list[str]:
-    """The names of a step's verdicts, in the order of its bars."""
+    """Return the names of a step's verdicts, in the order of its bars."""
     several = len(result.scores) > 1
     return [f"{one.name} {mode}" if several else mode for one in result.scores for mode in one.modes]
 
 
 def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """The verdicts as a sentence for screen readers."""
+    """Describe the verdicts in a sentence for screen readers."""
     words = {True: "valid", False: "not valid"}
     said = [
         f"{one.name}: " + ", ".join(f"{line['mode']} {words[line['verdict'].valid]}" for line in lines)
@@ -179,7 +184,7 @@ def _sentence(result: ScoredSolution, verdicts: Sequence[Sequence[Mapping[str, A
 
 
 def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
-    """The verdict on the solution in one mode, which the page's script updates when a threshold moves."""
+    """Return the verdict on the solution in one mode. The page's script updates it when a threshold moves."""
     words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
     redundant = f", {words.count('redundant')} redundant" if "redundant" in words else ""
     return {
@@ -190,7 +195,8 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """A sub-step with its bars, and the numbers that the page's script judges again when a threshold moves."""
+    """Return a sub-step with its bars, and with the numbers that the page's script judges again when a threshold
+    moves."""
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores
@@ -206,7 +212,7 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
-    """The bar of a sub-step in one mode, with its validity before the edit if that is visibly different."""
+    """Return the bar of a sub-step in one mode, with its validity before the edit if that is visibly different."""
     several = len(result.scores) > 1
     now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
     moved = was is not None and is_move(now - was)
@@ -233,7 +239,7 @@ def _of_mode(hindsight: Hindsight, mode: Mode) -> StepScores:
 
 
 def _step_change(earlier: EarlierSolution | None, i: int) -> str:
-    """The effect of the edit on a sub-step; "" if there is none."""
+    """Describe the effect of the edit on a sub-step, or return "" if there is none."""
     if earlier is None or earlier.matches.now[i].step_change == StepChange.SAME:
         return ""
     match = earlier.matches.now[i]
@@ -243,7 +249,7 @@ def _step_change(earlier: EarlierSolution | None, i: int) -> str:
 
 
 def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, Any]:
-    """The changes from the earlier solution."""
+    """Return what has changed since the earlier solution."""
     matches, trace = earlier.matches, earlier.trace
     return {
         "kept": earlier.kept,
@@ -282,8 +288,10 @@ def exports_html(
     *,
     read_only: bool = False,
 ) -> Markup:
-    """Links, downloads, saving, and programs that reproduce the result of the evaluators `names`, whose permalink
-    has this `token`."""
+    """Render links, downloads, a form for saving, and programs that reproduce the result.
+
+    `names` are the evaluators of the result, and `token` is the token of its permalink.
+    """
     types = {name: evaluators.about(name).dtype for name in names}
     # The type of weights behind an inference server is unknown.
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
@@ -312,10 +320,10 @@ def exports_html(
 def python_snippet(
     trace: Trace, specs: Mapping[str, str], thresholds: Thresholds, dtypes: Mapping[str, str] | None = None
 ) -> str:
-    """A program that prints, for each evaluator and mode, the validity of every sub-step and the verdict.
+    """Return a program that prints every sub-step's validity and the verdict, for each evaluator and mode.
 
-    `specs` are arguments for `load_evaluator` by evaluator, and `dtypes` the types of weights, None to leave them
-    to that function.
+    `specs` maps evaluators to their arguments for `load_evaluator`. `dtypes` maps them to types of weights; None
+    leaves the types to that function.
     """
     steps = "".join(f"        {step!r},\n" for step in plain_steps(steps_of(trace)))
     types = dtypes or {}
@@ -346,12 +354,12 @@ for name, {taken} in evaluators.items():
 
 
 def threshold_line(thresholds: Thresholds) -> str:
-    """The line of the program that sets the thresholds; no later part of the program contains this text."""
+    """Return the line of the program that sets the thresholds. No later part of the program contains this text."""
     return f"thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})"
 
 
 def curl_lines(trace: Trace, evaluators: Sequence[str]) -> list[str]:
-    """A request per evaluator, for a POSIX shell."""
+    """Return a curl command for each evaluator, for a POSIX shell."""
     return [_curl(trace, name) for name in evaluators]
 
 
