@@ -1,4 +1,4 @@
-"""The HTTP server: the pages, their files, and the headers that keep them private."""
+"""The HTTP server: the pages, their files, and the middleware that keeps them private."""
 
 import asyncio
 import logging
@@ -69,12 +69,14 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """The whole application, ready for uvicorn. Its pages are `app.access.rules.PAGES`.
+    """Build the whole application, ready for uvicorn. Its pages are `app.access.rules.PAGES`.
 
-    With `public`, visitors who are not logged in may look and score. With `read_only` they may too, and no page has
-    a control that writes to the store. With `loopback`, only this machine can connect, and need not log in as long
-    as nobody can. `hosts` are the names under which the server may be addressed. Scoring for a program is limited
-    to `seconds`. `has_worker` is True if the worker beside it runs, None if there is none.
+    With `public`, visitors who are not logged in may look and score. With `read_only`, they may too, and no page
+    can write to the store. With `loopback`, only this machine can connect, and no login is needed as long as nobody
+    can log in.
+
+    `hosts` are the names by which the server may be addressed. Scoring a program's request is limited to `seconds`.
+    `has_worker` returns True if the server's worker is running; it is None if there is no worker.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
@@ -113,7 +115,7 @@ def _guard(
     public: bool,
     loopback: bool,
 ) -> None:
-    """Add the middleware that decides about access; the one added last comes first."""
+    """Add the middleware that controls access. The middleware added last sees a request first."""
     application.add_middleware(Access, store=store, public=public, loopback=loopback)
     # No other site may read a response; this replaces Gradio's own rule, which admits some.
     application.add_middleware(CORSMiddleware, allow_origins=[])
@@ -131,12 +133,13 @@ def serve(
     proxies: Sequence[str] = (),
     stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, on a listening socket. Requests received by then are answered, and `stopping`
-    is called meanwhile; those that take longer than `GRACE` are refused, and the process ends after `LONGEST` in
-    any case.
+    """Serve on a listening socket until SIGINT or SIGTERM.
 
-    The `proxies`, addresses or networks, are trusted to state the origin of a request, which anybody else could
-    forge.
+    Requests received by then are still answered, and `stopping` is called in the meantime. Requests that take
+    longer than `GRACE` are refused, and the process ends after `LONGEST` in any case.
+
+    `proxies` are the addresses or networks that are trusted to state where a request comes from, which anybody else
+    could forge.
     """
     config = uvicorn.Config(
         application,
@@ -152,8 +155,10 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Wakes once a second, for the date in its responses, and on a signal. It ends quietly, since cutting off an
-    incomplete response would print a traceback."""
+    """A uvicorn server that wakes only once a second, for the date in its responses, and on a signal.
+
+    It ends quietly, since cutting off an incomplete response would print a traceback.
+    """
 
     def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:
         super().__init__(config)

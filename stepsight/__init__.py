@@ -6,11 +6,11 @@
     trace = Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."])
     judgment = next(Scorer(evaluator).score([trace], "hindsight"))
 
-`Trace` is a problem with its steps; `load_evaluator` reads a checkpoint in any layout that is recognised; `Scorer`
-gives each step its probabilities of neg, neu and pos, online, offline or in hindsight, and `Client` has a server do
-so; `Hindsight` is the triangle of every step after each later one; `Store`, which `open_store` opens, holds traces,
-judgments and labels in a database. `frame` and `frame_of` give these as pandas frames.
-`__version__` is the version.
+A `Trace` is a problem with its steps. `load_evaluator` reads a checkpoint in any recognised layout. A `Scorer`
+gives each step its probabilities of neg, neu and pos, online, offline or in hindsight, and a `Client` has a server
+do the same. `Hindsight` is the triangle of scores of every step after each later step. A `Store`, opened by
+`open_store`, holds traces, judgments and labels in a database. `frame` and `frame_of` return these as pandas data
+frames. `__version__` is the version.
 """
 
 import os

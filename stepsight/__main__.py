@@ -1,4 +1,4 @@
-"""`python -m stepsight`, which is the `stepsight` command."""
+"""Run the `stepsight` command by `python -m stepsight`."""
 
 from stepsight.app.commands.cli import main
 

@@ -121,7 +121,7 @@ class Measurements:
     ) -> Differences | Pending:
         """Return the differences of all rows from the reference, which is an evaluator or a baseline.
 
-        The result is empty if the reference was not measured.
+        The result is empty if the reference has no figures here.
         """
         key = ("minus", measured.subject, measured.version, reference)
         make = lambda: _minus(measured.evaluation, reference)  # noqa: E731

@@ -70,7 +70,7 @@ class OverviewColumn:
 
     @property
     def published(self) -> Mapping[str, Published]:
-        """The published figures, by evaluator, of evaluators that were not measured here."""
+        """The published figures that were not also measured here, by evaluator."""
         rows = self.measured.evaluation.published
         return {row.evaluator: row for row in rows if (row.mode, row.benchmark.errors) == (self.mode, self.errors)}
 

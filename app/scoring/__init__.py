@@ -1,4 +1,4 @@
 """The evaluators that this server has loaded, and the queue of requests to them.
 
-Begin with `Evaluators`; a `Batcher` scores the requests that arrive together in one batch.
+Begin with `Evaluators`. A `Batcher` scores the requests that arrive at about the same time in one batch.
 """

@@ -1,4 +1,4 @@
-"""Concurrent requests scored together: those that arrive while the evaluator works go into its next batch."""
+"""Scoring concurrent requests together: requests that arrive while the evaluator is busy go into its next batch."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ _SPARE = 100_000_000
 
 
 class BusyError(UserError):
-    """Too much is waiting already; the client may ask again after `seconds`, at least 1."""
+    """Too many requests are waiting already. The client may try again after `seconds`, which is at least 1."""
 
     def __init__(self, name: str, seconds: int) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class BusyError(UserError):
 
 
 class ShortError(UserError):
-    """The server is temporarily short of something; the client may ask again after `seconds`."""
+    """The server is temporarily short of something. The client may try again after `seconds`."""
 
     seconds = 5
 
@@ -62,25 +62,30 @@ class ShortError(UserError):
 
 @dataclass(frozen=True)
 class Semaphores:
-    """Semaphores held while scoring, so that several evaluators can share the machine: `short` for brief work,
-    `long` for anything longer."""
+    """Semaphores held while scoring, so that several evaluators can share the machine.
+
+    `short` is for brief work, and `long` for anything longer.
+    """
 
     short: AbstractContextManager[object]
     long: AbstractContextManager[object]
 
 
 class Batcher:
-    """Bounded queues in front of one scorer. Safe to use from several threads.
+    """Bounded queues in front of one scorer. It is safe to use from several threads.
 
-    A trace that comes alone is scored at once, without waiting for others; those that arrive meanwhile are scored
-    together, taking turns among clients. Long work is scored separately, in parallel, so that others need not wait
-    for its end. Work that nobody waits for any more is dropped, or stopped.
+    A trace that arrives alone is scored at once, without waiting for others. Traces that arrive in the meantime are
+    scored together, and clients take turns. Long work is scored separately, in parallel, so that other requests
+    need not wait for it to end. Work that nobody waits for any more is dropped or stopped.
     """
 
     def __init__(
         self, scorer: Scorer, places: Semaphores, most: int = MOST_WAITING, tokens: int = REQUEST_TOKENS
     ) -> None:
-        """At most `most` traces wait, each with at most `tokens` tokens to compute."""
+        """Put queues in front of the scorer.
+
+        At most `most` traces may wait, and each may need at most `tokens` tokens of computation.
+        """
         self._scorer = scorer
         self._most, self._tokens = most, tokens
         self._lock = threading.Lock()
@@ -94,10 +99,10 @@ class Batcher:
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
     ) -> PendingScore[Judgment]:
-        """The future judgment, which is `answer` if that is given.
+        """Queue a trace and return its future judgment, which is `answer` if that is given.
 
-        Raises `BusyError` if too much is waiting, `ShortError` if memory is short, and `UserError` if the trace is
-        too long.
+        Raises `BusyError` if too many requests are waiting, `ShortError` if memory is short, and `UserError` if the
+        trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
         encoded = self._scorer.evaluator.encode(trace)
@@ -110,8 +115,11 @@ class Batcher:
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
-        """The future probabilities of all candidates for the step after `steps`, shape (candidates, 3), computed
-        together, for scorers with `next_steps`. Raises as `submit` does."""
+        """Queue candidates for the step after `steps`, and return their future probabilities with shape
+        (candidates, 3).
+
+        The candidates are scored together. The scorer must have `next_steps`. Raises the same errors as `submit`.
+        """
         nexts = self._scorer.next_steps
         assert nexts is not None
         asked = nexts.encode(problem, steps, candidates)
@@ -150,21 +158,22 @@ class Batcher:
 
     @property
     def is_busy(self) -> bool:
-        """True if something is being scored, or waits for it."""
+        """True if anything is being scored or is waiting to be scored."""
         return self._short.is_running or self._long.is_running
 
     def drain(self) -> None:
-        """Wait until nothing is left to score."""
+        """Wait until there is nothing left to score."""
         while self.is_busy:
             time.sleep(0.01)
 
     @property
     def most_tokens(self) -> float:
-        """The number of tokens for traces scored in one call; anything that needs more is long."""
+        """The largest number of tokens for traces that are scored in one call. Anything that needs more counts as
+        long."""
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:
-        """Score the requests, with a call per mode for traces, and record the time."""
+        """Score the requests, with one call per mode for the traces, and update the measured speed."""
         for request in batch:
             if isinstance(request, CandidatesRequest):
                 self._score_next(request)
@@ -198,7 +207,7 @@ class Batcher:
 
 @contextmanager
 def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
-    """Pass any error within the block on to those who still wait for one of the requests."""
+    """Pass any error raised in the block on to those who still wait for one of the requests."""
     try:
         yield
     except BaseException as error:
@@ -208,8 +217,10 @@ def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
 
 
 class _Lane:
-    """A queue and the thread that scores its requests, at most `most` traces in one call. The batcher's `lock` is
-    held for every access to the queue."""
+    """A queue and the thread that scores its requests, at most `most` traces per call.
+
+    The batcher's `lock` must be held for every access to the queue.
+    """
 
     def __init__(
         self,
@@ -226,7 +237,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def add(self, request: Request) -> None:
-        """Add a request to the queue; the lock is held."""
+        """Add a request to the queue. The caller must hold the lock."""
         self.line.add(request)
         if not self.is_running:
             self.is_running = True
@@ -251,7 +262,7 @@ class _Lane:
         self._released = time.monotonic()
 
     def _take(self) -> list[Request]:
-        """The next requests; an empty list ends the thread."""
+        """Take the next requests from the queue. An empty list ends the thread."""
         with self._lock:
             batch = self.line.take(self._most, self._batcher.most_tokens)
             self.is_running = bool(batch)

@@ -1,7 +1,7 @@
-"""The evaluators that the pages score with: loaded once, with requests batched and results cached.
+"""The evaluators that the pages score with. They are loaded once, requests are batched, and results are cached.
 
-Shipped ones, and those named when the server starts, stay in memory; those fetched from a model hub are offered
-once they are here, and loaded on first use.
+Shipped evaluators and those named when the server starts stay in memory. Those fetched from a model hub are offered
+as soon as they have arrived, and are loaded on first use.
 """
 
 import threading
@@ -46,7 +46,7 @@ _PATIENCE = 2.0
 
 
 class Evaluators:
-    """Scores traces with evaluators by name. Safe to use from several threads."""
+    """Scores traces with evaluators, which are identified by name. It is safe to use from several threads."""
 
     def __init__(
         self,
@@ -58,12 +58,15 @@ class Evaluators:
         budget: int | None = None,
         tokens: int = REQUEST_TOKENS,
     ) -> None:
-        """`folders` are evaluators to offer, at `place`, besides the shipped ones unless `shipped` is False; those
-        are small, and stay on the processor. With `fetched`, those fetched from a model hub are offered too, with
-        as many in memory as fit into `budget` bytes, but at least one; None is half of the memory.
+        """Load the evaluators to offer.
 
-        `tokens` is the limit of tokens computed for one trace. An evaluator whose name is taken is called by its
-        path, or its id. Raises `UserError` if one cannot be loaded.
+        These are the evaluators in `folders`, loaded at `place`, and the shipped ones unless `shipped` is False.
+        Shipped evaluators are small and stay on the processor. With `fetched`, evaluators fetched from a model hub
+        are offered too. As many of those are kept in memory as fit into `budget` bytes, but at least one; None
+        stands for half of the memory.
+
+        `tokens` is the limit on tokens computed for one trace. If an evaluator's name is taken, it is called by its
+        path or id instead. Raises `UserError` if an evaluator cannot be loaded.
         """
         self.place = place or Placement()
         self._scorers: dict[str, Scorer] = {}
@@ -105,20 +108,22 @@ class Evaluators:
 
     @property
     def names(self) -> list[str]:
-        """The names of those that give scores, bidirectional ones first, since the pages are made for them, and
-        fetched ones last."""
+        """The names of the evaluators that give scores.
+
+        Bidirectional evaluators come first, since the pages are made for them. Fetched evaluators come last.
+        """
         return [name for name in self.all_names if self.about(name).outputs.has_scores]
 
     @property
     def default(self) -> str:
-        """The evaluator for requests that name none. Raises `NotFoundError` if none gives scores."""
+        """The evaluator for requests that name none. Raises `NotFoundError` if no evaluator gives scores."""
         if not self.names:
             raise NotFoundError("No evaluator here gives scores.", "Start with --evaluator and its folder.")
         return self.names[0]
 
     @property
     def all_names(self) -> list[str]:
-        """`names`, followed by those with verdicts in words."""
+        """The `names`, followed by the names of evaluators whose verdicts are in words."""
         self._look()
         # Read once, since evaluators may be fetched or deleted meanwhile.
         lazy = {name: one.description for name, one in self._lazy.items()}
@@ -130,8 +135,10 @@ class Evaluators:
         return [name for name, _ in sorted((self._about | lazy).items(), key=place)]
 
     def about(self, name: str) -> EvaluatorSummary:
-        """The description of an evaluator, in memory or not. Raises `NotFoundError` if there is none of that
-        name."""
+        """Return the description of an evaluator, which need not be in memory.
+
+        Raises `NotFoundError` if there is no evaluator with this name.
+        """
         self._look()
         lazy = self._lazy.get(name)
         if lazy is not None:
@@ -142,35 +149,38 @@ class Evaluators:
         return self._about[name]
 
     def scorer(self, name: str) -> Scorer:
-        """The scorer of an evaluator, which is loaded if it is not in memory.
+        """Return the scorer of an evaluator, which is loaded if it is not in memory.
 
-        Raises `NotFoundError` if there is none of that name, `LoadingError` if loading takes long, and `UserError`
-        if it cannot be loaded.
+        Raises `NotFoundError` if there is no evaluator with this name, `LoadingError` if loading takes long, and
+        `UserError` if the evaluator cannot be loaded.
         """
         self.about(name)
         lazy = self._lazy.get(name)
         return self._scorers[name] if lazy is None else self._loader.scorer(lazy, _PATIENCE)
 
     def spec(self, name: str) -> str:
-        """The argument of `load_evaluator` for it, in any process on this machine: a shipped name or a folder."""
+        """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine.
+
+        It is the name of a shipped evaluator or the path of a folder.
+        """
         self.about(name)
         lazy = self._lazy.get(name)
         return self._specs[name] if lazy is None else str(lazy.fetched.folder)
 
     def origin(self, name: str) -> str:
-        """The source of an evaluator, in words."""
+        """Say in words where an evaluator comes from."""
         if name in self._lazy:
             return "fetched"
         return "shipped" if is_shipped(self.spec(name)) else "started with"
 
     def fetched_from(self, name: str) -> tuple[str, str]:
-        """The hub's id and the commit of a fetched evaluator, both "" for any other."""
+        """Return the hub's id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
         lazy = self._lazy.get(name)
         return (lazy.fetched.repo, lazy.fetched.revision) if lazy is not None else ("", "")
 
     @property
     def in_memory(self) -> frozenset[str]:
-        """The names of those that are in memory now."""
+        """The names of the evaluators that are in memory now."""
         return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
 
     def give_room(self, needed: int) -> None:
@@ -182,7 +192,7 @@ class Evaluators:
         self._look(0.0)
 
     def _look(self, after: float | None = None) -> None:
-        """Offer evaluators fetched meanwhile by any process, and stop offering missing ones."""
+        """Offer evaluators that any process has fetched in the meantime, and stop offering those that are gone."""
         if not self._looks_for_fetched:
             return
         with self._looking:
@@ -191,7 +201,7 @@ class Evaluators:
                 self._lazy = self._found()
 
     def is_given(self, fetched: Fetched) -> bool:
-        """True if it was named when the server started, and so stays in memory."""
+        """True if the evaluator was named when the server started, which means that it stays in memory."""
         return str(fetched.folder.resolve()) in self._specs.values()
 
     def _found(self) -> dict[str, LazyEvaluator]:
@@ -214,26 +224,32 @@ class Evaluators:
         return offered
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
-        """The thresholds in force: calibrated ones if there are any, else the evaluator's own."""
+        """Return the evaluator's current thresholds: the calibrated ones if there are any, or else its own."""
         return find_thresholds(store, self.register(store, name).id)
 
     def judge(self, name: str, trace: Trace) -> Judgment:
-        """The judgment of a trace in hindsight mode.
+        """Judge a trace in hindsight mode and wait for the judgment.
 
-        Raises `UserError` if the trace is too long, `BusyError` if too many are waiting, `ShortError` if memory is
-        short, and as `scorer` does.
+        Raises `UserError` if the trace is too long, `BusyError` if too many requests are waiting, `ShortError` if
+        memory is short, and the errors of `scorer`.
         """
         return self.submit_loaded(name, trace).result()
 
     def submit_loaded(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """As `submit`, but raises as `scorer` does if the evaluator is needed. A cached judgment needs none;
-        otherwise two evaluators that do not fit into memory together would evict each other for ever."""
+        """Submit a trace as `submit` does, but raise the errors of `scorer` if the evaluator has to be loaded.
+
+        A cached judgment needs no evaluator. If it did, two evaluators that do not fit into memory together would
+        evict each other for ever.
+        """
         if self._judgments.find(self._key(name, trace)) is None:
             self.scorer(name)
         return self.submit(name, trace)
 
     def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
-        """The future judgment; raises as `judge` does. Simultaneous requests are scored together."""
+        """Submit a trace and return its future judgment. Simultaneous requests are scored together.
+
+        Raises the same errors as `judge`.
+        """
         answer: PendingScore[Judgment] = PendingScore()
         kept = self._judgments.find(self._key(name, trace))
         if kept is not None:
@@ -243,12 +259,14 @@ class Evaluators:
         return self._share(name, trace) if mode == Mode.HINDSIGHT else self._compute(name, trace, mode, answer)
 
     def begin(self, name: str, trace: Trace) -> PendingScore[Judgment]:
-        """As `submit`, for a client that may leave before the judgment is ready and ask again. It must not be
-        cancelled."""
+        """Submit a trace for a client that may leave before the judgment is ready and ask again later.
+
+        The returned future must not be cancelled. Otherwise this is the same as `submit`.
+        """
         return self._share(name, trace, comes_back=True)
 
     def _share(self, name: str, trace: Trace, *, comes_back: bool = False) -> PendingScore[Judgment]:
-        """The future judgment in hindsight mode, shared by all who ask for it."""
+        """Return a future judgment in hindsight mode, whose computation is shared by everybody who requests it."""
         key = self._key(name, trace)
         answer: PendingScore[Judgment] = PendingScore()
         adapt = partial(_of_mode, trace=trace, mode=Mode.HINDSIGHT)
@@ -280,7 +298,10 @@ class Evaluators:
         return self._batchers[name].submit(trace, mode, answer)
 
     def _keep(self, key: tuple[str, str], shared: "Future[Judgment]") -> None:
-        """Cache a finished judgment; a client that comes back learns the reason for a failure."""
+        """Cache a finished judgment.
+
+        The reason for a failure is kept for a while if a client will come back, so that the client learns it.
+        """
         assert isinstance(shared, SharedScore)
         if shared.cancelled():
             self._judgments.drop(key, shared)
@@ -293,14 +314,17 @@ class Evaluators:
         return self.about(name).fingerprint, trace.digest
 
     def scores_together(self, name: str) -> bool:
-        """True if candidates for a next step go to `submit_next`; those of other evaluators are submitted offline,
-        as last steps of traces, and share batches with everything else. Raises as `scorer` does."""
+        """True if candidates for a next step have to go to `submit_next`.
+
+        The candidates of other evaluators are submitted offline, as the last steps of traces, and share batches
+        with everything else. Raises the errors of `scorer`.
+        """
         return self.scorer(name).next_steps is not None
 
     def submit_next(
         self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
-        """See `Batcher.submit_next`; raises as `judge` does."""
+        """Queue candidates for a next step as `Batcher.submit_next` does. Raises the same errors as `judge`."""
         self.scorer(name)
         lazy = self._lazy.get(name)
         # Read once, since another thread may release it.
@@ -310,8 +334,10 @@ class Evaluators:
         return batcher.submit_next(problem, steps, candidates)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
-        """The evaluator's row in the store, written once, so that opening a trace need not wait for an import to
-        end."""
+        """Return the evaluator's row in the store.
+
+        The row is written only once, so that opening a trace need not wait for an import to end.
+        """
         key = (store.name, self.about(name).fingerprint)
         if key not in self._rows:
             self._rows[key] = register_loaded(store, self.about(name))
@@ -319,8 +345,10 @@ class Evaluators:
 
 
 def _description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
-    """The description stored when the evaluator was last loaded with the `dtype` of this placement; None if it
-    never was, or a part of it is missing."""
+    """Return the description stored when the evaluator was last loaded with this placement's `dtype`.
+
+    Returns None if it never was, or if a part of the evaluator is missing.
+    """
     try:
         return fetched.descriptions.get(resolve_placement(place, fetched.folder).dtype)
     except UserError:
@@ -332,14 +360,15 @@ def _spec(spec: str | Path) -> str:
 
 
 def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
-    """A mode's judgment, from one in hindsight mode, which contains them all."""
+    """Derive a judgment in any mode from one in hindsight mode, which contains all modes."""
     result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
     assert result is not None
     return replace(kept, trace=trace, mode=mode, result=result)
 
 
 def _size(judgment: Judgment) -> int:
-    """The approximate size of a cached judgment in bytes: its triangle, in rows that are arrays, and its trace."""
+    """Estimate the size of a cached judgment in bytes: the rows of its triangle, which are arrays, and its
+    trace."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
     return sum(map(len, texts)) + n * (150 + 6 * (n + 1))

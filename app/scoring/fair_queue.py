@@ -1,5 +1,7 @@
-"""Fair sharing of a scorer among clients, served in turn, so that nobody waits for everything that somebody else
-has asked for."""
+"""Fair sharing of a scorer among clients.
+
+Clients are served in turn, so that nobody has to wait for everything that another client has requested.
+"""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator
@@ -27,7 +29,7 @@ _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 @contextmanager
 def client_context(client: str) -> Iterator[None]:
-    """Attribute all requests submitted within the block, and in threads that it starts, to `client`: a person or an
+    """Attribute all requests made in the block, and in threads started there, to `client`: a person or an
     address."""
     before = _CLIENT.set(client)
     try:
@@ -37,19 +39,22 @@ def client_context(client: str) -> Iterator[None]:
 
 
 def current_client() -> str:
-    """The current client, "" for nobody in particular."""
+    """Return the current client, or "" if there is none."""
     return _CLIENT.get()
 
 
 class PendingScore(Future[Result]):
-    """A future judgment, or future scores. If it is cancelled while being computed, it is left alone: the
-    computation ends once nobody waits for anything in the same batch."""
+    """A future judgment, or future scores.
+
+    A future that is cancelled while it is being computed is abandoned. The computation ends once nobody waits for
+    anything in the same batch.
+    """
 
     _left = False
 
     @property
     def is_left(self) -> bool:
-        """True if nobody waits for it any more."""
+        """True if nobody waits for the result any more."""
         return self._left
 
     def cancel(self) -> bool:
@@ -58,8 +63,11 @@ class PendingScore(Future[Result]):
 
 
 class SharedScore(PendingScore[Judgment], Computation[Judgment]):
-    """A future judgment that several clients wait for, each for their own answer: it is abandoned once all have
-    left, and nobody can join it then. With `comes_back` a client does not wait, but will ask again."""
+    """A future judgment that several clients wait for, each with a future of their own.
+
+    It is abandoned once all of them have left, after which nobody can join it. `comes_back` is True if a client
+    does not wait but will ask again.
+    """
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__(version)
@@ -74,8 +82,10 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
             return self._left
 
     def join(self, answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment]) -> bool:
-        """Give the judgment, changed by `adapt`, to another answer; False if the computation is already
-        abandoned."""
+        """Pass the judgment, converted by `adapt`, on to another future.
+
+        Returns False if the computation has been abandoned already.
+        """
         with self._joining:
             if self._left:
                 return False
@@ -92,7 +102,7 @@ class SharedScore(PendingScore[Judgment], Computation[Judgment]):
 def _pass_on(
     answer: PendingScore[Judgment], adapt: Callable[[Judgment], Judgment], shared: "Future[Judgment]"
 ) -> None:
-    """Answer with a judgment, unless nobody waits for the answer any more."""
+    """Set a future's result to the judgment, unless nobody waits for that future any more."""
     if not answer.set_running_or_notify_cancel():
         return
     try:
@@ -102,8 +112,11 @@ def _pass_on(
 
 
 def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Callable[[], bool]) -> None:
-    """Wait until all of them are done. Raises `UserError` once `client_disconnected()` is True, and cancels them,
-    so nobody else may be waiting for them."""
+    """Wait until all of the futures are done.
+
+    Once `client_disconnected()` is True, the futures are cancelled and `UserError` is raised, so nobody else may be
+    waiting for them.
+    """
     while wait(scorings, timeout=_LOOKS).not_done:
         if client_disconnected():
             for scoring in scorings:
@@ -113,7 +126,7 @@ def wait_for(scorings: Collection[PendingScore[Any]], client_disconnected: Calla
 
 @dataclass
 class Request:
-    """Work for the scorer that needs about `tokens` tokens."""
+    """A request to the scorer that needs about `tokens` tokens of computation."""
 
     tokens: int
     client: str
@@ -122,7 +135,7 @@ class Request:
 
 @dataclass
 class TraceRequest(Request):
-    """A trace to be scored."""
+    """A request to score a trace."""
 
     trace: Trace
     encoded: Encoded
@@ -131,13 +144,13 @@ class TraceRequest(Request):
 
 @dataclass
 class CandidatesRequest(Request):
-    """Candidates for the next step, scored together."""
+    """A request to score candidates for the next step together."""
 
     asked: Asked
 
 
 class FairQueue:
-    """Requests in turns of clients: each client's first, then each one's second, and so on."""
+    """A queue in which clients take turns: the first request of each client, then the second of each, and so on."""
 
     def __init__(self) -> None:
         self._clients: OrderedDict[str, deque[Request]] = OrderedDict()
@@ -147,18 +160,19 @@ class FairQueue:
 
     @property
     def tokens(self) -> int:
-        """The total number of tokens that they need."""
+        """The total number of tokens that the queued requests need."""
         return sum(request.tokens for requests in self._clients.values() for request in requests)
 
     def waiting(self, client: str) -> int:
-        """The number of that client's requests."""
+        """Return the number of requests that the client has in the queue."""
         return len(self._clients.get(client, ()))
 
     def add(self, request: Request) -> None:
         self._clients.setdefault(request.client, deque()).append(request)
 
     def take(self, most: int, tokens: float) -> list[Request]:
-        """Take out the next requests, at most `most` and at most about `tokens` tokens, but at least one."""
+        """Remove and return the next requests: at most `most`, with about `tokens` tokens at most, but at least one
+        request."""
         taken: list[Request] = []
         while self._clients and len(taken) < most:
             client, requests = next(iter(self._clients.items()))
@@ -171,7 +185,7 @@ class FairQueue:
         return taken
 
     def clear_left(self) -> None:
-        """Take out the requests that nobody waits for any more."""
+        """Remove the requests that nobody waits for any more."""
         for client, requests in list(self._clients.items()):
             stay: deque[Request] = deque()
             for request in requests:

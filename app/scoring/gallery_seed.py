@@ -1,4 +1,4 @@
-"""The evaluators of a server, and the gallery in its store with their judgments."""
+"""Opening a server's evaluators, and storing the gallery with their judgments."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,8 +16,10 @@ from stepsight.training.evaluate.gallery import DATASET, GALLERY
 
 
 def open_evaluators(store: Store, folders: Sequence[str], place: Placement | None, tokens: int) -> Evaluators:
-    """The evaluators of a server, registered in the store, which also gets the gallery with the shipped ones'
-    judgments."""
+    """Open a server's evaluators and register them in the store.
+
+    The gallery is stored too, with the judgments of the shipped evaluators.
+    """
     evaluators = Evaluators(tuple(folders), place=place, fetched=True, tokens=tokens)
     # Only the shipped ones are certainly quick; another one may take minutes for a trace.
     seed(store, evaluators, shipped_evaluators())
@@ -27,10 +29,10 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
 
 
 def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
-    """Store the gallery, and the missing judgments of the evaluators `names`.
+    """Store the gallery and the missing judgments of the evaluators `names`.
 
-    Those from an earlier start are not made again, unless the evaluator or the trace has changed. A person's own
-    dataset of that name is left alone, as is the gallery of an earlier version.
+    Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a person's own
+    dataset has that name, or the gallery is from an earlier version, it is left alone.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
@@ -49,4 +51,4 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str]) -> None:
 
 
 def _leave_out(trace: Trace, error: UserError) -> None:
-    """Skip a trace longer than the evaluator's context; its page says so."""
+    """Skip a trace that is longer than the evaluator's context. The trace's page says so."""

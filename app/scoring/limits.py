@@ -1,4 +1,4 @@
-"""Default limits on the work of a server for one request. Needs no PyTorch."""
+"""Default limits on how much a server computes for one request. They can be read without PyTorch."""
 
 REQUEST_TOKENS = 500_000
 """The number of tokens computed: 200 steps of a full context of 4,096 in hindsight stay below."""

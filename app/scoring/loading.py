@@ -1,4 +1,4 @@
-"""Loading large evaluators on first use, one at a time, within a budget of memory."""
+"""Loading large evaluators on first use, one at a time, within a memory budget."""
 
 import gc
 import threading
@@ -30,7 +30,7 @@ _IDLE = 300.0
 
 
 class LoadingError(UserError):
-    """An evaluator is being loaded; the client may ask again after `seconds`, as pages do by themselves."""
+    """An evaluator is being loaded. The client may try again after `seconds`, as pages do by themselves."""
 
     goes_on = True
     seconds = 2
@@ -40,13 +40,13 @@ class LoadingError(UserError):
 
 
 def default_budget() -> int | None:
-    """The size of the weights kept in memory besides permanent ones, in bytes; None if unknown."""
+    """Return how many bytes of weights may be kept in memory besides the permanent ones, or None if unknown."""
     total = total_memory()
     return None if total is None else int(_SHARE * total)
 
 
 class LazyEvaluator:
-    """A fetched evaluator that is loaded on demand, and may be released again."""
+    """A fetched evaluator that is loaded on demand and may be released again."""
 
     def __init__(self, fetched: Fetched, description: EvaluatorSummary, place: Placement) -> None:
         self.fetched, self.description = fetched, description
@@ -59,7 +59,7 @@ class LazyEvaluator:
         self.coming: Future[None] | None = None
 
     def redescribe(self, description: EvaluatorSummary) -> None:
-        """Replace its description by its current state, here and for every process that looks later."""
+        """Replace the evaluator's description, here and for every process that reads it later."""
         self.fetched = self.fetched.described(self.place.dtype, description)
         save_fetched(self.fetched)
         self.description = replace(description, name=self.description.name)
@@ -70,18 +70,18 @@ class LazyEvaluator:
 
     @property
     def is_asked(self) -> bool:
-        """True if it is in memory, or is being loaded."""
+        """True if the evaluator is in memory or is being loaded."""
         return self.coming is not None
 
     @property
     def is_refused(self) -> bool:
-        """True if it recently failed to load."""
+        """True if the evaluator recently failed to load."""
         failed = self.coming is not None and self.coming.done() and self.coming.exception() is not None
         return failed and self.begun is not None and time.monotonic() - self.begun < _SECONDS
 
     @property
     def progress(self) -> str:
-        """The progress of its loading, estimated from the duration of the last time."""
+        """The progress of loading in words, with the time that it took last time."""
         if self.begun is None:
             return "is waiting for another evaluator to finish loading"
         passed = time.monotonic() - self.begun
@@ -91,8 +91,11 @@ class LazyEvaluator:
 
 
 class Loader:
-    """Loads one evaluator at a time, in its own thread, after releasing the least recently used ones if the
-    `budget` of bytes would not hold it beside them. `batcher` puts queues in front of a scorer."""
+    """Loads evaluators one at a time, in a thread of its own.
+
+    If an evaluator would exceed the `budget` of bytes, the least recently used ones are released first. `batcher`
+    is a function that puts queues in front of a scorer.
+    """
 
     def __init__(self, batcher: Callable[[Scorer], Batcher], budget: int | None = None) -> None:
         self._batcher, self.budget = batcher, budget
@@ -102,12 +105,15 @@ class Loader:
 
     @property
     def loaded(self) -> Sequence[LazyEvaluator]:
-        """Those in memory now."""
+        """The evaluators that are in memory now."""
         return tuple(self._loaded)
 
     def ask(self, one: LazyEvaluator) -> "Future[None]":
-        """A future that completes when the evaluator is in memory, shared by all who ask meanwhile. One that
-        recently failed fails again."""
+        """Return a future that completes when the evaluator is in memory.
+
+        Everybody who asks in the meantime shares it. If the evaluator recently failed to load, it fails with the
+        same error.
+        """
         with self._lock:
             one.used = time.monotonic()
             if one.coming is not None and (not one.coming.done() or one.is_loaded or one.is_refused):
@@ -119,7 +125,7 @@ class Loader:
     def submit(
         self, one: LazyEvaluator, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
     ) -> PendingScore[Judgment]:
-        """`answer`, the future judgment, once the evaluator is loaded."""
+        """Submit a trace once the evaluator is loaded, and return `answer`, its future judgment."""
         # Read once, since another thread may release it.
         batcher = one.batcher
         if batcher is not None:
@@ -130,8 +136,10 @@ class Loader:
         return answer
 
     def scorer(self, one: LazyEvaluator, patience: float) -> Scorer:
-        """Its scorer, waiting for at most this many seconds. Raises `LoadingError` if it takes longer, `UserError`
-        if it cannot be loaded."""
+        """Return the evaluator's scorer, waiting at most `patience` seconds for it.
+
+        Raises `LoadingError` if it takes longer, and `UserError` if the evaluator cannot be loaded.
+        """
         try:
             self.ask(one).result(patience)
         except TimeoutError:
@@ -171,7 +179,7 @@ class Loader:
         self._wake()
 
     def _make_room(self, one: LazyEvaluator) -> None:
-        """Release others until it fits, waiting for their current work."""
+        """Release other evaluators until this one fits, waiting for them to finish their current work."""
         while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
             self._drop(min(self._loaded, key=lambda other: other.used))
 
@@ -197,7 +205,7 @@ class Loader:
                 self._drop(one)
 
     def _wake(self) -> None:
-        """Look for unused evaluators, after a while and in the loading thread."""
+        """Schedule a check for unused evaluators, which runs after a while in the loading thread."""
         timer = threading.Timer(_IDLE, lambda: self._pool.submit(self._rest))
         timer.daemon = True
         timer.start()
@@ -216,7 +224,7 @@ class Loader:
 def _go_on(
     one: LazyEvaluator, loaded: "Future[None]", trace: Trace, mode: Mode, answer: PendingScore[Judgment]
 ) -> None:
-    """Score a request that waited for the evaluator, unless nobody waits for it any more."""
+    """Score a request that was waiting for the evaluator, unless nobody waits for the result any more."""
     error = loaded.exception()
     batcher = one.batcher
     if error is None and batcher is not None:

@@ -1,4 +1,5 @@
-"""Options for the device and type of evaluators' weights, for commands that load one, and for workers."""
+"""Options for the device and type of an evaluator's weights, used by commands that load evaluators and by
+workers."""
 
 import argparse
 import json
@@ -12,7 +13,7 @@ _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    """Add `--device`, `--dtype` and `--device-map`, for `read_placement`."""
+    """Add the options `--device`, `--dtype` and `--device-map`, which `read_placement` reads."""
     group = parser.add_argument_group("where the weights go, and in which type")
     devices = group.add_mutually_exclusive_group()
     devices.add_argument(
@@ -36,8 +37,11 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
 
 
 def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> Placement:
-    """The placement from the options of `add_placement`. Of processes launched together, each gets the GPU of its
-    `local_rank`. Raises `UserError` if a device does not exist or cannot compute in the type."""
+    """Return the placement given by the options of `add_placement`.
+
+    Each of several processes launched together gets the GPU of its `local_rank`. Raises `UserError` if a device
+    does not exist or cannot compute in the requested type.
+    """
     dtype = args.dtype or STORED
     place = Placement(args.device or "cpu", dtype, args.device_map)
     if place == Placement():
@@ -58,12 +62,12 @@ def read_placement(args: argparse.Namespace, local_rank: int | None = None) -> P
 
 
 def is_placed(args: argparse.Namespace) -> bool:
-    """True if one of the options of `add_placement` was given."""
+    """True if any of the options of `add_placement` was given."""
     return bool(args.device or args.dtype or args.device_map)
 
 
 def placement_arguments(args: argparse.Namespace) -> list[str]:
-    """The options of `add_placement` as given, for another process."""
+    """Return the options of `add_placement` that were given, as arguments for another process."""
     spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
     options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
     return [f"{name}={value}" for name, value in options.items() if value is not None]

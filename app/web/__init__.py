@@ -1,4 +1,4 @@
-"""The ground that all pages share: layout, templates, login, bundles and failures.
+"""What all pages share: layout, templates, login, bundles, and error pages.
 
-Begin with `render`, which fills a template, and `Access`, which knows the person behind a request.
+Begin with `render`, which fills in a template, and `Access`, which finds out who made a request.
 """

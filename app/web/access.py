@@ -1,4 +1,4 @@
-"""Access to routes: the person asking, and whether they have a right that the route needs."""
+"""Access control for routes: who made the request, and whether they have a right that the route needs."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,8 +27,11 @@ _ALONE = frozenset({Right.SCORE})
 
 @dataclass(frozen=True)
 class Requester:
-    """The person asking, None for nobody in particular, with their current rights. `can_log_in` is True if anybody
-    can log in at all; `token` is the login's, if that should be renewed."""
+    """Whoever made a request: the `user`, None for an unknown visitor, and their current `rights`.
+
+    `can_log_in` is True if there is anybody who can log in. `token` is the token of a login that should be renewed,
+    or None.
+    """
 
     user: User | None
     rights: frozenset[Right]
@@ -37,11 +40,11 @@ class Requester:
 
 
 class Access:
-    """ASGI middleware that puts the person asking into `scope["state"]["user"]` and their rights into
-    `scope["state"]["rights"]`, and refuses requests beyond these.
+    """ASGI middleware that identifies the user and refuses requests for which they lack the rights.
 
-    If nobody can log in, the person asking is the local user, provided that only this machine is served
-    (`loopback`). With `public`, visitors who are not logged in may look and score.
+    It sets `scope["state"]["user"]` and `scope["state"]["rights"]`. If nobody can log in, the user is the local
+    user, provided that only this machine is served (`loopback`). With `public`, visitors who are not logged in may
+    look and score.
     """
 
     def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
@@ -86,7 +89,7 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """The person with this token, or without one. Raises `UserError` if the store fails."""
+        """Return whoever holds this token, or made a request without one. Raises `UserError` if the store fails."""
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)
@@ -104,8 +107,10 @@ class Access:
 
 
 def _client(scope: Scope, requester: Requester) -> str:
-    """The client with which scorers are shared fairly: a person, else an address. A person's programs do not hold
-    up the pages that they look at."""
+    """Return the client among which scorers are shared fairly: a person or, if there is none, an address.
+
+    A person's programs count as a separate client, so that they do not hold up the pages the person looks at.
+    """
     kind = "programs of " if _is_api(scope) else ""
     if requester.user is not None and requester.user.name != LOCAL:
         return f"{kind}person {requester.user.id}"
@@ -114,14 +119,14 @@ def _client(scope: Scope, requester: Requester) -> str:
 
 
 def _token(scope: Scope) -> str | None:
-    """The token of a login: a program's key, or the content of a browser's cookie."""
+    """Return the token of a login, which is a program's key or the content of a browser's cookie."""
     request = HTTPConnection(scope)
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
 
 
 def _unknown(scope: Scope, rules: Rules) -> Response:
-    """The response for an unknown route, or an unknown method of one."""
+    """Return the response for a route that does not exist or does not take the method."""
     methods = rules.methods(scope["path"])
     if methods:
         response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
@@ -133,7 +138,7 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
 
 
 def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
-    """The response to somebody who lacks the rights: how to log in, or why not."""
+    """Return the response for somebody who lacks the rights. It says how to log in, or why that does not help."""
     if requester.user is not None:
         error = refusal(requester.user, rule.rights or ())
         return _refused(scope, 403, error.message, error.hint)
@@ -155,8 +160,10 @@ def _is_api(scope: Scope) -> bool:
 
 
 def _unkept(send: Send) -> Send:
-    """Marks responses as not to be cached, since Back would otherwise show them to the next person after a
-    logout."""
+    """Mark responses as not to be cached.
+
+    Otherwise, the Back button would show them to the next person after a logout.
+    """
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

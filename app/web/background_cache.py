@@ -1,4 +1,4 @@
-"""Computations that pages wait for: each made once, in its own thread, with its result kept for a while."""
+"""Computations that pages wait for. Each runs once, in its own thread, and its result is kept for a while."""
 
 import logging
 import threading
@@ -41,8 +41,10 @@ class Pending:
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Computed]):
-    """The newest result so far, begun at `moment`. If it is not `is_current`, a newer one is worth requesting after
-    `again` seconds."""
+    """The newest result so far, from a computation begun at `moment`.
+
+    If it is not `is_current`, a newer one can be requested after `again` seconds.
+    """
 
     result: Computed
     is_current: bool
@@ -56,7 +58,7 @@ class Snapshot(Generic[Computed]):
 
 @dataclass(frozen=True)
 class _Timed:
-    """A result, with the duration of its computation in seconds and the time of its end."""
+    """A result, with the time when its computation ended and the seconds that it took."""
 
     result: Any
     moment: datetime
@@ -65,15 +67,15 @@ class _Timed:
 
     @property
     def rest(self) -> float:
-        """Seconds from its end until a newer one is begun."""
+        """The number of seconds after its end for which no newer computation is begun."""
         return _REST * self.took
 
 
 class BackgroundCache:
-    """Computations in background threads, with cached results. Safe to use from several threads.
+    """Computations in background threads, with cached results. It is safe to use from several threads.
 
-    At most `at_once` computations run at the same time, and at most `most` are in progress. About `kept` bytes of
-    results are kept, the most recently used ones.
+    At most `at_once` computations run at the same time, and at most `most` may be in progress. About `kept` bytes
+    of results are kept, the most recently used ones.
     """
 
     def __init__(self, at_once: int = 2, most: int = 12, kept: int = _KEPT) -> None:
@@ -88,10 +90,10 @@ class BackgroundCache:
         size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
     ) -> Computed | Pending:
-        """The result of `make`, or `Pending` if it is not ready after `patience` seconds.
+        """Return the result of `make`, or `Pending` if it is not ready after `patience` seconds.
 
-        Concurrent requests for the same key share one computation. Raises the `UserError` of `make`, and one if too
-        many computations are in progress.
+        Concurrent requests for the same key share one computation. Raises the `UserError` that `make` raises, or
+        one of its own if too many computations are in progress.
         """
         timed = _answer(self._begin(key, None, make, size), patience)
         return timed if isinstance(timed, Pending) else timed.result
@@ -104,11 +106,11 @@ class BackgroundCache:
         size: Callable[[Computed], int] = lambda result: 0,
         patience: float = 0.0,
     ) -> Snapshot[Computed] | Pending:
-        """The newest result for a subject that may change while it is computed: that of its `version`, or an
-        earlier one if that is not ready after `patience` seconds.
+        """Return the newest result for a subject that may change while it is computed.
 
-        A newer one is not begun while another one is in progress, nor soon after one that took long. Raises as
-        `get` does.
+        It is the result for `version` or, if that is not ready after `patience` seconds, an earlier one. If there
+        is none either, `Pending` is returned. No newer computation is begun while another one is in progress, or
+        soon after one that took long. Raises the same errors as `get`.
         """
         before = None
         if (made := self._cache.find(subject)) is not None:
@@ -122,13 +124,13 @@ class BackgroundCache:
         return timed if before is None else Snapshot.of(before, is_current=False)
 
     def has_newest(self, subject: Hashable) -> bool:
-        """True if `newest` would answer at once."""
+        """True if `newest` would return a result at once."""
         return self._cache.find(subject) is not None
 
     def _begin(
         self, key: Hashable, version: Hashable, make: Callable[[], Computed], size: Callable[[Computed], int]
     ) -> Computation[_Timed]:
-        """The computation for a key, begun now unless it is in progress or has a result."""
+        """Return the computation for a key, starting it now unless it is in progress or has a result."""
         computation, is_ours = self._cache.claim(key, version)
         if not is_ours:
             return computation
@@ -167,7 +169,10 @@ class BackgroundCache:
 
 
 def _answer(computation: Computation[_Timed], patience: float) -> _Timed | Pending:
-    """The result, or `Pending` if it is not ready after `patience` seconds. Raises its error."""
+    """Return the result, or `Pending` if it is not ready after `patience` seconds.
+
+    Raises the computation's error.
+    """
     try:
         error = computation.exception(patience)
     except TimeoutError:

@@ -1,8 +1,7 @@
-"""The comparison of evaluators with the trivial baselines on a dataset, and the line for those that do not clear
-them.
+"""Comparing evaluators with the trivial baselines on a dataset, and the line about those that do not beat them.
 
-It is measured in the background and cached until labels or judgments change. A page shown before that leaves room
-for the line, and refreshes itself.
+The comparison runs in the background and is cached until labels or judgments change. A page shown before it is
+ready leaves room for the line and refreshes itself.
 """
 
 import hashlib
@@ -31,7 +30,7 @@ _KEPT = 800_000
 
 @dataclass(frozen=True)
 class Shortfall:
-    """An evaluator that does not clear the baselines, with the address of its card."""
+    """An evaluator that does not beat the baselines, with the address of its card."""
 
     check: BaselineCheck
     card: str
@@ -46,13 +45,13 @@ class Shortfall:
 
     @property
     def interval(self) -> str:
-        """The difference with its interval."""
+        """The difference from the baseline, with its interval."""
         one = self.check.difference
         return f"{signed(one.number)}, 95 %: {signed(one.low)} to {signed(one.high)}"
 
 
 class BaselineChecks:
-    """The checks of a store's evaluators. Safe to use from several threads."""
+    """The baseline checks of a store's evaluators. It is safe to use from several threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,8 +61,11 @@ class BaselineChecks:
     def find(
         self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> BaselineCheck | Pending | None:
-        """The check of an evaluator, None if there is none, or `Pending` if it is not ready after `patience`
-        seconds. While a job judges the dataset, an earlier one will do."""
+        """Return the check of an evaluator, None if there is none, or `Pending` if it is not ready after `patience`
+        seconds.
+
+        While a job is judging the dataset, an earlier check may be returned.
+        """
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
         traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
@@ -80,8 +82,10 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """The line on the evaluators of a page, empty if all clear the baselines; a placeholder while it is being
-        measured."""
+        """Render the line about a page's evaluators, which is empty if all of them beat the baselines.
+
+        A placeholder is rendered while the check is being computed.
+        """
         shown = evaluators[:_MOST]
         checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
         if any(isinstance(check, Pending) for check, _ in checks):
@@ -91,17 +95,20 @@ class BaselineChecks:
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
-    """The evaluators that do not clear the baselines."""
+    """Return the evaluators that do not beat the baselines."""
     return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
 
 
 def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
-    """The line on evaluators that do not clear the baselines on a dataset; empty if there are none."""
+    """Render the line about evaluators that do not beat the baselines on a dataset.
+
+    It is empty if there are none.
+    """
     return macro(_TEMPLATE, "line", dataset, found)
 
 
 def card_id(fingerprint: str) -> str:
-    """The id of an evaluator's card on the Evaluators page."""
+    """Return the HTML id of an evaluator's card on the Evaluators page."""
     # The fingerprint of a score file may be any text, and an id has no spaces.
     return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON objects, checked by pydantic models."""
+"""Request bodies: JSON objects that are validated by pydantic models."""
 
 from typing import Any, TypeVar
 
@@ -13,9 +13,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def body(model: type[T]) -> Any:
-    """A dependency that reads the body of a request as a `model`; an empty body is an empty object.
+    """Return a dependency that reads the body of a request as a `model`. An empty body counts as an empty object.
 
-    Raises `UserError` if it is not a JSON object or does not fit.
+    It raises `UserError` if the body is not a JSON object or does not fit the model.
     """
 
     async def read(request: Request) -> T:

@@ -1,4 +1,4 @@
-"""The style sheets and the scripts of the pages, each as one file that browsers cache until it changes."""
+"""The style sheets and scripts of the pages, each bundled into one file that browsers cache until it changes."""
 
 import hashlib
 import posixpath
@@ -27,12 +27,12 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 def bundle(*names: str) -> str:
-    """Modules of `assets/web/js`, such as `score/score.js`, with all modules that they import, as one script."""
+    """Bundle modules of `assets/web/js`, such as `score/score.js`, and everything they import into one script."""
     return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
 
 
 def read_web(*place: str) -> str:
-    """The text of a file of `assets/web`."""
+    """Return the text of a file in `assets/web`."""
     return asset("web", *place).read_text(encoding="utf-8")
 
 
@@ -55,7 +55,7 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
 
 
 def _imported(module: str, match: re.Match[str]) -> str:
-    """The module that an import statement in another module names."""
+    """Return the name of the module that an import statement in another module refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
 
 
@@ -85,7 +85,7 @@ ADDRESSES = {name: _address(name) for name in _FILES}
 
 
 def add_files(application: FastAPI) -> None:
-    """Serve the bundles, and all single files of `assets/web`, below /stepsight."""
+    """Serve the bundles and every single file in `assets/web` under /stepsight."""
     for name in _FILES:
         application.add_api_route(f"/stepsight/{name}", _serve(name), methods=["GET"], include_in_schema=False)
     application.mount("/stepsight", FreshFiles(directory=asset("web")), name="stepsight")
@@ -101,8 +101,10 @@ def _serve(name: str) -> Callable[[], Awaitable[Response]]:
 
 
 class FreshFiles(StaticFiles):
-    """Static files that a browser caches but revalidates each time, so that no page mixes two versions after an
-    upgrade."""
+    """Static files that a browser caches but revalidates each time.
+
+    This keeps pages from mixing two versions after an upgrade.
+    """
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Failures as responses: a status, and a page for people or JSON for programs."""
+"""Turning errors into responses: a status with a page for people, or with JSON for programs."""
 
 from collections.abc import Iterable
 from urllib.parse import quote
@@ -46,28 +46,34 @@ OURS = "Something went wrong in StepSight itself."
 
 
 def logged_under() -> str:
-    """The hint for an error that an admin can look up in the log."""
+    """Return the hint for an error that an admin can look up in the log."""
     under = f" under request {request_id()}" if request_id() else ""
     return f"The server's log has the reason{under}."
 
 
 def status_of(error: UserError) -> int:
-    """The status of an error: 403 for an action that the person may not do, 404 for a missing thing, 409 for a
-    conflict with a change made meanwhile, 503 if the database fails or the server is short of memory or time, 429
-    if too much is waiting or an evaluator is being loaded, 502 if the server behind an evaluator fails, else 422.
+    """Return the HTTP status for an error.
+
+    It is 403 for an action that the person may not perform, 404 for something that does not exist, and 409 for a
+    conflict with a concurrent change. It is 503 if the database fails or the server is short of memory or time, 429
+    if too many requests are waiting or an evaluator is being loaded, and 502 if the server behind an evaluator
+    fails. Otherwise it is 422.
     """
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """The status of a page that reports these errors: that of the first one caused by its address. A page with
-    nothing to show yet is a success."""
+    """Return the status of a page that reports these errors, which is that of the first error caused by the page's
+    address.
+
+    If there is none, the status is 200; a page that has nothing to show yet is a success.
+    """
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)
 
 
 def answer_errors(application: FastAPI) -> None:
-    """Have every `UserError` that a route raises answered by `error_response`."""
+    """Make the application respond to every `UserError` that a route raises, by `error_response`."""
     application.add_exception_handler(UserError, _answer)
 
 
@@ -77,17 +83,17 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 def error_response(scope: Scope, error: UserError) -> Response:
-    """The response to a request that raised `error`."""
+    """Return the response to a request that raised `error`."""
     return _with_patience(error, failure_response(scope, status_of(error), error.message, error.hint))
 
 
 def error_json(error: UserError) -> Response:
-    """The response for a program, whatever it accepts."""
+    """Return the response for a program as JSON, whatever formats the program accepts."""
     return _with_patience(error, failure_json(status_of(error), error.message, error.hint))
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
-    """A page if a browser navigates to it, else `{error, hint}`."""
+    """Return a page if a browser can show it, or else `{error, hint}` as JSON."""
     if not _takes_page(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
@@ -105,7 +111,7 @@ def failure_response(scope: Scope, status: int, message: str, hint: str = "") ->
 
 
 def is_navigation(scope: Scope) -> bool:
-    """True if a browser is going to a page, rather than a script or a program fetching something."""
+    """True if a browser is going to a page. False if a script or a program is fetching something."""
     return scope["method"] in ("GET", "HEAD") and _takes_page(scope)
 
 
@@ -115,13 +121,13 @@ def _takes_page(scope: Scope) -> bool:
 
 
 def address_of(scope: Scope) -> str:
-    """The requested path and query."""
+    """Return the path and query of the request."""
     query = scope.get("query_string", b"").decode("latin-1")
     return quote(scope["path"]) + (f"?{query}" if query else "")
 
 
 def failure_json(status: int, message: str, hint: str) -> JSONResponse:
-    """`{error, hint}`, limited in length as in a `UserError`."""
+    """Return `{error, hint}` as JSON. Both are limited in length as in a `UserError`."""
     said = UserError(message, hint)
     return JSONResponse({"error": said.message, "hint": said.hint}, status)
 

@@ -1,8 +1,9 @@
 """A Gradio page whose first response already contains its content.
 
-Gradio draws a page in the browser, with some sixty requests and a second during which it is empty. Here the page
-arrives complete, in the frame of all pages, and works at once. Gradio's own script starts when the browser is idle,
-and the content moves unchanged into the block `HOST` of the interface (`assets/web/js/shared/frame.js`).
+Gradio itself draws a page in the browser. That takes about sixty requests, and the page stays empty for a second.
+Here, the page arrives complete, in the frame that all pages share, and works at once. Gradio's own script starts
+when the browser is idle. The content then moves unchanged into the block `HOST` of the interface
+(`assets/web/js/shared/frame.js`).
 """
 
 import logging
@@ -46,10 +47,10 @@ Content = Callable[[Request], PageContent]
 
 
 def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
-    """An interface that hosts a page; the page's script sends its `events` by name to `/gradio_api/run/NAME`.
+    """Build an interface that hosts a page. The page's script sends its `events` by name to `/gradio_api/run/NAME`.
 
-    A `UserError` becomes the `error` of the response. Gradio's own script would drop a click made while the last
-    response is being drawn.
+    A `UserError` becomes the `error` of the response. Events do not go through Gradio's own script, which would
+    drop a click made while the last response is being drawn.
     """
     demo: gr.Blocks
     with gr.Blocks(title=title, analytics_enabled=False, fill_width=True) as demo:
@@ -60,7 +61,7 @@ def interface(title: str, events: dict[str, Event]) -> gr.Blocks:
 
 
 def _answering(event: Event) -> Event:
-    """The event, answering with an `error` for a user's mistake, or for a bug of ours."""
+    """Wrap an event so that it responds with an `error` to a user's mistake and to a bug in StepSight."""
 
     @wraps(event)
     def answer(*values: Any, **named: Any) -> dict[str, Any]:
@@ -76,8 +77,10 @@ def _answering(event: Event) -> Event:
 
 
 def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
-    """True if the client no longer waits for the answer to its event; to be asked in the event's own thread. The
-    client of a page is assumed to wait."""
+    """True if the client no longer waits for the response to its event. Call this from the event's own thread.
+
+    The client of a page is assumed to wait.
+    """
     inner = request.request if isinstance(request, gr.Request) else None
     try:
         return inner is not None and bool(from_thread.run(inner.is_disconnected))
@@ -87,11 +90,11 @@ def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
 
 
 def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
-    """Mount an interface at `/`, after every other route. Raises `ValueError` if it has an event that needs
-    Gradio's queue, or a value that Gradio keeps for each visitor.
+    """Mount an interface at `/`, after every other route.
 
-    Gradio's background loops are not started: they look for queued events twenty times a second and for values of
-    departed visitors, using 7 % of a core when nobody is there.
+    Gradio's background loops are not started. They look for queued events twenty times a second and for values of
+    departed visitors, which takes 7 % of a core when nobody is there. Raises `ValueError` if an event of the
+    interface needs Gradio's queue, or if it has a value that Gradio keeps for each visitor.
     """
     queued = [event.api_name for event in demo.fns.values() if event.queue]
     if queued or any(block.stateful for block in demo.blocks.values()):
@@ -117,8 +120,10 @@ def mount(application: FastAPI, demo: gr.Blocks) -> FastAPI:
 
 
 class FirstResponse:
-    """ASGI middleware that puts a page's `content` into Gradio's page at `/`; `name` is the page's name in
-    `app.access.rules.PAGES`."""
+    """ASGI middleware that puts a page's `content` into Gradio's page at `/`.
+
+    `name` is the page's name in `app.access.rules.PAGES`.
+    """
 
     def __init__(self, app: ASGIApp, name: str, content: Content) -> None:
         self.app = app
@@ -141,7 +146,7 @@ class FirstResponse:
 
 
 def _gradio(page: str) -> Markup:
-    """The parts of Gradio's page that draw its interface."""
+    """Return the parts of Gradio's page that draw its interface."""
     found = [pattern.search(page) for pattern in (_CONFIG, _SCRIPT)]
     assert None not in found, "another Gradio than the one that constraints.txt names"
     config, script = (match[1] for match in found if match)
@@ -149,7 +154,10 @@ def _gradio(page: str) -> Markup:
 
 
 def plain_style() -> APIRouter:
-    """Gradio's style sheets, left empty: they style every element of a page, and nothing of Gradio's is visible."""
+    """Build routes that serve Gradio's style sheets as empty files.
+
+    They would style every element of a page, and nothing of Gradio's is visible.
+    """
     routes = APIRouter(include_in_schema=False)
 
     async def nothing() -> Response:

@@ -1,4 +1,4 @@
-"""The server's health for monitoring: whether the store and the worker respond, and nothing else."""
+"""The server's health for monitoring: only whether the store and the worker respond."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,10 @@ _AT_ONCE = 2
 
 
 def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
-    """`GET /healthz`: 200, or 503 if the store or the worker does not respond. `has_worker` is None for a server
-    without a worker."""
+    """Build `GET /healthz`, which returns 200, or 503 if the store or the worker does not respond.
+
+    `has_worker` is None for a server without a worker.
+    """
     routes = APIRouter(include_in_schema=False)
     limiter = CapacityLimiter(_AT_ONCE)
 

@@ -1,6 +1,6 @@
-"""Pages and parts of pages as HTML, from the templates of `app/web/templates`, in the frame that all pages share.
+"""Rendering pages and parts of pages as HTML from the templates of `app/web/templates`, in a shared frame.
 
-Every template knows `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`. Its filters are `counted`,
+Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS` and `VERDICT_WORDS`. The filters are `counted`,
 `format_bytes`, `maths` (`app.markup.text.text_html`) and `markdown` (`app.markup.markdown.markdown_html`).
 """
 
@@ -26,17 +26,20 @@ EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
 
 
 def render(template: str, /, **values: Any) -> Markup:
-    """A template such as `annotate/campaign.html` with these values: texts are escaped, `Markup` is not."""
+    """Render a template such as `annotate/campaign.html` with these values. Text is escaped, `Markup` is not."""
     return Markup(_TEMPLATES.get_template(template).render(values))
 
 
 def macro(template: str, name: str, /, *values: Any, **named: Any) -> Markup:
-    """One macro of a template, such as the bar of `step_bars.html`, with these values."""
+    """Render a single macro of a template, such as the bar of `step_bars.html`, with these values."""
     return Markup(getattr(_TEMPLATES.get_template(template).module, name)(*values, **named))
 
 
 def plain_page(title: str, body: str, here: str, tail: str = "") -> Markup:
-    """A whole page in our frame that needs no Gradio; `here` is its name if it is one of `PAGES`. `body`, and
-    `tail` behind everything else, are HTML with every text in them escaped already."""
+    """Render a whole page that needs no Gradio, in the shared frame.
+
+    `here` is the page's name if it is one of `PAGES`. `body`, and `tail`, which comes after everything else, are
+    HTML in which all text has been escaped already.
+    """
     formulas = 'class="math"' in body
     return render("page.html", title=title, body=Markup(body), here=here, tail=Markup(tail), formulas=formulas)

@@ -30,7 +30,7 @@ Text = Annotated[str, Form()]
 
 
 def login_routes(store: Store) -> APIRouter:
-    """The pages, `POST /logout`, and `GET /login/who`, which gives a page's script the person logged in."""
+    """Build the login pages, `POST /logout`, and `GET /login/who`, which tells a page's script who is logged in."""
     routes = APIRouter(include_in_schema=False)
     everybody = [Depends(RequiresRight())]
 
@@ -97,12 +97,13 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
 
 
 def enter(request: Request, store: Store, user: User) -> Response:
-    """Log in a person who has just proved who they are, and redirect to their first page."""
+    """Log in a person who has just proved their identity, and redirect to the first page open to them."""
     return _logged_in(request, _pages(rights_of(user, store))[0], open_login(store, user))
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
-    """The page that a person wanted, if it is here and open to them, else the first one that is."""
+    """Return the page that a person asked for if it exists here and is open to them, or else the first page that
+    is."""
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]
     rule = rules.find("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None
@@ -112,7 +113,7 @@ def _place(request: Request, store: Store, user: User, next: str) -> str:
 
 
 def _pages(rights: frozenset[Right]) -> list[str]:
-    """The pages open to a person, in order."""
+    """Return the paths of the pages that these rights open, in order."""
     return [page.path for page in PAGES if page.right in rights]
 
 
@@ -146,7 +147,10 @@ def _network_address(request: Request) -> str:
 
 
 def _login_page(next: str, name: str = "", error: UserError | None = None, *, open: bool = True) -> HTMLResponse:
-    """The form or, if nobody can log in (`open` is False), how to change that."""
+    """Render the login form.
+
+    If nobody can log in (`open` is False), the page says how to change that.
+    """
     return HTMLResponse(render("login/login.html", next=next, name=name, error=error or "", open=open))
 
 

@@ -1,7 +1,7 @@
-"""Logs of the server and its worker, on standard error: lines for people, or a JSON object per line.
+"""Logs of the server and its worker on standard error, as lines for people or as one JSON object per line.
 
-They contain no text of a trace, no password and no token. An exception's message may quote its input, so only its
-type and the places that it passed through are logged, with the system's reason if the system raised it.
+They contain no text of a trace, no password and no token. An exception's message may quote its input. Therefore
+only its type and its traceback locations are logged, with the operating system's reason if there is one.
 """
 
 import json
@@ -28,7 +28,7 @@ _MOST_PLACES = 12
 
 
 def set_up_logs(format: str, *, access: bool = False) -> None:
-    """Set this process up to log in this format, with `access` including requests."""
+    """Set up logging for this process in the given format. With `access`, requests are logged too."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if format == JSON else _Text())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -74,7 +74,8 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
-    """The exception of a record and its causes: `type`, `at`, and `reason` if the system gave one."""
+    """Yield the exception of a record and its causes as `type`, `at`, and `reason` if the operating system gave
+    one."""
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):
         error = waiting.pop(0) if waiting else None

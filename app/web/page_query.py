@@ -1,4 +1,4 @@
-"""Addresses of pages: models whose fields are the parts of the query string, each with its default."""
+"""Addresses of pages, as models whose fields are the parts of the query string, each with a default."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
@@ -41,7 +41,7 @@ _NUMBERS = TypeAdapter(dict[str, Number])
 
 
 class PageQuery(BaseModel):
-    """The query string of the page at `PATH`, with a field and a default for each part."""
+    """The query string of the page at `PATH`. Each part is a field with a default."""
 
     model_config = ConfigDict(frozen=True)
     PATH: ClassVar[str]
@@ -53,8 +53,10 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """The address in a query, and a message for each part that makes no sense and is ignored. A part whose
-        default is a tuple may occur several times; of any other the last one counts."""
+        """Read the address from a query, with a message for each invalid part, which is ignored.
+
+        A part whose default is a tuple may occur several times. Of any other part, the last occurrence counts.
+        """
         parts: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
             key = field.validation_alias if isinstance(field.validation_alias, str) else name
@@ -69,22 +71,23 @@ class PageQuery(BaseModel):
 
     @classmethod
     def exact(cls, query: Query) -> Self:
-        """The address in a query. Raises `AddressError` at the first part that makes no sense."""
+        """Read the address from a query. Raises `AddressError` at the first invalid part."""
         address, problems = cls.read(query)
         if problems:
             raise AddressError(problems[0])
         return address
 
     def changed(self, **changes: object) -> Self:
-        """The address with some parts changed."""
+        """Return a copy of the address with some parts changed."""
         return self.model_copy(update=changes)
 
     def query(self, **changes: object) -> dict[str, Any]:
-        """The parts of the query string, with some changed; defaults are left out."""
+        """Return the parts of the query string, with some of them changed. Defaults are left out."""
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:
-        """The URL with some parts changed, for use in an attribute; with `path`, that of another page."""
+        """Return the URL with some parts changed, for use in an HTML attribute. `path` gives the URL of another
+        page."""
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
 
@@ -95,7 +98,7 @@ def _problem(error: ErrorDetails, parts: Mapping[str, Any]) -> str:
 
 
 def read_number(query: Query, name: str) -> int:
-    """A required number in a query. Raises `UserError`."""
+    """Read a required number from a query. Raises `UserError` if it is missing or invalid."""
     parts = {name: (_values(query, name) or [""])[-1]}
     try:
         return _NUMBERS.validate_python(parts)[name]
@@ -104,7 +107,7 @@ def read_number(query: Query, name: str) -> int:
 
 
 def read_query(text: str) -> dict[str, list[str]]:
-    """The parts of a query string, with or without its `?`."""
+    """Parse a query string, with or without its leading `?`."""
     return parse_qs(text.removeprefix("?"))
 
 

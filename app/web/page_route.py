@@ -1,5 +1,7 @@
-"""Pages whose content follows from their address: a full page for a browser, only the content for the page's
-script."""
+"""Pages whose address determines their content.
+
+A browser gets the full page, and the page's script gets only the content.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,15 +23,18 @@ PART = "stepsight-part"
 
 @dataclass(frozen=True)
 class PageContent:
-    """The content of a page, and the status of the response."""
+    """The content of a page, and the status of its response."""
 
     html: Markup
     status: int = 200
 
     @classmethod
     def of(cls, html: Markup, problems: Sequence[str] = (), errors: Sequence[UserError] = ()) -> "PageContent":
-        """A page that reports `problems` with its address and `errors`. Its status is that of the first one caused
-        by the address; a page with nothing to show yet is a success."""
+        """Build the content of a page that reports `errors` and the `problems` with its address.
+
+        The status is that of the first error caused by the address. A page that has nothing to show yet is a
+        success.
+        """
         return cls(html, 422 if problems else page_status(errors))
 
 
@@ -37,8 +42,10 @@ Content = Callable[[Query, Request], PageContent]
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """The route of the page with that name in `app.access.rules.PAGES`, which shows the `content` for its address
-    in an element with the id `part`, by default the page's name."""
+    """Build the route of the page with this name in `app.access.rules.PAGES`.
+
+    It shows the `content` for its address in an element whose id is `part`, which defaults to the page's name.
+    """
     page = next(page for page in PAGES if page.name == name)
     routes = APIRouter(include_in_schema=False)
 

@@ -1,4 +1,4 @@
-"""The guard in front of everything, which admits small requests from our own pages or from programs."""
+"""The guard in front of the application, which admits only small requests from its own pages or from programs."""
 
 from urllib.parse import urlsplit
 
@@ -15,12 +15,13 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate:
-    """ASGI middleware that refuses, before anything else sees it:
+    """ASGI middleware that refuses some requests before anything else sees them.
 
-    - with 403 a request that changes something and comes from a page elsewhere. Browsers state the origin of a
-      request; a client that does not is not a browser, so no other site's visitor is behind it;
-    - with 413 a body over `LARGEST_BODY`, announced in advance or found while reading;
-    - WebSockets, since nothing here uses them.
+    - A request that changes something and comes from a page of another site is refused with 403. Browsers state
+      the origin of a request. A client that does not is not a browser, so no visitor of another site is behind it.
+    - A body larger than `LARGEST_BODY` is refused with 413, whether its size is announced in advance or found while
+      reading.
+    - WebSockets are refused, since nothing here uses them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -73,7 +74,7 @@ def _too_large(scope: Scope) -> Response:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """The whole body; None as soon as it is too large."""
+    """Read the whole body. Returns None as soon as it is too large."""
     body = bytearray()
     while True:
         message = await receive()
@@ -87,7 +88,7 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body, then whatever follows."""
+    """Return a `receive` function that gives the body again, then whatever follows."""
     replayed = False
 
     async def replay() -> Message:

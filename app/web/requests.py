@@ -1,4 +1,4 @@
-"""Every request from outside: its id, its line in the log, and the response if something of ours fails."""
+"""Handling every incoming request: its id, its line in the log, and the response if StepSight itself fails."""
 
 import asyncio
 import logging
@@ -22,7 +22,8 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware that gives a request its id (see `app.access.current`), and logs it once it is answered."""
+    """ASGI middleware that gives each request an id (see `app.access.current`) and logs it once it has been
+    answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -40,7 +41,7 @@ class Requests:
 
 
 class _Answer:
-    """Counts the bytes sent."""
+    """The response to a request, whose bytes are counted for the log."""
 
     def __init__(self, send: Send, current: Current) -> None:
         self._send, self._current = send, current
@@ -71,14 +72,17 @@ class _Answer:
 
 
 def path_in_log(path: str) -> str:
-    """A path as it may be logged, without a query, and with `*` for each part that is not a short word."""
+    """Return a path in a form that may be logged: without a query, and with `*` for each part that is not a short
+    word."""
     parts = [part if _WORD.fullmatch(part) else "*" for part in path.split("/")]
     return "/".join(parts)[:_LONGEST_PATH]
 
 
 class Failures:
-    """ASGI middleware that answers if something of ours fails, with the id under which the log has the reason, and
-    if the server stops before there is an answer."""
+    """ASGI middleware that responds if StepSight itself fails or the server stops before there is a response.
+
+    The response to a failure contains the id under which the reason is in the log.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -105,7 +109,10 @@ class Failures:
 
 
 class _Held:
-    """Holds back a response with status 500: Starlette sends one and then raises the exception."""
+    """A sender that holds back a response with status 500.
+
+    Starlette sends such a response and then raises the exception.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send

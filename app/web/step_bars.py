@@ -28,7 +28,7 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
-    """The words of an evaluator that gives verdicts in words, by the label that they stand for."""
+    """Map labels to the words of an evaluator that gives its verdicts in words."""
     return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
 
 
@@ -36,8 +36,8 @@ def words_of(outputs: Outputs) -> dict[str, str]:
 class TraceJudgments:
     """The standing judgments of a trace in each mode, by the evaluator called `name`.
 
-    If there is none, `silence` is the reason. `stored` is True if they come from the store, False if they were made
-    for this page. `runs` is True if the evaluator can score here, and `waits` if it is doing so.
+    If there are none, `silence` is the reason. `stored` is True if they come from the store, and False if they were
+    made for this page. `runs` is True if the evaluator can score here, and `waits` is True while it is doing so.
     """
 
     name: str
@@ -51,7 +51,7 @@ class TraceJudgments:
 
     @property
     def judgments(self) -> tuple[Judgment, ...]:
-        """Each standing judgment, once."""
+        """The distinct standing judgments."""
         return tuple(dict.fromkeys(self.by_mode.values()))
 
     @property
@@ -60,25 +60,25 @@ class TraceJudgments:
 
     @cached_property
     def online(self) -> StepScores | None:
-        """The online scores of the steps, None if there are none."""
+        """The online scores of the steps, or None if there are none."""
         return self.by_mode[Mode.ONLINE].online if Mode.ONLINE in self.by_mode and self.outputs.has_steps else None
 
     @cached_property
     def offline(self) -> StepScores | None:
-        """The offline scores of the steps, None if there are none."""
+        """The offline scores of the steps, or None if there are none."""
         return (
             self.by_mode[Mode.OFFLINE].offline if Mode.OFFLINE in self.by_mode and self.outputs.has_steps else None
         )
 
     @property
     def hindsight(self) -> Hindsight | None:
-        """The hindsight matrix, None if there is none."""
+        """The hindsight matrix, or None if there is none."""
         judgment = self.by_mode.get(Mode.HINDSIGHT)
         return judgment.hindsight if judgment is not None and self.outputs.has_scores else None
 
     @cached_property
     def modes(self) -> dict[Mode, StepScores]:
-        """The scores of steps in each mode that has some, online first."""
+        """The scores of the steps by mode, online first. Modes without scores are left out."""
         both = {Mode.ONLINE: self.online, Mode.OFFLINE: self.offline}
         if self.outputs == Outputs.CHECKS:
             # Later steps do not change a check.
@@ -87,13 +87,18 @@ class TraceJudgments:
 
     @cached_property
     def silent(self) -> dict[Mode, Bools]:
-        """True for each sub-step without a verdict, which has a row of zeros, shape (n,) for each mode."""
+        """For each mode, a mask with shape (n,) that is True for each sub-step without a verdict.
+
+        Such a sub-step has a row of zeros.
+        """
         return {mode: scores.probs.sum(axis=1) == 0 for mode, scores in self.modes.items()}
 
     @cached_property
     def change(self) -> Floats32 | None:
-        """Offline minus online validity of each sub-step, shape (n,), from the hindsight judgment if there is one;
-        None without both modes."""
+        """The offline minus the online validity of each sub-step, with shape (n,).
+
+        It is taken from the hindsight judgment if there is one. It is None unless both modes are available.
+        """
         if self.online is None or self.offline is None or self.outputs.in_words:
             return None
         if self.hindsight is not None:
@@ -101,40 +106,41 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """The sub-step with the largest change of validity, and the change; `none` if no validity changed."""
+        """Name the sub-step with the largest change of validity, and the change. Returns `none` if no validity
+        changed."""
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())
         return f"step {step_name(trace, largest)}, {signed(float(self.change[largest]))}"
 
     def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:
-        """The scores of sub-step `i` in a mode as a bar, with the evaluator's name if it is `named`."""
+        """Render the scores of sub-step `i` in a mode as a bar. With `named`, the evaluator's name is included."""
         name = self.name if named else ""
         return bar_html(mode, self.modes[mode], i, self.thresholds, name, self.outputs)
 
     def verdict(self, mode: Mode, i: int) -> str:
-        """The verdict on sub-step `i` in a mode, by the thresholds, in a word."""
+        """Return the verdict on sub-step `i` in a mode as a word, based on the thresholds."""
         return verdict_word(self.modes[mode].probs[i], self.thresholds, self.outputs)
 
     def changed(self, i: int) -> Markup:
-        """The retroactive change of sub-step `i`; empty without both modes."""
+        """Render the retroactive change of sub-step `i`, or empty markup unless both modes are available."""
         return Markup() if self.change is None else change_html(float(self.change[i]))
 
     @property
     def shape(self) -> str:
-        """The kind of column: `marks` for verdicts in words, else bars of a `single` mode or of `both`."""
+        """The kind of column: `marks` for verdicts in words, or else bars for a `single` mode or for `both`."""
         if self.outputs.in_words:
             return "marks"
         return "single" if self.change is None else "both"
 
     @property
     def titles(self) -> dict[Mode, str]:
-        """The titles of the modes for a column without a head; empty if the modes do not differ."""
+        """The titles of the modes, for a column without a head. They are empty if the modes do not differ."""
         return {mode: "" if self.outputs == Outputs.CHECKS else mode.value for mode in self.modes}
 
     @property
     def words(self) -> dict[str, str]:
-        """The words for its verdict on a step, by the label that it stands for."""
+        """The evaluator's words for its verdicts on a step, by the label that each stands for."""
         return words_of(self.outputs)
 
     @property
@@ -144,26 +150,29 @@ class TraceJudgments:
 
     @property
     def solution(self) -> float | None:
-        """The evaluator's own score of the whole solution, offline if available."""
+        """The evaluator's own score of the whole solution, which is the offline score if available."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
         return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
-        """The evaluator's reasons for its verdicts, each once."""
+        """The evaluator's distinct reasons for its verdicts."""
         return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
 
     @property
     def spent(self) -> Usage | None:
-        """The total cost of the judgments on an inference server."""
+        """The total cost of the judgments on an inference server, or None if none is recorded."""
         each = [one.spent for one in self.judgments if one.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
 
 @dataclass(frozen=True)
 class JudgedStep:
-    """A sub-step as a row of a list of steps: its `name` (see `step_name`), its text with failing equations marked,
-    and its step, `number` from 0, which `starts` with it or continues."""
+    """A sub-step as a row in a list of steps.
+
+    `name` is its name (see `step_name`), and `html` is its text with failing equations marked. `number` is the
+    number of its `step`, counted from 0. `starts` is True for the first sub-step of a step.
+    """
 
     name: str
     html: Markup
@@ -175,7 +184,7 @@ class JudgedStep:
 
     @property
     def wrong(self) -> bool:
-        """True if the gold calls its step wrong."""
+        """True if the gold calls the step wrong."""
         return self.step.valid is False
 
     @property
@@ -184,8 +193,10 @@ class JudgedStep:
 
 
 def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html) -> list[JudgedStep]:
-    """A row for each sub-step of a trace; `html_of` turns its text into HTML, in which equations are then
-    marked."""
+    """Return a row for each sub-step of a trace.
+
+    `html_of` turns the text of a sub-step into HTML, in which equations are then marked.
+    """
     return [
         JudgedStep(
             step_name(trace, i),
@@ -201,40 +212,40 @@ def judged_steps(trace: Trace, html_of: Callable[[str], Markup] = markdown_html)
 
 
 def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
-    """The meaning of the marks and colours in the bars of these evaluators."""
+    """Render the meaning of the marks and colours in these evaluators' bars."""
     spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
     return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
 
 
 def notice_html(message: str | UserError) -> Markup:
-    """A message about a failure and how to continue; empty if there is none."""
+    """Render a message about a failure and how to continue. It is empty if there is no message."""
     return macro(_TEMPLATE, "notice", message)
 
 
 def note_html(note: object) -> Markup:
-    """The note that a trace comes with, which is about the solution and not about any evaluator's verdict."""
+    """Render the note that comes with a trace. It is about the solution, not about any evaluator's verdict."""
     return macro(_TEMPLATE, "note", note) if isinstance(note, str) and note else Markup()
 
 
 def step_name(trace: Trace, i: int) -> str:
-    """The name of sub-step `i`: `3`, or `3.2` if its step has several."""
+    """Return the name of sub-step `i`: `3`, or `3.2` if its step has several sub-steps."""
     step, part = trace.places[i]
     return f"{step}" if len(trace.steps[step - 1].substeps) == 1 else f"{step}.{part}"
 
 
 def signed(value: float) -> str:
-    """A change with its sign, a true minus, and no negative zero."""
+    """Format a change with its sign, a true minus, and no negative zero."""
     text = f"{abs(value):.2f}"
     return text if text == "0.00" else f"{'+' if value > 0 else '−'}{text}"
 
 
 def solution_html(scores: StepScores, thresholds: Thresholds, outputs: Outputs = Outputs.THREE_WAY) -> Markup:
-    """The verdict on the solution with its numbers, which include redundancy only for three-way `outputs`."""
+    """Render the verdict on the solution with its numbers. Redundancy is included only for three-way `outputs`."""
     return macro(_TEMPLATE, "solution", judge_solution(scores, thresholds), outputs == Outputs.THREE_WAY)
 
 
 def gold_html(step: Step) -> Markup:
-    """The gold of a step, visibly `unlabelled` if there is none."""
+    """Render the gold label of a step, visibly `unlabelled` if it has none."""
     return macro(_TEMPLATE, "gold", step)
 
 
@@ -246,9 +257,12 @@ def bar_html(
     name: str = "",
     outputs: Outputs = Outputs.THREE_WAY,
 ) -> Markup:
-    """The three probabilities of sub-step `i` as a bar with its mark and validity, or validity alone if the
-    evaluator's `outputs` are not three-way; `name` is its name, if several stand side by side. The spread of an
-    ensemble is a line across the end of the invalid part."""
+    """Render the three probabilities of sub-step `i` as a bar with its mark and validity.
+
+    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name, for use
+    if several are shown side by side. The spread of an ensemble is drawn as a line across the end of the invalid
+    part.
+    """
     values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
     spread = None if scores.spread is None else float(scores.spread[i])
@@ -271,23 +285,25 @@ def bar_html(
 
 
 def _reach(validity: float, spread: float) -> tuple[float, float]:
-    """The ends of the line for a spread, as shares of the bar, which begins with the invalid part."""
+    """Return the two ends of the line for a spread, as fractions of the bar, which begins with the invalid part."""
     return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
 def change_html(value: float) -> Markup:
-    """A retroactive change, coloured if it is notable."""
+    """Render a retroactive change, coloured if it is notable."""
     return macro(_TEMPLATE, "change", notable(value), signed(value))
 
 
 def notable(value: float) -> str:
-    """The class that colours a change, empty for a small one."""
+    """Return the CSS class that colours a change, or "" for a small change."""
     return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
 
 
 def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
-    """Sub-step `i` of a trace with its Markdown rendered, or the given `html` for it; failing equations are marked,
-    and each has a line below."""
+    """Render sub-step `i` of a trace with failing equations marked, and with a line below for each of them.
+
+    Its Markdown is rendered unless `html` is given, which is then used instead.
+    """
     text = trace.substeps[i]
     html = markdown_html(text) if html is None else html
     failing = faults(checks_of(trace)[i])
@@ -301,7 +317,7 @@ def checked_html(trace: Trace, i: int, html: Markup | None = None) -> Markup:
 
 
 def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
-    """The places with their titles; places that share text, such as all those within one formula, are joined."""
+    """Join overlapping places, such as all those within one formula, and their titles."""
     joined: list[tuple[Span, str]] = []
     for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
         if joined and start < joined[-1][0][1]:
@@ -312,13 +328,13 @@ def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tupl
 
 
 def _whole(span: Span, formulas: list[Span]) -> Span:
-    """A span with the whole of each formula that it has a part of."""
+    """Extend a span so that it includes the whole of each formula that it touches."""
     met = [formula for formula in formulas if formula[0] < span[1] and span[0] < formula[1]]
     return min(start for start, _ in [span, *met]), max(end for _, end in [span, *met])
 
 
 def _formulas(html: Markup) -> list[Span]:
-    """The places of the formulas in the text of the HTML."""
+    """Return the spans of the formulas in the text of the HTML."""
     found, start = [], 0
     for number, text in enumerate(read_pieces(html)[1]):
         if number % 2 and text:
@@ -328,8 +344,10 @@ def _formulas(html: Markup) -> list[Span]:
 
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:
-    """The place of an equation in the text of the HTML, which lacks the signs of Markdown; None if the equation
-    itself contains some."""
+    """Return the span of an equation in the text of the HTML, which lacks the characters of Markdown.
+
+    Returns None if the equation itself contains such characters.
+    """
     shown = "".join(read_pieces(html)[1])
     if shown == text:
         return check.start, check.end
@@ -344,7 +362,10 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
 
 
 def _shown(text: str, check: Check) -> tuple[Markup, Markup]:
-    """The equation with its formulas, and the correct value, as a formula if the equation is in one."""
+    """Return the equation with its formulas rendered, and the correct value.
+
+    The value is a formula too if the equation is in one.
+    """
     pieces, texts = read_pieces(text_html(text))
     start = 0
     for number, (piece, written) in enumerate(zip(pieces, texts, strict=True)):

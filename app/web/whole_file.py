@@ -1,5 +1,7 @@
-"""Downloads that are complete before their first byte is sent, so that a failure on the way is answered as an error
-and no file is cut off."""
+"""Downloads that are complete before the first byte is sent.
+
+A failure on the way is therefore reported as an error, and no file is cut off.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +14,10 @@ from stepsight.core.errors import UserError
 
 
 def whole_file(write: Callable[[Path], object], filename: str, media_type: str | None = None) -> FileResponse:
-    """The content that `write` puts into a file, to be saved as `filename`. Raises the errors of `write`, and
-    `UserError` if there is no room for the file."""
+    """Return what `write` writes to a file as a download with the name `filename`.
+
+    Raises the errors of `write`, and `UserError` if there is no room for the file.
+    """
     folder = TemporaryDirectory(prefix="stepsight-")
     path = Path(folder.name) / "file"
     try:
