@@ -111,8 +111,10 @@ ALL = BASELINES | OF_SUBSTEPS
 
 
 def baselines_of(*, has_substeps: bool) -> list[Baseline]:
-    """Return the baselines that give different scores on a dataset, given whether any of its steps has several
-    sub-steps."""
+    """Return the baselines that give different scores on a dataset.
+
+    `has_substeps` says whether any of its steps has several sub-steps.
+    """
     return list((ALL if has_substeps else BASELINES).values())
 
 

@@ -1,5 +1,4 @@
-"""Best-of-n: choosing one of several solutions of a problem by score or by vote, and measuring how often the choice
-is right.
+"""Best-of-n: choosing among several solutions of a problem by score or by vote, and how often the choice is right.
 
 All arithmetic is on logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
 of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
@@ -132,7 +131,9 @@ class Ballots:
 
     def right(self, correct: Bools) -> Floats64:
         """Return the probability that each subset's choice is correct, shape (m,), with ties broken at random.
-        `correct` has shape (m, k)."""
+
+        `correct` has shape (m, k).
+        """
         rows = np.arange(len(self.answers))
         standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):

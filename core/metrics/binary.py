@@ -84,8 +84,9 @@ def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
 
 
 def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the AUC of each resample, shape (draws,). It is NaN if the resample has only one class or there are no
-    scores.
+    """Return the AUC of each resample, shape (draws,).
+
+    It is NaN if the resample has only one class or there are no scores.
 
     This is the Mann-Whitney count: a positive beats every negative below it, and half of the negatives equal to it.
     """
@@ -225,8 +226,10 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
 
 
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
-    """Return the mean distance between score and share over the bins, weighted by their counts (Naeini et al.,
-    2015)."""
+    """Return the expected calibration error (Naeini et al., 2015).
+
+    It is the mean distance between score and share over the bins, weighted by their counts.
+    """
     if not len(items):
         return Value.none(NO_ITEMS)
     if np.isnan(items.scores).any():

@@ -101,8 +101,7 @@ def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
-    """Yield the resamples in chunks, sized so that `numbers` values per resample fit into a bounded amount of
-    memory."""
+    """Yield the resamples in chunks, so that `numbers` values per resample fit into a bounded amount of memory."""
     size = max(1, _CHUNK // max(1, numbers))
     for start in range(0, len(weights), size):
         yield weights[start : start + size]

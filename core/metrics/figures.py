@@ -125,8 +125,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def others(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Measure every metric in `METRICS`, by name. The result is empty for an evaluator that says nothing about
-    steps."""
+    """Measure every metric in `METRICS`, by name.
+
+    The result is empty for an evaluator that says nothing about steps.
+    """
     return {one.name: one.measure(subject, weights) for one in METRICS} if subject.outputs.has_steps else {}
 
 

@@ -91,13 +91,13 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
 def knows_first_error(
     gold: NDArray[Any], predicted: NDArray[Any], unscored: NDArray[Any], outputs: Outputs = Outputs.THREE_WAY
 ) -> Bools:
-    """True for each trace whose verdicts suffice to compare the evaluator's first error with the gold's, shape
-    (n,).
+    """True for each trace whose verdicts suffice to compare the evaluator's first error with the gold's.
 
     `gold` is the first step that the gold calls wrong, `predicted` the first that the evaluator blames, and
-    `unscored` the first that the evaluator leaves unscored. All are 0-based, `SILENT` for none, and of shape (n,).
-    Nothing after the earlier of `gold` and `predicted` changes the outcome. An evaluator whose `outputs` are checks
-    has looked at every step, and finds no fault with the steps that it passes over.
+    `unscored` the first that the evaluator leaves unscored. These and the result have shape (n,), and steps are
+    0-based, with `SILENT` for none. Nothing after the earlier of `gold` and `predicted` changes the outcome. An
+    evaluator whose `outputs` are checks has looked at every step, and finds no fault with the steps that it passes
+    over.
     """
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)

@@ -29,8 +29,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a measurement: an evaluator's step table in one mode, the kind of its outputs, and its
-    thresholds."""
+    """An evaluator to measure: its step table in one mode, the kind of its outputs, and its thresholds."""
 
     table: StepTable
     outputs: Outputs

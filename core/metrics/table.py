@@ -139,12 +139,12 @@ def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
 
 
 class Third(StrEnum):
-    """The third of a solution's labelled steps that a step is in: `floor(3 i / n)` for step `i` of `n`, counted
-    from 0.
+    """The third of a solution's labelled steps that a step is in.
 
-    The paper does not define its positional buckets. The rule is inferred from its appendix B on PRM800K, whose
-    labels stop at the first error: there the early bucket has no neg, and the other two have all three classes.
-    Counting over the whole solution, or by the middle of a step, gives a different pattern.
+    It is `floor(3 i / n)` for step `i` of `n`, counted from 0. The paper does not define its positional buckets.
+    The rule is inferred from its appendix B on PRM800K, whose labels stop at the first error: there the early
+    bucket has no neg, and the other two have all three classes. Counting over the whole solution, or by the middle
+    of a step, gives a different pattern.
     """
 
     EARLY = "early"

@@ -160,8 +160,10 @@ class Adapter:
         self._merge(model, names)
 
     def _merge(self, network: nn.Module, names: Mapping[str, str]) -> None:
-        """Merge modules of the adapter into a network. `names` maps modules of the adapter to modules of the
-        network."""
+        """Merge modules of the adapter into a network.
+
+        `names` maps modules of the adapter to modules of the network.
+        """
         peft = load_peft()
         alike: defaultdict[tuple[int, float], dict[str, str]] = defaultdict(dict)
         for module, name in names.items():

@@ -47,8 +47,10 @@ def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:
-    """Return the device for a model's inputs: that of its first weights in memory, or `otherwise` if there are
-    none."""
+    """Return the device for a model's inputs.
+
+    It is the device of the first weights in memory, or `otherwise` if there are none.
+    """
     devices = (parameter.device for parameter in model.parameters() if parameter.device.type != "meta")
     return next(devices, otherwise or torch.device("cpu"))
 

@@ -60,8 +60,10 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, for looking up tokens only, since encoders modify theirs. Reading it takes half a
-        second."""
+        """The tokenizer, for looking up tokens only, since encoders modify theirs.
+
+        Reading it takes half a second.
+        """
         return load_tokenizer(self.folder)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
@@ -100,8 +102,10 @@ class Checkpoint:
         return None
 
     def size(self, key: str) -> int:
-        """Return an integer from the config. Raises `UserError` if the key is missing or its value is not an
-        integer."""
+        """Return an integer from the config.
+
+        Raises `UserError` if the key is missing or its value is not an integer.
+        """
         size = self.config.get(key)
         if isinstance(size, bool) or not isinstance(size, int):
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
@@ -192,8 +196,10 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def count_numbers(folder: Path) -> int:
-    """Count the elements of all tensors in a folder without reading them. Raises `UserError` as `tensor_files`
-    does."""
+    """Count the elements of all tensors in a folder without reading them.
+
+    Raises `UserError` as `tensor_files` does.
+    """
     count = 0
     for path in set(tensor_files(folder).values()):
         with safe_open(path, framework="pt") as file:

@@ -213,8 +213,10 @@ class _Parts:
 
     @cached_property
     def own(self) -> Path:
-        """The folder with the weights: the subfolder that the card names if it exists, else the checkpoint's
-        folder."""
+        """The folder with the weights.
+
+        It is the subfolder that the card names if it exists, else the checkpoint's folder.
+        """
         below = self.folder / self.text("subfolder") if "subfolder" in self.card else self.folder
         return below if below.is_dir() else self.folder
 

@@ -34,8 +34,7 @@ class Decoder(nn.Module):
         self.norm = Weights(config.hidden_size)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
-        """Return the hidden states of `input_ids`, shape (batch, tokens), as a tensor of shape (batch, tokens,
-        hidden).
+        """Return hidden states, shape (batch, tokens, hidden), for `input_ids`, shape (batch, tokens).
 
         The input is right-padded where `attention_mask` is 0.
         """

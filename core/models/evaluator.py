@@ -1,5 +1,4 @@
-"""An evaluator that is a model with its tokenizer and prompt template, read from a folder in Hugging Face
-layout."""
+"""An evaluator that is a model, with tokenizer and prompt template, read from a folder in Hugging Face layout."""
 
 import hashlib
 import json

@@ -59,8 +59,10 @@ class Evaluator(ABC):
         """A one-line description."""
 
     def description(self, seconds: float = 0.0) -> EvaluatorSummary:
-        """Return a summary that can be used when the evaluator is no longer in memory. `seconds` is the time it
-        took to load."""
+        """Return a summary that can be used when the evaluator is no longer in memory.
+
+        `seconds` is the time it took to load.
+        """
         return EvaluatorSummary(
             name=self.name,
             fingerprint=self.fingerprint,

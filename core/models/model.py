@@ -54,8 +54,10 @@ class Ensemble(nn.Module, ABC):
 
     @abstractmethod
     def spread(self, hidden: Tensor) -> Tensor:
-        """Return the standard deviation of the members' validities, shape (…), for hidden states of shape (…,
-        hidden)."""
+        """Return the standard deviation of the members' validities, shape (…).
+
+        `hidden` holds the hidden states, shape (…, hidden).
+        """
 
 
 class StepModel(nn.Module):
@@ -101,8 +103,10 @@ class StepModel(nn.Module):
 
     @classmethod
     def with_new_head(cls, backbone: "PreTrainedModel", *, mixed: bool = False) -> "StepModel":
-        """Create a model with a head drawn from torch's global generator. With `mixed` set, it reads a mixture of
-        the layers."""
+        """Create a model with a head drawn from torch's global generator.
+
+        With `mixed` set, it reads a mixture of the layers.
+        """
         width = int(backbone.config.hidden_size)
         head = nn.Linear(width, len(Label), bias=False)
         nn.init.normal_(head.weight, std=width**-0.5)
@@ -139,8 +143,10 @@ class StepModel(nn.Module):
         return {"loss": losses.sum() / count, "logits": logits}
 
     def states(self, **inputs: Any) -> Tensor:
-        """Return the states that the head reads, shape (batch, tokens, hidden). The arguments are those of the
-        backbone."""
+        """Return the states that the head reads, shape (batch, tokens, hidden).
+
+        The arguments are those of the backbone.
+        """
         if self.mixture is None:
             last: Tensor = self.model(**inputs)[0]
             return last
@@ -150,10 +156,9 @@ class StepModel(nn.Module):
         return mixed
 
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
-        """Apply the head at the positions `ends`, shape (batch, steps), of hidden states, shape (batch, tokens,
-        hidden).
+        """Apply the head to the hidden states at the positions `ends`.
 
-        The result has shape (batch, steps, 3).
+        `hidden` has shape (batch, tokens, hidden), `ends` (batch, steps), and the result (batch, steps, 3).
         """
         logits: Tensor = self.score(self._at(hidden, ends))
         return logits
@@ -173,10 +178,9 @@ class StepModel(nn.Module):
         return self.rows(self._at(hidden, ends))
 
     def rows(self, hidden: Tensor) -> Tensor:
-        """Return the probabilities of neg, neu and pos as float32, shape (…, 3), for hidden states of shape (…,
-        hidden).
+        """Return the probabilities of neg, neu and pos as float32, shape (…, 3).
 
-        An ensemble adds its spread as a fourth column.
+        `hidden` holds the hidden states, shape (…, hidden). An ensemble adds its spread as a fourth column.
         """
         probs: Tensor = self.score(hidden).float().softmax(-1)
         if not isinstance(self.score, Ensemble):

@@ -1,5 +1,4 @@
-"""The network of the Llama family on the CPU: Llama, LLaDA, Mistral and Qwen2, with the same results as
-Transformers.
+"""The network of the Llama family on the CPU: Llama, LLaDA, Mistral and Qwen2, with Transformers' results.
 
 The layers of these models differ only in biases, sliding windows and the mask. The network computes with the
 weights of any module that uses Transformers' names, either directly or, for small models, with prepared copies of
@@ -361,8 +360,10 @@ class DecoderNetwork:
 
 
 def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bool]]:
-    """Return the modules for queries, keys and values, their numbers of heads, and True for those that are
-    rotated."""
+    """Return the modules for queries, keys and values.
+
+    Each comes with its number of heads, and True if these are rotated.
+    """
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     return [
         (attention.q_proj, heads, True),
@@ -372,8 +373,10 @@ def _projected(attention: Any, config: DecoderConfig) -> list[tuple[Any, int, bo
 
 
 def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection:
-    """Join several results of `_projected` into one packed product, with the weight of the preceding norm folded
-    in."""
+    """Join several results of `_projected` into one packed product.
+
+    The weight of the preceding norm is folded in.
+    """
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:

@@ -100,8 +100,9 @@ def keep_layers(config: PretrainedConfig, layers: int, where: str) -> None:
 def load_weights(
     kind: str, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
-    """Load a folder's weights into the network for this config. `kind` is the name of one of Transformers' Auto
-    classes.
+    """Load a folder's weights into the network for this config.
+
+    `kind` is the name of one of Transformers' Auto classes.
 
     Raises `UserError` if a tensor is missing or misshapen, naming the first one, or if the network cannot be spread
     over the placement's devices.

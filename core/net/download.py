@@ -1,5 +1,7 @@
-"""Downloads that resume after an interruption, and appear under their final name only once their hash is
-verified."""
+"""Downloads that resume after an interruption.
+
+A file appears under its final name only once its hash is verified.
+"""
 
 import os
 import time
@@ -44,8 +46,10 @@ def partial_of(path: Path) -> Path:
 
 
 class Downloader:
-    """A downloader of files, one after the other. `explain` makes the error that is raised when a server
-    refuses."""
+    """A downloader of files, one after the other.
+
+    `explain` makes the error that is raised when a server refuses.
+    """
 
     def __init__(
         self, client: httpx2.Client, explain: Callable[[httpx2.Response, RemoteContent], Exception], seconds: float

@@ -67,8 +67,10 @@ class Retries:
         self._failures, self._pauses, self._waited = 0, 0, 0.0
 
     def pause(self, failure: FailedAttemptError) -> float:
-        """Return the number of seconds to wait before the next attempt. Raises the failure's error if no attempt is
-        left."""
+        """Return the number of seconds to wait before the next attempt.
+
+        Raises the failure's error if no attempt is left.
+        """
         # At random, since clients that were turned away together should not come back together.
         if failure.after is None:
             seconds = min(self.longest, self.first * 2.0 ** min(self._pauses, 20)) * random.uniform(1, 1.25)
@@ -116,8 +118,10 @@ def proxy_error(error: Exception) -> UserError:
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
-    """Return the exception for an error response: `error`, wrapped in a `FailedAttemptError` if repeating may
-    help."""
+    """Return the exception for an error response.
+
+    It is `error`, wrapped in a `FailedAttemptError` if repeating the request may help.
+    """
     status = response.status_code
     if status in _BUSY:
         after = _retry_after(response.headers.get("retry-after"))

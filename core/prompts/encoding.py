@@ -160,8 +160,7 @@ class Encoder:
         return self.closing[-1]
 
     def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of the problem and the sub-steps, with the position at which each sub-step is
-        read."""
+        """Return the token ids of a trace, with the position at which each sub-step is read."""
         return self._encoded(self._parts(trace))
 
     def verdict(self, probs: Floats32) -> Floats32:
@@ -243,8 +242,10 @@ class Encoder:
         return continues
 
     def _restarts(self, before: _Part) -> bool:
-        """True if a text after this part gets a space mark as at the start of an input. It does after most added
-        tokens."""
+        """True if a text after this part gets a space mark, as at the start of an input.
+
+        This is the case after most added tokens.
+        """
         added = before is Mark.LEFT_OUT or before in self._added_ids
         return added and not self._pieces.marked_once
 

@@ -54,8 +54,9 @@ class Lines(StrEnum):
 
 @dataclass(frozen=True, config=STRICT)
 class PromptTemplate(Record):
-    """The template of an input. The default is ReasonEval's prompt, followed by steps that each end with a
-    separator token.
+    """The template of an input.
+
+    The default is ReasonEval's prompt, followed by steps that each end with a separator token.
 
     The paper leaves the prompt open. `prompt` contains `{problem}` once. Vocabulary tokens that it spells, such as
     those of a chat template, are encoded as those tokens. `separator` comes after each step and, if `opening` is
@@ -100,8 +101,7 @@ class PromptTemplate(Record):
             raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values for `from_dict`: prompt, separator, bos, and every other value that is not the
-        default."""
+        """Return the values for `from_dict`: prompt, separator, bos, and all values that are not the default."""
         always = ("prompt", "separator", "bos")
         values = {key: str(value) if isinstance(value, StrEnum) else value for key, value in asdict(self).items()}
         return {

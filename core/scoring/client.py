@@ -104,8 +104,10 @@ class Client(AbstractScorer):
 
     @cached_property
     def evaluator(self) -> EvaluatorSummary:
-        """The server's description of the evaluator. Raises `UserError` if the server has no evaluator with this
-        name."""
+        """The server's description of the evaluator.
+
+        Raises `UserError` if the server has no evaluator with this name.
+        """
         with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
             content = _body(response, _LONGEST_LINE)
         try:
@@ -166,8 +168,10 @@ class Client(AbstractScorer):
         return {} if self._name is None else {"evaluator": self._name}
 
     def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """Return the result of `read` on a response. Raises `UserError` if no StepSight server gives such a
-        response."""
+        """Return the result of `read` on a response.
+
+        Raises `UserError` if no StepSight server gives such a response.
+        """
         try:
             return read(*of)
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
@@ -210,8 +214,10 @@ class Client(AbstractScorer):
                 time.sleep(retries.pause(failed))
 
     def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
-        """Return a response with status 200, which the caller has to close. Raises `UserError` if all attempts
-        fail."""
+        """Return a response with status 200, which the caller has to close.
+
+        Raises `UserError` if all attempts fail.
+        """
         content = None if body is None else json.dumps(body).encode()
         while True:
             try:

@@ -39,11 +39,10 @@ class ContinuedForward:
         return not self._evaluator.encoder.asks_each_step and (self._continuation or self._prefixes) is not None
 
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities of `prefix` and of each of the `inputs` at their reads, each of shape (reads,
-        3).
+        """Return the probabilities of `prefix` and of each of the `inputs` at their reads.
 
-        Input `i` begins with the first `starts[i]` tokens of the prefix, and its reads come after them. Raises
-        `ValueError` if inputs cannot continue from a prefix.
+        Each result has shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and its
+        reads come after them. Raises `ValueError` if inputs cannot continue from a prefix.
         """
         with self._lock:
             if self._continuation is not None:
@@ -95,8 +94,10 @@ class ContinuedForward:
 
     @cached_property
     def _prefixes(self) -> Prefixes | None:
-        """The prefixes of any other backbone that can continue from one, or None if it reads every input from its
-        start."""
+        """The prefixes of a backbone without a `_continuation`.
+
+        It is None if the backbone has to read every input from its start.
+        """
         if self._evaluator.attention != "causal" or not can_continue(self._evaluator.model.model):
             return None
         return Prefixes(self._evaluator.model.model, states=self._evaluator.model.states)

@@ -92,8 +92,10 @@ class Forward(Protocol):
     """A way of running inputs through a step model."""
 
     def run(self, inputs: Sequence[Input], check: Check = never_cancel) -> list[Floats32]:
-        """Return probabilities of shape (k, 3) for each input, in order. An ensemble adds its spread as a fourth
-        column."""
+        """Return probabilities of shape (k, 3) for each input, in order.
+
+        An ensemble adds its spread as a fourth column.
+        """
         ...
 
 

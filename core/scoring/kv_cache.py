@@ -123,8 +123,10 @@ def can_continue(backbone: nn.Module) -> bool:
 
 
 def _rotates_by_length(backbone: nn.Module) -> bool:
-    """True if the rotation of early tokens depends on the length of the input. A short trial does not reveal
-    this."""
+    """True if the rotation of early tokens depends on the length of the input.
+
+    A short trial does not reveal this.
+    """
     rope = getattr(backbone.config, "rope_parameters", None) or {}
     # Backbones with layers of several kinds have such an object for each kind.
     kinds = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, dict)}

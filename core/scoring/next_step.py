@@ -74,8 +74,10 @@ class NextSteps:
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
-        """Return an upper bound on the number of tokens to compute. Shared tokens count once if they can be
-        kept."""
+        """Return an upper bound on the number of tokens to compute.
+
+        Shared tokens count once if they can be kept.
+        """
         if self.asks_each_step:
             return sum(len(call) for one in asked.encoded for call in one.calls[-1])
         if not self.keeps_prefixes:

@@ -65,11 +65,10 @@ class PrefixContinuation:
 
     @torch.inference_mode()
     def run(self, inputs: Sequence[Input], starts: Sequence[int], prefix: Input) -> list[Floats32]:
-        """Return the probabilities of `prefix` and of each of the `inputs` at their reads, each of shape (reads,
-        3).
+        """Return the probabilities of `prefix` and of each of the `inputs` at their reads.
 
-        Input `i` begins with the first `starts[i]` tokens of the prefix, and its reads come after them. The prefix
-        is kept.
+        Each result has shape (reads, 3). Input `i` begins with the first `starts[i]` tokens of the prefix, and its
+        reads come after them. The prefix is kept.
         """
         ids = prefix.ids[: prefix.length]
         rests = [

@@ -88,13 +88,13 @@ class Scorer(AbstractScorer):
         return sum(item.length for item in self._inputs(trace, encoded, Mode(mode)))
 
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """Score each candidate as the step after `steps`, which may be empty, as a step-level beam search does
-        repeatedly.
+        """Score each candidate as the step after `steps`, which may be empty.
 
-        The results are online scores: probabilities of neg, neu and pos, shape (candidates, 3). In float32 they
-        equal those from scoring the problem, the steps and the candidate from scratch within 1e-5. A causal
-        evaluator reads the problem and the steps once. If a call extends an earlier one, it reads only the new
-        tokens. Raises `UserError` if there is no candidate, or if one is empty or makes the input too long.
+        A step-level beam search does this repeatedly. The results are online scores: probabilities of neg, neu and
+        pos, shape (candidates, 3). In float32 they equal those from scoring the problem, the steps and the
+        candidate from scratch within 1e-5. A causal evaluator reads the problem and the steps once. If a call
+        extends an earlier one, it reads only the new tokens. Raises `UserError` if there is no candidate, or if one
+        is empty or makes the input too long.
         """
         if self._next is not None:
             return self._next.score(problem, steps, candidates)
@@ -103,8 +103,10 @@ class Scorer(AbstractScorer):
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
     def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
-        """See `AbstractScorer.leave_one_out`. A causal model reads again only what follows each omitted sub-
-        step."""
+        """See `AbstractScorer.leave_one_out`.
+
+        A causal model reads again only what follows each omitted sub-step.
+        """
         if self._continued is None or not self._continued.continues or len(trace.substeps) == 1:
             return super().leave_one_out(trace, gap, check)
         assert isinstance(self.evaluator, ModelEvaluator)

@@ -29,11 +29,11 @@ class AbstractScorer(ABC):
 
     @abstractmethod
     def score_next(self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]) -> Floats32:
-        """Score each candidate as the step after `steps`, which may be empty, as a step-level beam search does
-        repeatedly.
+        """Score each candidate as the step after `steps`, which may be empty.
 
-        The results are online scores: probabilities of neg, neu and pos, shape (candidates, 3). Raises `UserError`
-        if there is no candidate, or if one is empty or makes the input too long.
+        A step-level beam search does this repeatedly. The results are online scores: probabilities of neg, neu and
+        pos, shape (candidates, 3). Raises `UserError` if there is no candidate, or if one is empty or makes the
+        input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:

@@ -74,8 +74,10 @@ def _set_thinking_aside(text: str) -> tuple[str, list[str]]:
 
 
 def _opening(text: str) -> int:
-    """Return the end of the opening that a text begins with. It is 0 if there is no opening, or if nothing follows
-    it."""
+    """Return the end of the opening that a text begins with.
+
+    It is 0 if there is no opening, or if nothing follows it.
+    """
     position = 0
     for _ in range(_MOST):
         piece = _PIECE.match(text, position)

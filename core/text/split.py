@@ -213,8 +213,10 @@ def _begins_again(lines: list[str], index: int) -> bool:
 
 
 def _items(lines: list[str], starts: list[int], markers: tuple[re.Pattern[str], ...]) -> list[str]:
-    """Return the texts of marked steps without their marks, with the text before the first and the answer after the
-    last."""
+    """Return the texts of marked steps without their marks.
+
+    The text before the first mark and the answer after the last step are included.
+    """
     steps: list[str] = []
     heading, rest = _without_heading(lines[: starts[0]])
     steps.append("\n".join(rest))
@@ -272,8 +274,10 @@ def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
 
 
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
-    """Split off a conclusion after a blank line from the last item of a list, since it does not belong to the
-    list."""
+    """Split off a conclusion after a blank line from the last item of a list.
+
+    Such a conclusion does not belong to the list.
+    """
     for index in range(len(item) - 1, 0, -1):
         if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
             if _CONCLUSION.match(item[index]):
@@ -471,8 +475,10 @@ def _is_cut(line: str, after: str) -> bool:
 
 
 def _continues(step: str, line: str) -> bool:
-    """True if a line belongs to the step before it: it is indented code, a table row, or in the middle of a
-    sentence."""
+    """True if a line belongs to the step before it.
+
+    It does if it is indented code, a table row, or in the middle of a sentence.
+    """
     last = step.rpartition("\n")[2]
     if line[0].isspace() and (last[0].isspace() or last.rstrip().endswith((":", "{", "(", "[", ","))):
         return True

@@ -69,8 +69,10 @@ class Link:
 
 @dataclass(frozen=True)
 class StoryChain:
-    """The links of a story, every value by its key, and the index of the link whose result is given as the
-    answer."""
+    """The links of a story, with every value by its key.
+
+    `answered` is the index of the link whose result is given as the answer.
+    """
 
     links: tuple[Link, ...]
     values: Values

@@ -109,8 +109,10 @@ class Inspection:
         return SelfCheck(kind, step, lambda: f"{' and '.join(parts())}, {tail}.", result == expected, settles)
 
     def _plausibility(self, link: Link, step: int, settles: bool) -> Iterator[SelfCheck]:
-        """Yield a check that a product is a multiple of its factor. It is weak, and settles the step only by
-        failing."""
+        """Yield a check that a product is a multiple of its factor.
+
+        It is weak, and settles the step only by failing.
+        """
         operands = link.formula.operands(link.values)
         if not operands or operands[0] != "*" or operands[2] < 3:
             return
@@ -134,8 +136,10 @@ class Inspection:
         return group.what(self.right, self.problem.names, self.style)
 
     def _bounds(self) -> Iterator[SelfCheck]:
-        """Yield statements that are true of any correct solution. If the error violates one, a result is
-        implausible."""
+        """Yield statements that are true of any correct solution.
+
+        If the error violates one, a result is implausible.
+        """
         keys = {group.last(self.stated).calculation.key: i for i, group in enumerate(self.groups)}
         values = {**self.stated.values, **self.problem.quantities}
         for condition, template in self.story.bounds.items():
@@ -236,8 +240,10 @@ def _constant(text: str) -> Callable[[], str]:
 
 
 def _reversals(link: Link, true: Number, style: Style) -> Iterator[tuple[str, list[str], Number, Number]]:
-    """Yield the ways to test `link`, each as its kind, formulas, their result, and the number that this must
-    equal."""
+    """Yield the ways to test `link`.
+
+    Each is a kind, formulas, their result, and the number that this result must equal.
+    """
     operands = link.formula.operands(link.values)
     whole = operands and all(v.denominator == 1 for v in (*operands[1:], link.result))
     if operands is None or not whole or link.calculation.unit == PI:

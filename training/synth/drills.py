@@ -235,8 +235,10 @@ def _collect(latex: bool, rng: random.Random) -> Equation:
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
-    """Draw a linear equation with its solution. The left side is everything up to the unknown in the last
-    equation."""
+    """Draw a linear equation with its solution.
+
+    The left side is everything up to the unknown in the last equation.
+    """
     x, a, value, b = rng.choice("xxxyntab"), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
     joint = rng.choice(
         [r" \Rightarrow ", r" \implies ", ", so ", "$, so $"] if latex else [", so ", ", then ", " => "]

@@ -85,6 +85,8 @@ def _plan_any(stories: tuple[Story, ...], wrong: bool, rng: random.Random, large
 
 @cache
 def read_family(family: str, kind: type[T]) -> T:
-    """Read a family's file, once. Raises `UserError` naming the file and the key if it is not of the type
-    `kind`."""
+    """Read a family's file, once.
+
+    Raises `UserError` naming the file and the key if it is not of the type `kind`.
+    """
     return validate_yaml(kind, STORIES / f"{family}.yaml")

@@ -128,8 +128,10 @@ def _fraction_slip(right: Number, rng: random.Random) -> Number:
 
 
 def misread(value: Number, others: Sequence[Number], rng: random.Random) -> Number:
-    """Draw a number mistaken for `value`: its digits reversed, another quantity of the problem, or a number near
-    it."""
+    """Draw a number mistaken for `value`.
+
+    It is `value` with its digits reversed, another quantity of the problem, or a number near `value`.
+    """
     swapped = int(str(abs(int(value)))[::-1])
     near = [value + 10, value + 1, value - 1, value + 2]
     choices = [n for n in [swapped, swapped, *others, rng.choice(near)] if n > 1 and n != value]

@@ -113,8 +113,10 @@ def _same_product(c: int, used: set[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _QuadraticWriter:
-    """Everything that is drawn once for a plan. `ask` is the number asked for, or None if the roots are asked
-    for."""
+    """Everything that is drawn once for a plan.
+
+    `ask` is the number asked for, or None if the roots are asked for.
+    """
 
     style: Style
     right: _Solution

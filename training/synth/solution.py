@@ -106,8 +106,10 @@ class _TraceDraft:
     def add(
         self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
     ) -> None:
-        """Append a step. After the error, a step is labelled only if its label `stays` or if consequences are
-        labelled."""
+        """Append a step.
+
+        After the error, a step is labelled only if its label `stays` or if consequences are labelled.
+        """
         self.steps.append(capital(text))
         self.labels.append(label if stays or self.consequences or not self.after_error else None)
         self.roles.append(role)

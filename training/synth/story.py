@@ -415,8 +415,10 @@ class Story(Model):
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
-        """The indices of the calculations that can share a step with the next one, which alone uses their
-        result."""
+        """The indices of the calculations that can share a step with the next one.
+
+        Their result is used by the next calculation alone.
+        """
         count = len(self.calculations)
         return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
 

@@ -149,8 +149,10 @@ class Style:
 
 
 def _typeset(text: str) -> str:
-    """Return LaTeX for the plain notation of templates: relations, roots, logarithms, long exponents and
-    indices."""
+    """Translate the plain notation of templates into LaTeX.
+
+    This covers relations, roots, logarithms, long exponents and indices.
+    """
     for pattern, replacement in _TYPESET if _PLAIN.search(text) else ():
         text = pattern.sub(replacement, text)
     return text
