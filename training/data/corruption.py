@@ -1,11 +1,16 @@
 """Planting errors in real solutions, to turn a solution without labels into a training trace.
 
-There are five kinds of error, drawn with `WEIGHTS`: a number of one step is replaced; an operator is replaced; a
-pos step is left out (the first step after the gap is then wrong); two steps with different texts are exchanged (the
-earlier one is then wrong); or a step is repeated (the copy is neu). Every other step keeps its text and its label,
-including the steps after the change. If those were unlabelled, late labelled steps would mostly be planted ones,
-and an evaluator would learn that late means wrong. Steps between two exchanged ones become unlabelled, since it is
-unknown whether they hold without the earlier one.
+There are five kinds of change, drawn with `WEIGHTS`:
+
+- a number of one step is replaced
+- an operator is replaced
+- a pos step is left out; the first step after the gap is then wrong
+- two steps with different texts are exchanged; the earlier one is then wrong
+- a step is repeated; the copy is neu
+
+Every other step keeps its text and its label, including the steps after the change. If those were unlabelled, late
+labelled steps would mostly be planted ones, and an evaluator would learn that late means wrong. Steps between two
+exchanged ones become unlabelled, since it is unknown whether they hold without the earlier one.
 """
 
 import random

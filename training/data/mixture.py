@@ -82,9 +82,9 @@ class Mixture:
                 raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
-        """Yield the first `count` traces of each source once each, alternating between sources.
+        """Yield the first `count` traces of each source, for example to learn a tokenizer.
 
-        This is meant, for example, for learning a tokenizer.
+        The traces alternate between the sources, and each occurs once, whatever its source's weight.
         """
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
@@ -101,15 +101,16 @@ class Mixture:
     def record(self) -> dict[str, Any]:
         """A record of what was read, as JSON values. It is complete once iteration has ended.
 
-        `sources` has an entry per source with its origin, including hashes, and these counts. `read` counts all
-        traces. The traces left out are counted, in this order, as `unwanted` (by the source's conditions),
-        `overlapping` (with a benchmark), `unlabelled`, `wrong` (if the source asks for `correct` traces),
-        `unbalanced` and `not_drawn` (if there is a sample). `kept` counts the remaining traces, `copies` the traces
-        they yielded, and `labels` their labels. With truncation continued, `continued`, `complete` and
-        `not_continued` count the outcomes of `continue_trace`.
+        `sources` has an entry for each source, with its origin, including hashes, and these counts:
 
-        `benchmarks` has an entry per benchmark with its `problems` and the number of `overlapping` traces; a trace
-        that overlaps two benchmarks counts for both. `traces` is the number of all copies.
+        - `read`: all traces of the source
+        - `unwanted`, `overlapping`, `unlabelled`, `wrong`, `unbalanced`, `not_drawn`: the traces left out, each
+          counted under the first reason that applies
+        - `kept`: the remaining traces; `copies`: the traces that they yielded; `labels`: their labels
+        - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, with truncation continued
+
+        `benchmarks` has an entry for each benchmark, with its `problems` and the number of `overlapping` traces. A
+        trace that overlaps two benchmarks counts for both. `traces` is the number of all copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -156,8 +157,10 @@ class Mixture:
     def _whole_pool(
         self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
     ) -> Iterator[tuple[int, Trace]]:
-        """Yield the numbered traces of a source that meet its conditions, and only those in `drawn` unless it is
-        None."""
+        """Yield the numbered traces of a source that meet its conditions.
+
+        Unless `drawn` is None, only the traces with these numbers are yielded.
+        """
         source = self._sources[at]
         where = from_mapping(source.where)
         for number, read in enumerate(self._readings[at]):
@@ -214,8 +217,10 @@ class Mixture:
         return corrupt(valid, rng)
 
     def _copies(self, at: int, number: int) -> int:
-        """Return the number of copies of a trace: its source's weight, rounded up with the probability of its
-        fraction."""
+        """Return the number of copies of a trace.
+
+        A fractional weight is rounded up at random, with a probability equal to its fraction.
+        """
         weight = self._sources[at].weight
         fraction = weight % 1
         # The draw depends only on the trace's number, whatever else is left out.

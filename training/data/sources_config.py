@@ -49,17 +49,18 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 class TraceOrigin(Record):
     """The origin of traces. Its `kind` decides which keys apply.
 
-    Kind synthetic generates `size` traces with `seed` (default 0) and `families` (default all); `consequences` also
-    labels the steps after the first error. Kind drills generates `size` short traces of single equations
-    (`training.synth.drills`), of which the share `wrong` (default half) is wrong.
+    - `kind: synthetic` generates `size` traces with `seed` (default 0) and `families` (default all). `consequences`
+      also labels the steps after the first error.
+    - `kind: drills` generates `size` short traces of single equations (`training.synth.drills`), of which the share
+      `wrong` (default half) is wrong.
+    - `kind: store` reads `dataset` from the store with its gold labels. With `labels: relabel` it reads only the
+      traces that people labelled in `campaign`, or in the only campaign over the dataset, with their consensus.
+    - `kind: columns` reads a table file, and `columns` names its columns for problem, steps and optionally labels.
+    - `kind: problems`, for benchmarks only, reads `problem` or `question` from JSON Lines and ignores the rest.
+    - Every other kind is the name of a benchmark format.
 
-    Kind store reads `dataset` from the store with its gold labels. With `labels: relabel` it reads only the traces
-    that people labelled in `campaign`, or in the only campaign over the dataset, with their consensus as labels.
-
-    Every other kind is a benchmark format and reads the files at `path`, a glob that is resolved in the folder of
-    the configuration, then in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not traces of that kind. Kind
-    columns reads a table file, and `columns` names its columns for problem, steps and optionally labels. Kind
-    problems, allowed for benchmarks only, reads `problem` or `question` from JSON Lines and ignores the rest.
+    The kinds that read files find them at `path`, a glob that is resolved in the folder of the configuration, then
+    in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not traces of that kind.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]

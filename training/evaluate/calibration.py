@@ -39,8 +39,8 @@ _DIGITS = range(2, 10)
 class Goal(StrEnum):
     """The goal by which a threshold is chosen.
 
-    The goal macro-f1 asks for the best mean F1 of both classes of steps. The goal recall asks for the best
-    precision among the thresholds that find at least the wanted share of the errors.
+    `macro-f1` asks for the best mean F1 of both classes of steps. `recall` asks for the best precision among the
+    thresholds that find at least the wanted share of the errors.
     """
 
     MACRO_F1 = "macro-f1"
@@ -90,8 +90,8 @@ def calibrate(
 ) -> Calibrated:
     """Choose the threshold for one kind of error from the stored judgments of a dataset, and put it in force.
 
-    `recall` is used only with the goal recall. Raises `UserError` if the evaluator, the gold or the scores leave
-    nothing to choose from.
+    `recall` is the wanted share of errors to find, and is used only if it is the goal. Raises `UserError` if the
+    evaluator, the gold or the scores leave nothing to choose from.
     """
     _check_outputs(evaluator, errors)
     gold = read_gold(store, dataset)

@@ -122,10 +122,10 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
 
 
 def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
-    """Return `step_auc`, and `macro_auc` if the row has it, in each third of the solutions: the positional
-    decomposition.
+    """Return the positional decomposition of a row: its figures in each third of the solutions.
 
-    A third may lack a class, in which case its macro-AUC covers fewer classes and its `reason` says so.
+    The figures are `step_auc` and, if the row has it, `macro_auc`. A third may lack a class, in which case its
+    macro-AUC covers fewer classes and its `reason` says so.
     """
     subject = row.subject
     table = subject.table

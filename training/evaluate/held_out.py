@@ -66,7 +66,8 @@ def measure(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -> dict[st
 
 
 def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Return step macro-F1 and AUC online, offline, and offline minus online, over the same resamples."""
+    """Return step macro-F1 and AUC for online, for offline, and for offline minus online, over the same
+    resamples."""
     weights = resamples(len(judgments), _DRAWS)
     points: dict[str, _Rows] = {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):

@@ -23,7 +23,7 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
     """Return F1 as a fraction, with its interval over traces, and the threshold used.
 
     If `threshold` is None, the best threshold for these traces is used. Raises `UserError` unless there are traces
-    of both kinds.
+    both with and without an error.
     """
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold

@@ -257,7 +257,7 @@ def _no_class(label: Label) -> str:
 
 
 def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
-    """Plot the share of each class in the gold and among the predictions by argmax."""
+    """Plot the share of each class in the gold, and in the predictions by argmax."""
     figure = make_figure("Class", "Share of labelled steps")
     notes: list[str] = []
     for place, row in enumerate(rows):
@@ -276,7 +276,7 @@ def share_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
 
 
 def confusion_plot(row: Row) -> Plot:
-    """Plot the confusion of gold and argmax as counts, shaded by the share of their row."""
+    """Plot the number of steps by gold label and prediction by argmax, shaded by the share of their row."""
     steps = ternary.classify(row.subject.table)
     counts = ternary.confusion(steps)
     with np.errstate(invalid="ignore"):

@@ -80,7 +80,8 @@ def make_table(
 
 
 def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
-    """Return the protocol's four figures for one kind of error, with the difference to the best baseline.
+    """Return a table of the protocol's four figures for one kind of error, with the difference to the best
+    baseline.
 
     Rows of the paper that are not measured here follow at the end, marked as published.
     """
@@ -144,10 +145,9 @@ def _printed(one: Published) -> tuple[Value, ...]:
 
 
 def published(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return the paper's figures for rows that were also measured here, with the measured figure minus the printed
-    one.
+    """Return a table of the paper's figures for rows that were also measured here, and of the differences.
 
-    Returns None if there are no such rows.
+    A difference is the measured figure minus the printed one. Returns None if there are no such rows.
     """
     rows = [row for row in ordered(evaluation.rows) if row.errors == errors and row.published]
     columns = [EVALUATOR, MODE, Column("table", "Table", CellKind.TEXT)]
@@ -213,7 +213,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Return figures of first errors in every mode, with the number of traces, or None if no row has any."""
+    """Return a table of first-error figures in every mode, with the number of traces, or None if no row has any."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -300,7 +300,7 @@ def three_way_rows(evaluation: Evaluation) -> list[Row]:
 
 
 def classes(evaluation: Evaluation) -> Table:
-    """Return the class-wise diagnostics: the AUC and F1 of each class."""
+    """Return a table of the class-wise diagnostics: the AUC and F1 of each class."""
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{label.text}_{key}", f"{label.text} {title}") for key, title in _CLASS for label in Label]
     cells, remarks = [], []
@@ -313,7 +313,7 @@ def classes(evaluation: Evaluation) -> Table:
 
 
 def confusions(evaluation: Evaluation) -> Table:
-    """Return the confusion of gold and argmax, in steps."""
+    """Return a table that counts the steps by their label in the gold and their prediction by argmax."""
     columns = [EVALUATOR, MODE, Column("gold", "Gold", CellKind.TEXT)]
     columns += [Column(label.text, f"Predicted {label.text}", CellKind.COUNT) for label in Label]
     cells = []
@@ -325,7 +325,7 @@ def confusions(evaluation: Evaluation) -> Table:
 
 
 def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
-    """Return precision, recall and F1 of a class, by argmax and at thresholds."""
+    """Return a table of precision, recall and F1 of a class, by argmax and at thresholds."""
     columns = [
         EVALUATOR, MODE, Column("rule", "Rule", CellKind.TEXT), Column("predicted", f"Predicted {label.text}"),
         Column("precision", "Precision"), Column("recall", "Recall"), Column("f1", "F1"),
@@ -351,7 +351,7 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Return online minus offline figures, paired trace by trace, or None if no evaluator has judged in both
+    """Return a table of online minus offline, paired trace by trace, or None if no evaluator has judged in both
     modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
@@ -391,7 +391,7 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
 
 
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
-    """Return step AUC, and macro-AUC if there are three classes, by third of the solution."""
+    """Return a table of step AUC, and of macro-AUC if there are three classes, by third of the solution."""
     names = [name for name in POSITION if any(name in part[Third.EARLY] for part in values.values())]
     columns = [EVALUATOR, MODE]
     columns += [Column(f"{third}_{name}", f"{POSITION[name]}, {third}") for name in names for third in Third]
@@ -401,7 +401,7 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Return offline minus online in each third, or None if no evaluator has judged in both modes."""
+    """Return a table of offline minus online in each third, or None if no evaluator has judged in both modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -456,7 +456,7 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 
 
 def outcomes(evaluation: Evaluation) -> Table | None:
-    """Return the number of traces with each outcome of first errors, or None if no evaluator judges steps.
+    """Return a table of the outcomes of first errors, in traces, or None if no evaluator judges steps.
 
     The first step called wrong may be the gold's first error or a different step, or only one of the two may have
     an error.
@@ -483,7 +483,8 @@ def _says_validity(row: Row) -> bool:
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return the errors among the steps grouped by how later steps changed their validity.
+    """Return a table of the errors among steps whose validity fell, rose or stayed the same once later steps were
+    visible.
 
     Returns None if no evaluator has judged in both modes.
     """

@@ -1,6 +1,6 @@
 """Tables as LaTeX and Markdown, in percent with intervals, and as CSV, with fractions as computed.
 
-Tables for a terminal are in `tables`, which does not need pandas and its 60 MB of memory.
+Tables for a terminal are in the module `tables`, which does without pandas and so saves 60 MB of memory.
 """
 
 import numpy as np

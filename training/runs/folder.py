@@ -42,8 +42,10 @@ class RunFolder:
         return read_json(self._record)
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UserError` if the folder holds another run, naming the keys that differ, or anything that is not a
-        run."""
+        """Raise `UserError` if the folder holds another run, or something that is not a run.
+
+        The error names the keys in which the runs differ.
+        """
         if not self.has_run():
             if self.path.exists() and not self._is_free():
                 raise UserError(

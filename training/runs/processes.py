@@ -82,9 +82,9 @@ class MachineShare:
 
 
 class ProcessGroup:
-    """A context manager that starts processes and kills those still running at its end.
+    """A context manager that starts processes and terminates those still running at its end.
 
-    It also kills them when this process receives SIGTERM. It must be used in the main thread.
+    It also terminates them when this process receives SIGTERM. It must be used in the main thread.
     """
 
     def __init__(self, share: MachineShare) -> None:

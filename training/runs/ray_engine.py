@@ -199,10 +199,10 @@ class _Team(Generic[Part, Result]):
 
 @contextmanager
 def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
-    """Hold a running Ray with room for the workers.
+    """Keep Ray running within a `with` block, with room for the workers.
 
     Unless Ray is already running, it is started on the cluster at RAY_ADDRESS, or else on this machine, and shut
-    down at the end.
+    down at the end. Raises `UserError` if there is no room or Ray does not start.
     """
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)

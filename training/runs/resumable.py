@@ -83,7 +83,7 @@ def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def logging_steps(steps: int) -> int:
-    """Return the number of steps per row of a run's history."""
+    """Return how many optimiser steps each row of a run's history covers."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 

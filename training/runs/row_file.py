@@ -14,8 +14,8 @@ from stepsight.core.files.json_values import parse_json
 class RowFile:
     """The file `path` with one JSON object per line, to which rows are appended. Use it in a `with` block.
 
-    The first line that was cut short or is not an object ends the rows: this line and all that follow count as not
-    written. So nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises
+    Reading ends at the first line that was cut short or is not an object: this line and all that follow count as
+    not written. So nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises
     `UserError` if the file cannot be written.
     """
 

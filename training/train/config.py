@@ -107,26 +107,26 @@ class Lora(Record):
 class TrainConfig(Optimisation):
     """The configuration of a training run.
 
-    `objective` steps learns the labels of steps. Masked-tokens pretrains the backbone on the texts of all traces,
-    labelled or not, and does not train the head (`training.train.masked`).
+    `objective: steps` learns the labels of steps. `objective: masked-tokens` pretrains the backbone on the texts of
+    all traces, labelled or not, and does not train the head (`training.train.masked`).
 
-    `loss` pooled is the mean over all supervised ends of an optimiser step. Example, as in the paper's equation in
-    section 3.3, first takes the mean over each trace's own ends, so that every trace counts equally.
+    `loss: pooled` is the mean over all supervised ends of an optimiser step. `loss: example`, as in the paper's
+    equation in section 3.3, first takes the mean over each trace's own ends, so that every trace counts equally.
 
     A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted. With
-    `too_long` truncate it is cut there instead, and ends behind the cut are not learnt from.
+    `too_long: truncate` it is cut there instead, and ends after the cut are not learnt from.
 
-    `truncation` random cuts half of the traces after a step drawn uniformly, so that the ending of a trace says
-    nothing about its last step. Continued first appends the steps that were generated but not labelled, if the data
-    has them (`training.data.transforms`). As-labelled keeps traces as they are.
+    `truncation: random` cuts half of the traces after a step drawn uniformly, so that the ending of a trace says
+    nothing about its last step. `truncation: continued` first appends the steps that were generated but not
+    labelled, if the data has them (`training.data.transforms`). `truncation: as-labelled` keeps traces as they are.
 
     `tokenizer` is the folder of a tokenizer for training from scratch; the embedding then has `vocabulary` rows.
-    Without it, a tokenizer of that size is learnt from the data. `initialisation` mitchell is the one that LLaDA
-    uses (`training.train.init`). `order` sorted takes the traces of an epoch from the longest to the shortest;
-    mixed is described in `training.runs.batches`. `plan` does not affect what is learnt.
+    Without it, a tokenizer of that size is learnt from the data. `initialisation: mitchell` is the one that LLaDA
+    uses (`training.train.init`). `order: sorted` takes the traces of an epoch from the longest to the shortest;
+    `order: mixed` is described in `training.runs.batches`. `plan` does not affect what is learnt.
 
     `head` describes the head of an evaluator that has none yet. With `lora`, the model that `init` names stays as
-    it is, and adapters are trained beside it, together with the head; with `bf16` as well, the frozen weights are
+    it is, and adapters are trained beside it, together with the head. If `bf16` is set too, the frozen weights are
     held in bfloat16.
     """
 

@@ -216,8 +216,8 @@ class Estimate:
     def memory(self) -> Mapping[str, float]:
         """The bytes needed on each device with the longest traces, by purpose.
 
-        These are the `_STATE` of each trained parameter, the frozen weights and the activations. With FSDP,
-        everything but the activations is divided among the devices.
+        The purposes are weights, gradients, optimiser state and activations. With FSDP, everything but the
+        activations is divided among the devices.
         """
         share = self.devices if self.config.fsdp else 1
         states = {name: size * self.network.trained / share for name, size in _STATE.items()}

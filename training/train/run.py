@@ -91,7 +91,7 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
-    """Return a configuration in the form in which JSON reads it back."""
+    """Return a configuration as it looks after being written to JSON and read back."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return values
 

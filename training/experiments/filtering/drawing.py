@@ -43,8 +43,8 @@ class Draw:
 class Drawn:
     """The result of drawing a pool.
 
-    `chosen` marks the rows of the pool. `read` counts all rows, `met` those that meet the conditions, and
-    `left_out` those left out by each condition.
+    `chosen` marks the rows of the pool. `read` is the number of all rows, `met` the number that meet the
+    conditions, and `left_out` the number left out by each condition.
     """
 
     chosen: Chosen

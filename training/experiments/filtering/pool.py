@@ -279,7 +279,7 @@ class Pool:
         return solution
 
     def check_unchanged(self) -> None:
-        """Raise `UserError` naming the file if a file has changed since the pool was opened."""
+        """Raise `UserError` if a file has changed since the pool was opened. The error names the file."""
         for file in self.files:
             if _sha256(file.path) != file.sha256:
                 raise UserError(f"{file.name} has changed meanwhile.", "Start again, with another --output.")

@@ -100,8 +100,8 @@ def _one_thread(wanted: bool) -> Iterator[None]:
 def check_pool(pool: Pool, evaluator: Evaluator, skip_bad: bool, watch: Watch) -> int:
     """Check every row of the pool and return the number of rows.
 
-    Raises `UserError` if no row can be scored. Unless `skip_bad` is set, also raises it if a single row cannot be
-    scored, and shows the first few such rows.
+    Raises `UserError` if no row can be scored or, unless `skip_bad` is set, if any row cannot be scored. The error
+    shows the first few such rows.
     """
     rows = bad = overlapping = 0
     first: list[str] = []

@@ -199,7 +199,7 @@ class StudyWorker:
         return Math500Settings(self.study.engine, self.study.tokens, self.study.batch, place=place)
 
     def _launch(self, run: StudyRun) -> None:
-        """Fine-tune in several processes, which are killed when this process ends."""
+        """Fine-tune in several processes, which are terminated when this process ends."""
         module = ["-m", _MODULE, str(self.path), str(self.folder), run.name, "--train-only"]
         if self.processes.start([*launcher(self.study.processes), *module]).wait():
             raise UserError("its training failed.", "Its messages are above.")
@@ -237,7 +237,7 @@ def recipe_of(study: Study, run: StudyRun, folder: Path, root: Path) -> Recipe:
 def main(argv: Sequence[str] | None = None) -> int:
     """Do a run and return 0, or 2 if it cannot be done.
 
-    On SIGTERM, the processes of the run are killed first.
+    On SIGTERM, the processes of the run are terminated first.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("study", type=Path)

@@ -34,9 +34,9 @@ class Recipe(Optimisation):
     """The recipe of a fine-tuning run of a causal language model.
 
     `init` is the folder or hub id of the model. `data` is a subset, in JSON Lines with `query` and `response`. Both
-    may be left to the command line. `prompt` precedes a response and contains `{query}` once. With `loss` response,
-    the response and the end token are learnt; with all, the prompt is learnt too. Rows of more than `max_length`
-    tokens are left out and counted, never cut. `plan` does not affect what is learnt.
+    may be left to the command line. `prompt` precedes a response and contains `{query}` once. With `loss:
+    response`, the response and the end token are learnt; with `loss: all`, the prompt is learnt too. Rows of more
+    than `max_length` tokens are left out and counted, never cut. `plan` does not affect what is learnt.
     """
 
     init: str | None = None

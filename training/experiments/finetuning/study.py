@@ -156,7 +156,7 @@ class Study(Record):
         return Path(self.problems) if self.problems else None
 
     def values(self, root: Path) -> dict[str, Any]:
-        """Return the values on which the results depend, in the form in which JSON reads them back.
+        """Return the values on which the results depend, as they look after being written to JSON and read back.
 
         They are the study's own keys and those of its recipe, such as `recipe.epochs`, without the contents of
         other files that the study names. `root` is the folder of the study.

@@ -131,7 +131,7 @@ class FineTuner(Resumable, SFTTrainer):
         return loss
 
     def _leave_empty_out(self, labels: Tensor) -> None:
-        """Remove the example that fills an empty part from TRL's statistics."""
+        """Correct TRL's statistics for the example that fills an empty part, so that they cover real rows only."""
         empty = (labels == IGNORED).all().long().to(self.args.device)
         count = int(self.accelerator.gather(empty).sum())
         self._total_train_tokens -= _EMPTY * count

@@ -56,11 +56,11 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 class HeldOutSet(Record):
     """A test: traces on which every run is measured, in each of the `modes`.
 
-    `note` says what a reader has to know about the traces. With `truncation` random, each trace ends after a step
-    drawn uniformly, the same step for every run. With continued, each trace continues beyond its labelled steps
-    with the rest of the solution; traces whose rest the file lacks are left out. If labels stop at the first error,
-    only continued removes the hint given by the ending: in a truncated trace, a step followed by others is still
-    never wrong.
+    `note` says what a reader has to know about the traces. With `truncation: random`, each trace ends after a step
+    drawn uniformly, the same step for every run. With `truncation: continued`, each trace continues beyond its
+    labelled steps with the rest of the solution; a trace is left out if the file lacks the rest. If labels stop at
+    the first error, only `continued` removes the hint given by the ending: in a truncated trace, a step followed by
+    others is still never wrong.
     """
 
     name: Name

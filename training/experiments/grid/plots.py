@@ -20,9 +20,9 @@ _UNKNOWN = "The results hold no such figures of single runs."
 
 
 def scaling_plots(results: GridResults, key: Key, metric: str) -> list[Plot]:
-    """Plot the mean of a figure against the size of the evaluator and against the amount of data.
+    """Plot the mean of a figure against the size of the evaluator, and against the amount of data.
 
-    Each mean is taken over everything else.
+    Each mean is over all other settings of the runs.
     """
     pairs = pair_values(results, key, metric)
     return [_scaling(pairs, metric, "size", "Size"), _scaling(pairs, metric, "data", "Training traces")]

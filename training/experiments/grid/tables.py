@@ -61,8 +61,8 @@ def run_table(results: GridResults, key: Key) -> Table:
 
 
 def mean_table(results: GridResults, key: Key) -> Table:
-    """Return the means over the seeds of the matched runs, and their differences, for each size and amount
-    of data."""
+    """Return a table of the matched runs' means over the seeds, and their differences, for each size and amount of
+    data."""
     columns = [Column("data", "Data", _TEXT), Column("size", "Size", _TEXT)]
     for name, title in METRICS.items():
         columns += [Column(f"{name}_{mask}", f"{title} {shown}") for mask, shown in MASKS.items()]
@@ -82,7 +82,7 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
-    """Return the number of pairs that the bidirectional run wins, and the mean difference."""
+    """Return a table with the number of pairs that the bidirectional run wins, and the mean difference."""
     columns = (
         Column("figure", "Figure", _TEXT),
         Column("wins", "Wins", _TEXT),
@@ -98,7 +98,7 @@ def paired_table(results: GridResults, key: Key) -> Table:
 
 
 def third_table(results: GridResults, key: Key) -> Table | None:
-    """Return macro-AUC by third of the solution, over all pairs, or None if it is unknown."""
+    """Return a table of macro-AUC by third of the solution, over all pairs, or None if it is unknown."""
     detailed = [run.figures[key].thirds for run in results.runs if key in run.figures and run.figures[key].thirds]
     if not detailed:
         return None
@@ -125,7 +125,7 @@ def third_table(results: GridResults, key: Key) -> Table | None:
 
 
 def class_table(results: GridResults, key: Key) -> Table | None:
-    """Return the AUC and F1 of each class, over all pairs, or None if they are unknown."""
+    """Return a table of the AUC and F1 of each class, over all pairs, or None if they are unknown."""
     if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
     columns = [Column("class", "Class", _TEXT)]
@@ -141,7 +141,8 @@ def class_table(results: GridResults, key: Key) -> Table | None:
 
 
 def cell_table(results: GridResults, key: Key) -> Table:
-    """Return the mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
+    """Return a table of the mean and standard deviation of macro-AUC over the seeds, for each size and amount of
+    data."""
     columns = [Column("size", "Size", _TEXT), Column("data", "Data", _TEXT)]
     for mask, shown in MASKS.items():
         columns += [Column(mask, shown), Column(f"{mask}_deviation", "SD")]
@@ -197,8 +198,7 @@ def _caveat() -> str:
 
 
 def survival_table(first: GridResults, second: GridResults) -> Table:
-    """Return the gain of the bidirectional mask in two forms of a grid, and the share of it that is left in the
-    second.
+    """Return a table that compares the gain of the bidirectional mask in two forms of a grid.
 
     `kept` is the mean gain in the second form as a share of that in the first. It is given only if the first gain's
     interval lies above zero and there are enough pairs for a meaningful share. Pairs that are undefined in either

@@ -128,5 +128,5 @@ def _votes(pool: CandidateSet, one: Ranked, method: RankingMethod, by: Aggregati
 
 
 def _short(number: float) -> float:
-    """Round to six significant digits rather than decimal places, since a product over many steps is small."""
+    """Round to six significant digits, since a product over many steps is too small for a few decimal places."""
     return float(f"{number:.{_DIGITS}g}")

@@ -90,7 +90,7 @@ def _gains(accuracy: Accuracy) -> Table:
 
 
 def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
-    """Plot accuracy against the number of candidates, for one method with each of its scores.
+    """Plot accuracy against the number of candidates for one method, with a curve for each score.
 
     The baselines and the upper bound are plotted as well.
     """
