@@ -1,9 +1,9 @@
 """Annotation events, and the annotation derived from them.
 
-An annotation event is one action of a person on a trace of a campaign: a label, a comment, a step revealed. The log
-of events is append-only. `fold` derives the annotation, the state of the person's labels and notes, from the log.
-`assets/web/js/annotate/annotation.js` is its counterpart in the browser; both are tested against the same sequences
-of events.
+An annotation event is one action of a person on a trace of a campaign, such as setting a label, writing a comment
+or revealing a step. The log of events is append-only. From the log, `fold` derives the annotation, that is the
+current state of the person's labels and notes. `assets/web/js/annotate/annotation.js` does the same in the browser,
+and both are tested with the same sequences of events.
 """
 
 import re
@@ -48,8 +48,10 @@ _KEY = re.compile(f"[!-~]{{1,{KEY_LENGTH}}}")
 
 
 def check_key(key: str) -> str:
-    """Return the key of a request, which is stored only once however often it is sent. Raises `UserError` if it is
-    not a valid key."""
+    """Return the key of a request, or raise `UserError` if it is not a valid key.
+
+    A request is stored only once however often it is sent with the same key.
+    """
     if not _KEY.fullmatch(key):
         raise UserError(f"The key is {key!r:.80}.", f"Expected 1 to {KEY_LENGTH} plain characters, no spaces.")
     return key
@@ -66,7 +68,7 @@ StepTexts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class AnnotationEvent:
-    """An event of the log; see `storage.database.labelling_schema.EventRow`."""
+    """An event in the log. See `storage.database.labelling_schema.EventRow`."""
 
     id: int
     item_id: int
@@ -88,9 +90,10 @@ class AnnotationEvent:
 
 
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
-    """A person's events on a trace of a campaign, in order.
+    """Return a person's events on a trace of a campaign, in order.
 
-    Events in an earlier slot that somebody else took over are included: the person did that work and saw the trace.
+    Events in an earlier slot that somebody else has taken over are included, because the person did that work and
+    saw the trace.
     """
     statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
     return [_event(row) for row in session.execute(statement).mappings()]
@@ -99,7 +102,7 @@ def read_events(session: Session, item_id: int, user_id: int) -> list[Annotation
 def read_events_of_items(
     session: Session, item_ids: Collection[int]
 ) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
-    """`read_events` of everybody who worked on these traces, by item and person."""
+    """Return the events of everybody who worked on these traces, by item and user id, as `read_events` does."""
     events: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
     for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
         events[row["item_id"], row["user_id"]].append(_event(row))
@@ -107,7 +110,7 @@ def read_events_of_items(
 
 
 def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
-    """The event, or decision, that a person's client sent under that key."""
+    """Return the event or decision that a person's client sent with this key, or None if there is none."""
     columns = [getattr(EventRow, name) for name in _COLUMNS]
     statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
     row = session.execute(statement).mappings().one_or_none()
@@ -121,14 +124,14 @@ def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
 
 
 def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
-    """Raises `DamagedError` if the values in the log are not those that an event of that kind can have."""
+    """Raise `DamagedError` if an event in the log has a value that an event of its kind cannot have."""
     for name, value in (("old", old), ("new", new)):
         if value is not None and not _says(kind, value):
             raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
 
 
 def _says(kind: str, value: Any) -> bool:
-    """True if an event of that kind can have the value; written as plain comparisons, since logs are long."""
+    """True if an event of this kind can have this value. Uses plain comparisons, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
     if kind in ("error", "comment", "correction", "flag", "skip"):
@@ -154,13 +157,13 @@ def _events() -> Select[Any]:
 
 
 class NewEvent(Model):
-    """An event to be recorded. `step` is 0-based. `key` is chosen by the client: sent again, the event is stored
+    """An event to be recorded. `step` is 0-based. The client chooses `key`; an event sent again is stored only
     once.
 
-    With `cause` `undo` or `redo`, the newest event is undone or redone, or the one with the key `of` if it is
-    given; `kind`, `step` and `new` follow from it. `seconds` is the time the person took, as measured by the page,
-    `revealed` the number of steps it showed, `guideline` the version it showed; each is checked if given. Raises
-    `UserError` if no trace could take the event.
+    If `cause` is `undo` or `redo`, the newest event is undone or redone. If `of` is given, that event must have
+    this key. `kind`, `step` and `new` are then taken from it. `seconds` is the time that the person took, as
+    measured by the page. `revealed` is the number of steps that the page showed, and `guideline` is the version
+    that it showed. Both are checked if they are given. Raises `UserError` if no trace could take the event.
     """
 
     key: Key
@@ -213,12 +216,13 @@ _VALUES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """One person's labels and notes on one trace, derived from their events. The tuples hold an entry per step.
+    """One person's labels and notes on one trace, derived from their events. The tuples have an entry for each
+    step.
 
-    `revealed` is the number of steps the person has seen; `submitted` is True while the annotation stands
-    submitted. `undo` and `redo` hold keys of events, the last being the next to be undone or redone. `first` holds
-    each label as it was when the next step was revealed or, if none was, when first submitted. `suggested` are an
-    evaluator's suggested labels that the person has left alone.
+    `revealed` is the number of steps that the person has seen. `submitted` is True while the annotation is
+    submitted. `undo` and `redo` hold the keys of events, and the last key is the next to be undone or redone.
+    `first` holds each label as it was when the next step was revealed or, if no step was, when the annotation was
+    first submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
     """
 
     labels: StepTexts
@@ -234,30 +238,32 @@ class Annotation:
     suggested: StepTexts
 
     def value(self, kind: str, step: int | None) -> str | None:
-        """The value that an undoable event of that kind would replace."""
+        """Return the value that an undoable event of this kind would replace."""
         if step is None:
             return self.flag
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
     def as_json(self) -> dict[str, Any]:
-        """The annotation as the labelling page receives it."""
+        """Return the annotation as the labelling page receives it."""
         return {name: value for name, value in asdict(self).items() if name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
-    """The number of steps to be labelled: all, or those up to the first `neg` if labelling ends there."""
+    """Return the number of steps to be labelled: all, or those up to the first `neg` if labelling ends there."""
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
 def fold(events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> Annotation:
-    """The annotation derived from a person's events, in order, on a trace with this many steps."""
+    """Derive the annotation from a person's events, in order, on a trace with this many steps."""
     return Fold(events, n_steps, stepwise).annotation()
 
 
 class Fold:
-    """The fold of a log, to which events can be added. If the trace has lost steps since, it is as long as its
-    events require."""
+    """Derives an annotation from a log, to which further events can be added.
+
+    If the trace has lost steps in the meantime, it is treated as being as long as the events require.
+    """
 
     def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, stepwise: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
@@ -274,7 +280,7 @@ class Fold:
             self.add(event)
 
     def add(self, event: AnnotationEvent) -> None:
-        """Fold one more event."""
+        """Add one more event."""
         if event.kind in UNDOABLE:
             self._stack(event)
             if event.step is None:
@@ -317,7 +323,7 @@ class Fold:
             self._first.setdefault(step, self._values["label"][step])
 
     def annotation(self) -> Annotation:
-        """The annotation derived from the events so far."""
+        """Return the annotation derived from the events so far."""
         labels = tuple(self._values["label"])
         return Annotation(
             labels=labels,
@@ -338,8 +344,11 @@ LONGEST = 4000
 
 
 def check_reason(text: object, missing: str, hint: str = "Give a short reason.") -> str:
-    """The text without surrounding white space. Raises `UserError` with the message `missing` if it is empty, and
-    if it is too long or cannot be stored."""
+    """Return a text without surrounding white space.
+
+    Raises `UserError` with the message `missing` if the text is empty, and another one if it is too long or cannot
+    be stored.
+    """
     if not isinstance(text, str) or not text.strip():
         raise UserError(missing, hint)
     check_text(text, "the text")

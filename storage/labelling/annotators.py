@@ -1,6 +1,6 @@
-"""Annotators of a campaign: everybody who may label, or only the people assigned to it.
+"""The annotators of a campaign: everybody who may label, or only the people assigned to it.
 
-A person who is removed gets no further trace, may finish the one they hold, and keeps the work they did.
+A person who is removed gets no further traces, may finish the trace they hold, and keeps the work they have done.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from stepsight.storage.people.users import User, user_of_row
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
-    """The people assigned to a campaign, by name, even while it is open to everybody."""
+    """List the people assigned to a campaign, by name, even while the campaign is open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
     mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:
@@ -27,7 +27,7 @@ def list_annotators(store: Store, campaign_id: int) -> list[User]:
 
 
 def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | None, by: User) -> None:
-    """Restrict a campaign to these people; with None, everybody who may label can.
+    """Restrict a campaign to these people or, with None, open it to everybody who may label.
 
     Raises `NotFoundError` if there is no such campaign or person, `ConflictError` if the campaign is closed, and
     `UserError` if the list is empty.
@@ -49,13 +49,13 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
 
 
 def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int], by: int) -> None:
-    """Assign further people to a campaign; existing assignments stay."""
+    """Assign more people to a campaign. Existing assignments are kept."""
     rows = [{"campaign_id": campaign_id, "user_id": id, "added": now(), "added_by": by} for id in sorted(user_ids)]
     insert_once(session, CampaignAnnotatorRow, rows, "campaign_id", "user_id")
 
 
 def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
-    """Raises `ForbiddenError` if a person is not among the annotators of a campaign."""
+    """Raise `ForbiddenError` if a person is not among the annotators of a campaign."""
     if campaign.restricted and not session.scalar(select(_is_assigned(campaign.id, user))):
         raise ForbiddenError(
             f"You are not among the annotators of {campaign.name!r}.", "Ask who runs the campaign to add you."

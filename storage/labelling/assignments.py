@@ -1,7 +1,7 @@
-"""Slots: places for one annotation of a trace each, taken, held, ended, and reassigned.
+"""Slots: taking, holding, ending and reassigning them. A slot is a place for one person's annotation of a trace.
 
-A change to a slot, or to what belongs to one, locks the person's row and then the slot's until the transaction
-ends, so that nothing one person does runs in parallel. On SQLite there is one writer anyway.
+A change to a slot, or to anything that belongs to it, locks the person's row and then the slot's row until the
+transaction ends, so that a person's actions never run in parallel. SQLite has only one writer anyway.
 """
 
 from dataclasses import dataclass, fields
@@ -25,8 +25,11 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot with the parts of its item, trace and campaign that decide about an event. `digest` is of the trace as
-    it is to be labelled, `current_digest` as it is now; `guideline` is the version in force."""
+    """A slot, with those facts about its item, trace and campaign that decide whether an event is allowed.
+
+    `digest` is that of the trace that is to be labelled, and `current_digest` is that of the trace as it is now.
+    `guideline` is the version in force.
+    """
 
     id: int
     public_id: str
@@ -66,17 +69,17 @@ class Slot:
 
     @property
     def ended(self) -> bool:
-        """True if the annotation was submitted, or will never be."""
+        """True if the annotation has been submitted, or never will be."""
         return self.state in (SUBMITTED, SKIPPED)
 
 
 def lock_person(session: Session, user: User) -> None:
-    """Block everything else that this person does until the transaction ends."""
+    """Make everything else that this person does wait until the transaction ends."""
     session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
 
 
 def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
-    """The slot with that database id. Raises `NotFoundError`."""
+    """Return the slot with this database id. Raises `NotFoundError` if there is none."""
     wanted = _slots().where(SlotRow.id == in_range(slot_id))
     if lock:
         wanted = wanted.with_for_update(of=SlotRow, key_share=True)
@@ -87,7 +90,7 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
 
 
 def find_slot(store: Store, public_id: str) -> int:
-    """The database id of the slot with that public id. Raises `NotFoundError`."""
+    """Return the database id of the slot with this public id. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         # PostgreSQL cannot compare with every text, and no slot has such an id.
         known = SlotRow.public_id == (public_id if public_id.isprintable() else "")
@@ -101,15 +104,20 @@ def find_slot(store: Store, public_id: str) -> int:
 
 
 def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
-    """The annotator's exposures to the slot's trace, as logged with each event, and True if they had labelled the
-    same text before."""
+    """Return what an annotator could see or had seen about the slot's trace, as logged with each event.
+
+    The result also says whether they had labelled the same text before.
+    """
     seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
     return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
 
 
 def check_owner(slot: Slot, user: User) -> None:
-    """Raises `ForbiddenError` if nobody has the slot, and `ConflictError` if it is not this person's any more, or
-    never was: only the log could tell."""
+    """Raise an error unless the slot belongs to this person.
+
+    It is a `ForbiddenError` if nobody has the slot, and a `ConflictError` if somebody else has it, whether or not
+    this person had it before.
+    """
     if slot.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
     if slot.user_id != user.id:
@@ -120,7 +128,7 @@ def check_owner(slot: Slot, user: User) -> None:
 
 
 def check_open(slot: Slot) -> None:
-    """Raises `ConflictError` if the campaign is closed, or the trace has changed."""
+    """Raise `ConflictError` if the campaign is closed or the trace has changed."""
     if slot.closed is not None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
     if slot.current_digest != slot.digest:
@@ -136,27 +144,30 @@ def take(session: Session, slot_id: int, user: User, lease: int) -> None:
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
-    """Restart the lease for the person who holds the slot or resumes it."""
+    """Restart the lease of the person who holds the slot or resumes it."""
     _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
-    """Shorten the leases of a campaign to at most the length of a new one. If the clock was set back since one
-    began, a person who has left would otherwise keep the trace for that long."""
+    """Shorten the leases of a campaign to at most the length of a new lease.
+
+    Otherwise, if the clock has been set back since a lease began, a person who has left would keep the trace that
+    much longer.
+    """
     latest = _end(now(), lease)
     too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)
     session.execute(update(SlotRow).where(*too_late).values(expires=latest))
 
 
 def end(session: Session, slot: Slot, state: str) -> None:
-    """Mark a slot as submitted or skipped. A skipped one is replaced by a new slot for somebody else."""
+    """Mark a slot as submitted or skipped. A skipped slot is replaced by a new one for somebody else."""
     _set(session, slot.id, state=state, expires=None, ended=now())
     if state == SKIPPED and slot.chosen != GOLD:
         add_slot(session, slot.campaign_id, slot.item_id)
 
 
 def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
-    """Add another free slot of an item and return its id."""
+    """Add another free slot to an item and return the slot's id."""
     # Otherwise two sessions that add one at the same time would take the same number.
     session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
     last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))

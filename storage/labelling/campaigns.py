@@ -44,10 +44,14 @@ _SAME = (
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign. `conditions` are the filter's conditions that are set, `guideline` is the version in force,
-    `items` the number of traces to label, without the hidden gold items. `population` is the number that met the
-    conditions, if a `sample` of them was drawn. With `restricted`, only its annotators can label. If it `suggests`,
-    traces start with the labels of its evaluator; if it `shows_equations`, failing equations are marked."""
+    """A labelling campaign.
+
+    `conditions` are the conditions of the filter that are set. `guideline` is the version in force. `items` is the
+    number of traces to label, without the hidden gold items. `population` is the number of traces that met the
+    conditions, if a `sample` was drawn from them. If `restricted` is True, only the campaign's annotators can
+    label. If `suggests` is True, traces start with the labels of its evaluator. If `shows_equations` is True,
+    equations that do not hold are marked.
+    """
 
     id: int
     name: str
@@ -84,17 +88,17 @@ class Campaign:
 
     @property
     def blind(self) -> bool:
-        """True if scores, gold and others' labels are hidden until submission; marks on equations count as
+        """True if scores, gold and other people's labels are hidden until submission. Marked equations count as
         scores."""
         return not self.shown
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
-    """Create a campaign of the traces that match the plan's filter now; later ones are not added.
+    """Create a campaign of the traces that match the plan's filter now. Traces imported later are not added.
 
-    Raises `UserError` if the plan is inconsistent, no trace matches the filter or no gold item is available,
-    `NotFoundError` if the dataset or an evaluator does not exist, and `ConflictError` if the name is taken; nothing
-    is stored then.
+    Raises `UserError` if the plan is inconsistent, no trace matches the filter or no gold item is available. Raises
+    `NotFoundError` if the dataset or an evaluator does not exist, and `ConflictError` if the name is taken. Nothing
+    is stored in any of these cases.
     """
     check_plan(plan)
     dataset_id = find_dataset(store, plan.dataset).id
@@ -112,14 +116,14 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
 
 
 def list_campaigns(store: Store) -> list[Campaign]:
-    """Every campaign, open ones first, then by age, newest first."""
+    """List all campaigns, open ones before closed ones and the newest first."""
     with store.read() as session:
         order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
         return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
 
 
 def find_campaign(store: Store, name: str) -> Campaign:
-    """The campaign of that name. Raises `NotFoundError`."""
+    """Return the campaign with this name. Raises `NotFoundError` if there is none."""
     check_text(name, "the name of the campaign")
     with store.read() as session:
         row = session.execute(_campaigns().where(CampaignRow.name == name)).mappings().one_or_none()
@@ -129,13 +133,13 @@ def find_campaign(store: Store, name: str) -> Campaign:
 
 
 def get_campaign(store: Store, campaign_id: int) -> Campaign:
-    """The campaign with that database id. Raises `NotFoundError`."""
+    """Return the campaign with this database id. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         return load_campaign(session, campaign_id)
 
 
 def load_campaign(session: Session, campaign_id: int) -> Campaign:
-    """`get_campaign` within a session."""
+    """Do the same as `get_campaign` within a session."""
     rows = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
     row = rows.mappings().one_or_none()
     if row is None:
@@ -144,7 +148,8 @@ def load_campaign(session: Session, campaign_id: int) -> Campaign:
 
 
 def close_campaign(store: Store, campaign_id: int) -> Campaign:
-    """Close a campaign: no more labels are taken, and existing ones stay. Closing it again changes nothing."""
+    """Close a campaign. It accepts no more labels, and existing labels are kept. Closing it again changes
+    nothing."""
     with store.write() as session:
         row = _locked(session, campaign_id)
         row.closed = row.closed or now()
@@ -153,10 +158,9 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
 
 
 def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
-    """Put a new version of the guideline in force and return its number. If the text is unchanged, the version
-    stays.
+    """Put a new version of the guideline in force and return its number.
 
-    Raises `ConflictError` if the campaign is closed.
+    If the text has not changed, no version is added. Raises `ConflictError` if the campaign is closed.
     """
     check_guideline(text)
     with store.write() as session:
@@ -171,7 +175,10 @@ def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
 
 
 def guideline_text(store: Store, campaign_id: int, version: int | None = None) -> str:
-    """The text of a version, by default the one in force. Raises `NotFoundError`."""
+    """Return the text of a version of the guideline, by default the one in force.
+
+    Raises `NotFoundError` if there is no such version.
+    """
     wanted = _guidelines(in_range(campaign_id))
     if version is not None:
         wanted = wanted.where(GuidelineRow.version == in_range(version))
@@ -183,7 +190,7 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
 
 def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
-    """The plan's sample in the order of the traces, or all of them if it asks for none."""
+    """Draw the plan's sample, keeping the order of the traces. Without a sample, return all of them."""
     if plan.sample is None:
         return ids
     if plan.sample > len(ids):
@@ -259,7 +266,7 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[tuple[int,
 
 
 def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
-    """Insert the slots of the queue. A hidden gold item gets its slot when somebody is given it."""
+    """Insert the slots of the queue. A hidden gold item gets its slot only when it is given to somebody."""
     wanted = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
     items = session.scalars(wanted.order_by(ItemRow.place)).all()
     for start in range(0, len(items), _BATCH):
@@ -296,7 +303,8 @@ def _campaigns() -> Select[Any]:
 
 
 def _conditions(stored: dict[str, Any]) -> dict[str, Any]:
-    """The stored conditions in today's spelling. Raises `DamagedError` if they belong to no filter."""
+    """Return the stored conditions in today's spelling. Raises `DamagedError` if they are not a filter's
+    conditions."""
     try:
         return validate(TraceFilter, stored, "the value").stored()
     except UserError as error:

@@ -1,8 +1,7 @@
-"""Disputes of a benchmark's gold for a step: filed, discussed and decided.
+"""Disputing a benchmark's gold for a step: disputes are filed, discussed and decided.
 
-Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it or its
-author withdraws it, each of which a further entry can reverse. An accepted dispute goes into the dataset's label
-patch.
+Disputes and their entries are append-only. A dispute is open until an adjudicator accepts or rejects it, or its
+author withdraws it. A further entry can reverse each of these. Accepted disputes go into the dataset's label patch.
 """
 
 import sys
@@ -50,7 +49,7 @@ _BY_ADJUDICATOR = {
 
 @dataclass(frozen=True)
 class DisputeEntry:
-    """A remark on a dispute, with the state that it set, if any."""
+    """A remark on a dispute, with the state that it gave the dispute, or None if it did not change the state."""
 
     user: str
     state: DisputeState | None
@@ -60,9 +59,12 @@ class DisputeEntry:
 
 @dataclass(frozen=True)
 class Dispute:
-    """`gold` is the gold of the step, 0-based, and `proposed` the value it should have
-    (`core.files.label_patch.GOLD_VALUES`). `changed` is True if the trace is no longer the disputed one, as its
-    `digest` shows."""
+    """A claim that the gold of a step is wrong.
+
+    `step` is 0-based. `gold` is the gold that was disputed and `proposed` is what it should be instead; both are
+    among `core.files.label_patch.GOLD_VALUES`. `changed` is True if the trace has changed since, as its `digest`
+    shows.
+    """
 
     id: int
     trace_id: int
@@ -81,7 +83,7 @@ class Dispute:
     entries: tuple[DisputeEntry, ...] = ()
 
     def possible(self, user: User) -> tuple[DisputeState, ...]:
-        """The states that a person may set."""
+        """Return the states that a person may set."""
         states: Sequence[DisputeState] = ()
         if user.role in (Role.ADJUDICATOR, Role.ADMIN):
             states = _BY_ADJUDICATOR.get(self.state, ())
@@ -92,8 +94,10 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """Disputes of a dataset, of a trace, in a state; None and "" match any. `unblinded_for` narrows them to traces
-    to which this annotator is `unblinded`."""
+    """A selection of disputes by dataset, trace and state. None and "" match anything.
+
+    With `unblinded_for`, only disputes about traces for which this user is `unblinded` match.
+    """
 
     dataset: str = ""
     state: DisputeState | None = None
@@ -109,9 +113,9 @@ def open_dispute(
 ) -> Dispute:
     """File a dispute. `digest` is that of the trace as the person saw it.
 
-    Raises `NotFoundError` if there is no such trace, `ConflictError` if it has changed since or the person has the
-    same dispute open, and `UserError` if the trace has no such step, the proposal is not a possible gold value or
-    is already the gold, or no reason is given.
+    Raises `NotFoundError` if there is no such trace. Raises `ConflictError` if the trace has changed since, or if
+    the person already has the same dispute open. Raises `UserError` if the trace has no such step, if the proposal
+    is not a possible gold value or is already the gold, or if no reason is given.
     """
     reason = check_reason(reason, "The dispute has no reason.")
     trace = get_trace(store, trace_id)
@@ -139,11 +143,11 @@ def open_dispute(
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
-    """Add a remark to a dispute, set its state, or both. A person's last remark is not added twice.
+    """Add a remark to a dispute, set its state, or do both. Repeating one's own last remark adds nothing.
 
-    Raises `NotFoundError`, `ForbiddenError` if the person may not do so, `ConflictError` if the dispute's state
-    does not allow it, the trace has changed, or another label is accepted for the step, and `UserError` if neither
-    is given.
+    Raises `NotFoundError` if there is no such dispute, and `ForbiddenError` if the person may not set the state.
+    Raises `ConflictError` if the dispute's present state does not allow it, if the trace has changed, or if another
+    label has been accepted for the step. Raises `UserError` if neither a remark nor a state is given.
     """
     remark = text.strip()
     if state is None or remark:
@@ -164,7 +168,7 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
 
 
 def get_dispute(store: Store, dispute_id: int) -> Dispute:
-    """The dispute of that number. Raises `NotFoundError`."""
+    """Return the dispute with this number. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         return _existing(session, dispute_id)
 
@@ -172,7 +176,7 @@ def get_dispute(store: Store, dispute_id: int) -> Dispute:
 def list_disputes(
     store: Store, which: DisputeFilter = ANY_DISPUTE, start: int = 0, limit: int | None = None
 ) -> list[Dispute]:
-    """Disputes with their entries, newest first."""
+    """List disputes with their entries, newest first."""
     chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
     ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
     with store.read() as session:
@@ -180,7 +184,7 @@ def list_disputes(
 
 
 def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[DisputeState, int]:
-    """The number of disputes in each state, regardless of the state in `which`."""
+    """Count the disputes in each state. The state in `which` is ignored."""
     of_any = _conditions(replace(which, state=None))
     states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
     grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
@@ -190,7 +194,7 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
 
 
 def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
-    """The names of the datasets that have disputes, sorted."""
+    """Return the names of the datasets that have disputes, sorted."""
     conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))
     names = select(DatasetRow.name).distinct().select_from(_TABLES).where(*conditions)
     with store.read() as session:
@@ -198,12 +202,12 @@ def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[st
 
 
 def gold_values(store: Store, dataset_id: int) -> GoldValues:
-    """The values that can be proposed as the gold of a step.
+    """Return the values that can be proposed as the gold of a step.
 
-    A benchmark that only names first errors (MR-MATH-invalid, ProcessBench) marks a step as wrong or valid. A
-    single step that is neu or pos would be the only one on which the three classes, or redundant errors, are
-    measured, so neither can be proposed there. If steps are rated (PRM800K, MR-MATH-redundant), or no step has gold
-    yet, all three labels can.
+    In a benchmark that only names first errors (MR-MATH-invalid, ProcessBench), a step can be marked as wrong or
+    valid. There, neu and pos cannot be proposed: a single such step would be the only one on which the three
+    classes, or redundant errors, are measured. All three labels can be proposed if the steps are rated (PRM800K,
+    MR-MATH-redundant) or if no step has gold yet.
     """
     with store.read() as session:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
@@ -218,14 +222,14 @@ def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:
 
 
 def _has_step(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
-    """True if a step of the dataset meets a condition."""
+    """True if any step of the dataset meets a condition."""
     steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
     with store.read() as session:
         return session.scalar(steps.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
 
 
 def _last_state() -> ColumnElement[str]:
-    """The state of the dispute in an outer query."""
+    """Select the current state of the dispute of the outer query."""
     entry = DisputeEntryRow
     states = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
     return func.coalesce(states.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
@@ -235,7 +239,7 @@ _TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), D
 
 
 def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
-    """The filter's conditions on the rows of `_TABLES`."""
+    """Translate the filter into conditions on the rows of `_TABLES`."""
     conditions: list[ColumnElement[bool]] = []
     if which.dataset:
         conditions.append(DatasetRow.name == which.dataset)
@@ -256,7 +260,7 @@ def _existing(session: Session, dispute_id: int) -> Dispute:
 
 
 def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
-    """The disputes of those ids, in their order."""
+    """Return the disputes with these ids, in the same order."""
     statement = select(
         DisputeRow, TraceRow.external_id, TraceRow.digest, DatasetRow.name, UserRow.name, _last_state()
     ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
@@ -317,8 +321,11 @@ def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | No
 
 
 def _hold(session: Session, dispute_id: int) -> Sequence[int]:
-    """Lock the disputes of the same step, by id, until the transaction ends: changes to them are serial, and always
-    in this order, so that they cannot deadlock."""
+    """Lock all disputes about the same step until the transaction ends, and return their ids.
+
+    Changes to these disputes thus happen one after the other. They are always locked in order of id, so that no
+    deadlock can occur.
+    """
     row = session.get(DisputeRow, in_range(dispute_id))
     if row is None:
         raise _missing(dispute_id)
@@ -342,7 +349,7 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
 
 
 def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
-    """Raises `ConflictError` if another label of the step is accepted, or the trace has changed."""
+    """Raise `ConflictError` if another label has been accepted for the step, or if the trace has changed."""
     if dispute.changed:
         raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
     for other in same_step:

@@ -1,4 +1,4 @@
-"""Kinds of error that a campaign's annotators choose from: a short list, fixed for the campaign."""
+"""The kinds of error that a campaign's annotators choose from: a short list, fixed for the campaign."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -41,7 +41,7 @@ Kind = Annotated[str, checked(check_kind)]
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
-    """Raises `UserError` if there is no kind, there are too many, or two differ only in case."""
+    """Raise `UserError` if there are no kinds, if there are too many, or if two differ only in case."""
     if not 1 <= len(kinds) <= MOST_KINDS:
         raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
     met: set[str] = set()

@@ -1,12 +1,15 @@
 """The order of a campaign's traces, fixed when the campaign is created.
 
-`file`: as in the dataset. `random`: at random. `disagreement`: by the difference between the evaluators' largest
-and smallest solution validity, of the judgments that stand offline, or else online. `change`: by the largest
-absolute retroactive change of one evaluator's hindsight judgment. Traces without enough judgments come last, in
-file order.
+- `file`: the order of the dataset.
+- `random`: a random order.
+- `disagreement`: by the difference between the largest and the smallest solution validity that
+  evaluators give. The standing offline judgments are used or, where there is none, the online ones.
+- `change`: by the largest absolute retroactive change in one evaluator's hindsight judgment.
 
-Uncertain traces first is a biased sample, so with the last two a random share of the places is filled with traces
-drawn at random; these are marked, and figures over them alone are unbiased.
+Traces without enough judgments come last, in file order.
+
+Putting uncertain traces first biases the sample. With the last two orders, a random share of the places is
+therefore filled with traces drawn at random. These are marked, and figures over them alone are unbiased.
 """
 
 import math
@@ -37,8 +40,11 @@ _SPARE = 10
 
 
 def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[tuple[int, str]]:
-    """The traces `ids`, given in file order, in the order of the plan, each with the way it was placed: `ORDERED`
-    or `RANDOM`. Raises `UserError` if no judgment determines the order."""
+    """Put the traces `ids`, given in file order, into the order of the plan.
+
+    Each comes with how it was placed, `ORDERED` or `RANDOM`. Raises `UserError` if there are no judgments that
+    determine the order.
+    """
     rng = random.Random(plan.seed)
     if plan.ordering == Ordering.FILE:
         return [(id, ORDERED) for id in ids]
@@ -68,8 +74,7 @@ _SILENT = {
 
 
 def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[int, str]]:
-    """Fill a share of the places with traces drawn at random; the others keep their order in the remaining
-    places."""
+    """Fill a share of the places with traces drawn at random. The rest keep their order in the remaining places."""
     count = round(share * len(order))
     drawn = rng.sample(order, count)
     places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
@@ -80,7 +85,7 @@ def mix(order: Sequence[int], share: float, rng: random.Random) -> list[tuple[in
 
 
 def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    """By trace, the largest solution validity minus the smallest, if several evaluators give one."""
+    """Return the largest minus the smallest solution validity of each trace that has several."""
     judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
     if len(judged) < 2:
         return {}
@@ -99,11 +104,11 @@ def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mappi
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
-    """Traces for the gold items of a campaign of the traces `ids`, in random order; [] at rate 0.
+    """Draw the gold items for a campaign of the traces `ids`, in random order. There are none at rate 0.
 
-    As many as one person who labels the whole queue needs, and a few more. None has the text of a trace of the
-    queue, and they have a reference answer and scores, if those are shown, just as the traces do: otherwise
-    annotators could tell them apart. Raises `UserError` if there is none.
+    Their number is what one person who labels the whole queue needs, plus a few more. No gold item has the same
+    text as a trace of the queue. If the campaign shows reference answers or scores, the gold items have them just
+    as the traces do; otherwise annotators could tell them apart. Raises `UserError` if there is no suitable trace.
     """
     if not plan.gold_rate:
         return []
@@ -125,15 +130,18 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
 
 
 def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
-    """The texts of these traces of a dataset."""
+    """Return the text digests of these traces of a dataset."""
     chosen = set(ids)
     texts = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     return {text for id, text in session.execute(texts.where(DatasetRow.name == dataset)) if id in chosen}
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
-    """The traces whose gold gives the validity of every step up to the first error, or of every step; each with its
-    text."""
+    """Return the traces whose gold gives the validity of every step up to the first error, each with its text
+    digest.
+
+    If there is no error, every step must have gold.
+    """
     last = func.coalesce(TraceRow.first_error, TraceRow.n_steps)
     silent = exists().where(StepRow.trace_id == TraceRow.id, StepRow.position <= last, StepRow.valid.is_(None))
     complete = (
@@ -146,7 +154,7 @@ def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:
 
 
 def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
-    """For each kind of information shown, the traces that have it: a reference answer, a standing judgment."""
+    """Yield, for each kind of information shown, the traces that have it: a reference answer, and a judgment."""
     if plan.shows_answer:
         metas = session.execute(select(TraceRow.id, TraceRow.meta), execution_options=IN_PARTS)
         yield {id for id, meta in metas if find_answer(meta) is not None}
@@ -157,6 +165,9 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
 
 
 def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
-    """Those of `others` that are in `having` if all of `ids` are, and outside it if none of them is."""
+    """Keep the traces of `others` that are like `ids` in being members of `having`.
+
+    If all of `ids` are in `having`, only members are kept. If none is, only non-members are kept.
+    """
     met = {id in having for id in ids}
     return [id for id in others if (id in having) in met]

@@ -1,15 +1,17 @@
-"""Label patches of the store: accepted disputes as a patch, and a patch applied to the gold of a measurement.
+"""Label patches: making one from accepted disputes, and applying one to the gold that a measurement uses.
 
-A patch is applied in memory: what is stored never changes. A changed step says what the patch says, no more:
+A patch is applied in memory, so stored gold never changes. A changed step has exactly the gold that the patch gives
+it:
 
-- `neg` makes it wrong, `neu` and `pos` make it valid with that label, `valid` makes it valid without one, and null
-  takes both away.
-- The first error moves with it. Steps behind an error that is one no more keep what they say. If the benchmark
-  says nothing of them (MR-MATH-invalid, ProcessBench), the steps up to there count and the solution does not,
-  since nobody knows that it is free of errors, until the patch says of every step that it is valid. If the trace
-  itself ends there (PRM800K), it is a solution without an error, as far as it goes.
-- Where steps are rated (MR-MATH-redundant), a step is redundant if it says neu, which is rating 0; one that says
-  neg is wrong and not redundant.
+- `neg` makes the step wrong. `neu` and `pos` make it valid with that label, `valid` makes it valid
+  without a label, and null removes both.
+- The first error may change as a result. If a former first error is no longer an error, the steps after
+  it keep their gold. If the benchmark says nothing about these steps (MR-MATH-invalid, ProcessBench),
+  the steps up to the former error count but the solution does not, because nobody knows whether it is
+  free of errors. It counts once the patch calls every step valid. If the trace itself ends at the
+  former error (PRM800K), it is a solution without an error as far as it goes.
+- If steps are rated (MR-MATH-redundant), a step labelled neu, which is rating 0, is redundant. A step
+  labelled neg is wrong and not redundant.
 """
 
 from dataclasses import replace
@@ -30,10 +32,11 @@ from stepsight.storage.traces.queries import Dataset
 def make_patch(
     store: Store, dataset: Dataset, state: DisputeState = DisputeState.ACCEPTED, name: str = ""
 ) -> tuple[Patch, list[Dispute]]:
-    """The patch from a dataset's disputes in a state, with those left out because their trace has changed since.
+    """Make a patch from a dataset's disputes in a state. Returns it with the disputes that were left out.
 
-    Disputes that propose the same value for a step are one change, the oldest. Raises `UserError` if two propose
-    different labels, or there is none.
+    Disputes are left out if their trace has changed since. Disputes that propose the same value for a step become
+    one change, that of the oldest. Raises `UserError` if two disputes propose different values for a step, or if
+    there is no dispute.
     """
     disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
     changed = [dispute for dispute in disputes if dispute.changed]
@@ -69,13 +72,16 @@ def _change(dispute: Dispute) -> LabelChange:
 
 
 def check_patch(store: Store, dataset: Dataset, patch: Patch) -> None:
-    """Raises `UserError` if the patch does not fit the dataset, as `apply_patch` does."""
+    """Raise `UserError` if the patch does not fit the dataset, as `apply_patch` does."""
     apply_patch(read_gold(store, dataset), patch)
 
 
 def apply_patch(gold: Gold, patch: Patch) -> Gold:
-    """The gold with the patch's labels. Raises `UserError`, naming the entry, on a trace that the dataset lacks or
-    has with another digest, a step past its end, and a gold value other than the one to be changed."""
+    """Return the gold with the patch's labels.
+
+    Raises `UserError`, naming the entry, if the dataset lacks the trace or has it with another digest, if the trace
+    has no such step, or if the gold is not the value that the patch changes.
+    """
     places = {id: place for place, id in enumerate(gold.ids)}
     starts = np.cumsum(gold.counts) - gold.counts
     label, valid = gold.label.copy(), gold.valid.copy()
@@ -107,7 +113,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
 
 
 def _gold_value(label: int, valid: int) -> str | None:
-    """The gold of a step, as in `core.files.label_patch.gold_of`."""
+    """Return the gold of a step, as `core.files.label_patch.gold_of` does."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

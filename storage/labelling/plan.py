@@ -19,21 +19,21 @@ _SEEDS = 2**31
 
 
 class CampaignView(StrEnum):
-    """The part of a trace that is visible during labelling: all of it, or one more step after each label."""
+    """How much of a trace is visible during labelling: all of it, or one more step after each label."""
 
     WHOLE = "whole"
     STEPWISE = "stepwise"
 
 
 class Shows(StrEnum):
-    """The information shown beside the text before submission."""
+    """The information that is shown beside the text before submission."""
 
     NOTHING = "nothing"
     SCORES = "scores"
 
 
 class AfterSubmission(StrEnum):
-    """The information shown beside a person's own labels after they have submitted a trace."""
+    """The information that is shown beside a person's own labels after they have submitted a trace."""
 
     NOTHING = "nothing"
     GOLD = "gold"
@@ -41,7 +41,7 @@ class AfterSubmission(StrEnum):
 
 
 class Ordering(StrEnum):
-    """The order of the queue: see `storage.labelling.ordering`."""
+    """The order of the queue. See `storage.labelling.ordering`."""
 
     FILE = "file"
     RANDOM = "random"
@@ -61,10 +61,11 @@ _WORDS: dict[str, type[StrEnum]] = {
 class CampaignPlan:
     """A campaign to be created from the traces of `dataset` that match `where`.
 
-    With `after_error`, people also label the steps after the first `neg`. The scores of `evaluator`, a database id,
-    are shown, and its changes order the queue. `lease` is the time in seconds for which a trace is held for a
-    person without an event of theirs. With `shows_answer`, the reference answer stands below the problem, if the
-    source has one. The other fields are described by their annotations, which a command shows as its help.
+    If `after_error` is True, people also label the steps after the first `neg`. `evaluator` is the database id of
+    the evaluator whose scores are shown and whose changes order the queue. `lease` is the time in seconds for which
+    a trace is held for a person who does nothing. If `shows_answer` is True, the reference answer is shown below
+    the problem, provided that the source has one. The other fields are described by their annotations, which a
+    command shows as its help.
     """
 
     name: str
@@ -97,7 +98,7 @@ class CampaignPlan:
 
 
 def check_plan(plan: CampaignPlan) -> None:
-    """Raises `UserError` if a value is invalid, or a required evaluator is missing."""
+    """Raise `UserError` if a value is invalid, or if a required evaluator is missing."""
     check_name(plan.name, "the name of the campaign")
     check_guideline(plan.guideline)
     check_kinds(plan.error_kinds)
@@ -120,7 +121,8 @@ def check_plan(plan: CampaignPlan) -> None:
 
 
 def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """The members of `storage.people.exposures.WHAT` that annotators see beside the text before they submit."""
+    """Return the members of `storage.people.exposures.WHAT` that annotators see beside the text before they
+    submit."""
     shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
     return frozenset(what for what, is_shown in shown.items() if is_shown)
 

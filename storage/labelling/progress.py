@@ -1,4 +1,4 @@
-"""Progress of a campaign, and of each annotator in it."""
+"""The progress of a campaign, and of each annotator in it."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,12 @@ from stepsight.storage.labelling.ordering import GOLD
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """The number of `submitted` among the `slots` to be filled, and of complete `items_done` among `items`, all
-    without hidden gold items. `mine` is the number that a person has submitted, hidden ones included, so that
-    annotators do not notice any."""
+    """The progress of a campaign.
+
+    `submitted` of the `slots` to be filled have been submitted, and `items_done` of the `items` are complete.
+    Hidden gold items are not counted. `mine` is the number of traces that one person has submitted. It does include
+    hidden gold items, so that annotators do not notice them.
+    """
 
     submitted: int
     slots: int
@@ -28,8 +31,10 @@ class CampaignProgress:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """The state of the traces that an annotator was given, hidden gold items included. The `leased` ones are theirs
-    now."""
+    """The numbers of traces that an annotator has submitted, holds at present, and has skipped.
+
+    Hidden gold items are included.
+    """
 
     user: str
     submitted: int
@@ -38,7 +43,8 @@ class AnnotatorProgress:
 
 
 def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None) -> CampaignProgress:
-    """The progress of a campaign, and of one person in it. Raises `NotFoundError`."""
+    """Return the progress of a campaign and of one person in it. Raises `NotFoundError` if there is no such
+    campaign."""
     with store.read() as session:
         campaign = load_campaign(session, campaign_id)
         counts = _counts(session, campaign_id)
@@ -56,7 +62,7 @@ def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None
 
 
 def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress]:
-    """The progress of everybody who was given a trace of a campaign, by name."""
+    """Return the progress of everybody who was given a trace of a campaign, by name."""
     states = [func.sum(case((SlotRow.state == state, 1), else_=0)) for state in (SUBMITTED, LEASED, SKIPPED)]
     rows = (
         select(UserRow.name, *states)
@@ -70,7 +76,7 @@ def annotator_progress(store: Store, campaign_id: int) -> list[AnnotatorProgress
 
 
 def _counts(session: Session, campaign_id: int) -> dict[str, int]:
-    """The number of slots of the queue in each state."""
+    """Return the number of slots of the queue in each state."""
     counts = (
         select(SlotRow.state, func.count())
         .join(ItemRow, ItemRow.id == SlotRow.item_id)

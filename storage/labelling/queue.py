@@ -1,8 +1,8 @@
-"""The queue of a campaign: the next trace for each person, and the time for which it is held.
+"""The queue of a campaign: choosing the next trace for each person, and holding it for them.
 
-A person holds a trace by a lease, which each of their events renews. After it has expired, the trace goes to the
-next person who asks; until then the holder, however late, can continue. The queue is ordered by place, so that
-traces that others have begun come before untouched ones, and get finished.
+A person holds a trace by a lease, which each of their events renews. Once the lease has expired, the next person
+who asks gets the trace. Until that happens, the holder can still continue. The queue is ordered by place, so traces
+that others have begun come before untouched ones and get finished.
 """
 
 import random
@@ -45,10 +45,12 @@ Availability = Literal["held", "new", "nothing"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """A slot held by a person, with the trace to label. The trace comes without gold, id and metadata, which could
-    reveal a hidden gold item; the annotator knows the slot by its `public_id`. `answer` is the reference answer, if
-    the campaign shows it and the source has one. `expires` is None if the slot has ended. `guideline` is the
-    version in force."""
+    """A slot held by a person, with the trace to label.
+
+    The trace comes without its gold, id and metadata, which could reveal a hidden gold item. The annotator knows
+    the slot by its `public_id`. `answer` is the reference answer, if the campaign shows it and the source has one.
+    `expires` is None if the slot has ended. `guideline` is the version in force.
+    """
 
     slot_id: int
     public_id: str
@@ -61,11 +63,13 @@ class Assignment:
 
 
 def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
-    """The next trace for a person to label: the one they hold, else the next of the queue, sometimes a hidden gold
-    item instead. None if nothing is left for now; traces that others hold may become free.
+    """Return the next trace for a person to label, or None if nothing is left for now.
 
-    Raises `NotFoundError`, `ForbiddenError` if the person is not among the annotators, and `ConflictError` if the
-    campaign is closed.
+    If the person holds a trace, it is that one. Otherwise it is the next trace of the queue or, sometimes, a hidden
+    gold item in its place. After None, traces that others hold may still become free.
+
+    Raises `NotFoundError` if there is no such campaign, `ForbiddenError` if the person is not among its annotators,
+    and `ConflictError` if it is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None:
@@ -96,7 +100,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
-    """The result of `assign_next` for a person now, without taking the trace."""
+    """Tell what `assign_next` would find for a person now, without taking a trace."""
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
@@ -106,7 +110,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
-    """The public id of the slot that a person submitted last in a campaign; None if they have submitted none."""
+    """Return the public id of the slot that a person submitted last in a campaign, or None if there is none."""
     mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
     # In the order of the log, whose ids do not depend on the clock; imported slots may have no event.
     last_event = select(func.max(EventRow.id)).where(EventRow.slot_id == SlotRow.id).scalar_subquery()
@@ -117,10 +121,10 @@ def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
 
 
 def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
-    """An assignment that a person has or had; if it has not ended, it is held for them from now on.
+    """Return an assignment that a person has or had. If it has not ended, the person holds it from now on.
 
-    Raises `NotFoundError`, `ConflictError` if it went to somebody else or, not having ended, cannot continue, and
-    `ForbiddenError` if it is nobody's.
+    Raises `NotFoundError` if there is no such slot, and `ForbiddenError` if nobody has it. Raises `ConflictError`
+    if it has gone to somebody else, or if it has not ended and cannot be continued.
     """
     with store.write() as session:
         slot = load_slot(session, slot_id, lock=True)
@@ -135,8 +139,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
 
 
 def _note(store: Store, assignment: Assignment, user: User) -> None:
-    """Record the exposure, since another campaign, even a later one, may hide what this one shows beside the
-    trace."""
+    """Record what this campaign shows beside the trace, because another campaign, even a later one, may hide it."""
     if assignment.campaign.shown:
         note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
 
@@ -155,7 +158,7 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
 
 
 def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The slot that a person holds, even if its lease has expired, as long as nobody has taken it."""
+    """Return the slot that a person holds. An expired lease still counts until somebody else takes the slot."""
     return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
 
 
@@ -166,8 +169,11 @@ def _own(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
-    """The first free slot, by place, of a trace that the person has not had. A trace whose text they have had in
-    the campaign, as another trace, comes only when nothing else is left."""
+    """Return the first free slot, by place, of a trace that the person has not had.
+
+    A trace whose text they have already had in the campaign, as another trace, comes only when nothing else is
+    left.
+    """
     free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
     slot_id = session.scalar(free.where(~_had_text(campaign, user)))
     return session.scalar(free) if slot_id is None else slot_id
@@ -187,15 +193,17 @@ def _free(campaign: Campaign, user: User) -> Select[int]:
 
 
 def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
-    """A condition on items of a campaign: the person has had their text in it."""
+    """Return the SQL condition on items that the person has had their text in this campaign."""
     mine, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
     return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """A new slot of a hidden gold item whose text the person has not had, as often as the campaign asks for. Its
-    timing depends on the person, the number of traces they have had, and a secret, so that they cannot predict it.
+    """Add a slot of a hidden gold item whose text the person has not had, as often as the campaign asks for.
+
+    Returns None otherwise. The timing depends on the person, the number of traces they have had, and a secret, so
+    it cannot be predicted.
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
@@ -209,6 +217,8 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
 
 
 def _unchanged() -> ColumnElement[bool]:
-    """A condition: the trace is the one for which the campaign was created. A changed trace can no longer be
-    labelled."""
+    """Return the SQL condition that the trace is still the one for which the campaign was created.
+
+    A trace that has changed can no longer be labelled.
+    """
     return exists().where(TraceRow.id == ItemRow.trace_id, TraceRow.digest == ItemRow.digest)

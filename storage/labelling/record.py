@@ -1,4 +1,4 @@
-"""Recording annotation events, each stored once however often it is sent."""
+"""Recording annotation events. An event is stored only once, however often it is sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ from stepsight.storage.people.users import User
 
 @dataclass(frozen=True)
 class RecordedEvent:
-    """An event of the log, with the person's annotation after it. `repeated` is True if it was stored before."""
+    """An event in the log, with the person's annotation after it. `repeated` is True if the event was already
+    stored."""
 
     event_id: int
     moment: datetime
@@ -49,15 +50,19 @@ class RecordedEvent:
 
 
 def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
-    """Store an event of a person in a slot, which is held for them from now on.
+    """Store an event of a person in a slot. The person holds the slot from now on.
 
-    The same key and content again gives the event stored first, whatever has happened since.
+    If the same key is sent again with the same content, the event stored first is returned, whatever has happened
+    since.
 
-    Raises `NotFoundError` if there is no such slot; `ConflictError` if it is no longer the person's, the annotation
-    is submitted or skipped (or, for `reopen`, is not), the campaign is closed, another guideline is in force, the
-    trace has changed, or the key was used with other content; `ForbiddenError` if nobody has taken the slot; and
-    `UserError` on a step that the trace does not have or that is not revealed yet, a value that the kind does not
-    take, nothing to undo, and the submission of an incomplete annotation. Nothing is stored then.
+    Nothing is stored if an error is raised:
+
+    - `NotFoundError` if there is no such slot, and `ForbiddenError` if nobody has taken it.
+    - `ConflictError` if the slot is no longer the person's, if the annotation is submitted or skipped (or,
+      for `reopen`, is not submitted), if the campaign is closed, if another guideline is in force, if the
+      trace has changed, or if the key was used with other content.
+    - `UserError` if the trace has no such step or the step is not revealed yet, if the kind does not take
+      the value, if there is nothing to undo, or if an incomplete annotation is submitted.
     """
     with store.write(durable=True) as session:
         lock_person(session, user)
@@ -83,9 +88,9 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
 
 
 def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
-    """A person's annotation of a slot's trace, by default that of the slot's holder, and empty without one.
+    """Return a person's annotation of a slot's trace, by default that of the slot's holder.
 
-    Raises `NotFoundError`.
+    It is empty if nobody holds the slot. Raises `NotFoundError` if there is no such slot.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
@@ -98,7 +103,7 @@ def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annot
 
 
 def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
-    """The event stored under the same key. The person may have lost the slot since."""
+    """Return the event stored under the same key. The person may have lost the slot in the meantime."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
@@ -112,7 +117,7 @@ def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: New
 
 
 def _check_slot(slot: Slot, event: NewEvent) -> None:
-    """Raises `ConflictError` if the state of the slot does not allow the event."""
+    """Raise `ConflictError` if the state of the slot does not allow the event."""
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
         if slot.state == SKIPPED:
@@ -135,7 +140,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
 
 
 def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
-    """The event that an undo or redo refers to."""
+    """Return the event that an undo or redo refers to."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
     if not stack:
         raise UserError(f"There is nothing to {event.cause}.")
@@ -145,7 +150,7 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEv
 
 
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
-    """Raises an error if the trace and the annotation so far do not allow the event."""
+    """Raise an error if the trace and the annotation so far do not allow the event."""
     if event.step is not None:
         _check_step(slot, annotation, event.step)
     if event.revealed is not None and event.revealed > annotation.revealed:

@@ -1,5 +1,7 @@
-"""The review of an annotation: gold, scores and others' labels beside a person's own, once it is submitted. A
-campaign that shows scores does so earlier."""
+"""The review of an annotation: gold, scores and other people's labels, shown beside a person's own labels.
+
+The review appears once the annotation is submitted. A campaign that shows scores does so earlier.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -20,8 +22,11 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 @dataclass(frozen=True)
 class ShownScores:
-    """An evaluator's scores of each visible step, in one mode; None for a missing one, and for every redundancy if
-    it gives validity only. With `in_words`, they stand for a verdict in words."""
+    """An evaluator's scores of each visible step, in one mode.
+
+    A missing score is None, and so is every redundancy if the evaluator gives only validity. If `in_words` is True,
+    the scores stand for a verdict in words.
+    """
 
     evaluator: str
     mode: Mode
@@ -40,7 +45,7 @@ class PeerAnnotation:
 
 @dataclass(frozen=True)
 class Review:
-    """The trace with its gold, the scores of evaluators, and what others submitted."""
+    """The trace with its gold, the scores of evaluators, and the annotations that other people submitted."""
 
     trace: StoredTrace
     scores: tuple[ShownScores, ...]
@@ -48,11 +53,14 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """The information shown to a person beside an annotation they have submitted, which is recorded as an exposure:
-    gold only, or everything, as the campaign says. None before submission, if the campaign shows nothing, and while
-    they have the trace ahead in another blind campaign, or one that shows nothing is open.
+    """Return what a person is shown beside an annotation they have submitted, and record it as an exposure.
 
-    Raises `NotFoundError`, `ForbiddenError` and `ConflictError` as `storage.labelling.queue.open_slot` does.
+    The campaign decides whether it is only the gold, or everything. The result is None before submission, and if
+    the campaign shows nothing. It is also None while an open blind campaign still has the same text in store for
+    the person, or an open campaign with the text shows nothing after submission.
+
+    Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
+    `storage.labelling.queue.open_slot`.
     """
     with store.read() as session:
         slot = load_slot(session, slot_id)
@@ -72,8 +80,10 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
-    """The scores of the revealed steps by the campaign's evaluator: () in a blind campaign. In a stepwise one they
-    are online scores, since others depend on steps not yet revealed."""
+    """Return the scores of the revealed steps by the campaign's evaluator, or () in a blind campaign.
+
+    In a stepwise campaign they are online scores, since offline scores depend on steps that are not yet revealed.
+    """
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
@@ -85,7 +95,8 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """The scores that stand offline, else online, for each evaluator, by its name."""
+    """Return each evaluator's standing offline scores, or its online scores if there are none, by evaluator
+    name."""
     both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
     return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
 
@@ -98,7 +109,7 @@ def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) 
 
 
 def _shown(trace: StoredTrace, judgments: list[StoredJudgment], mode: Mode) -> dict[int, ShownScores]:
-    """The scores of steps that stand in a mode, by evaluator."""
+    """Return the step scores that stand in a mode, by evaluator."""
     by_evaluator = {
         id: standing((one for one in judgments if one.evaluator.id == id), mode)
         for id in dict.fromkeys(one.evaluator.id for one in judgments if one.evaluator.outputs.has_steps)
@@ -142,7 +153,9 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
 
 
 def _note(store: Store, user: User, review: Review) -> None:
-    """Record the exposure, since the person may withdraw the annotation, or get the text in another campaign, even
-    a later one."""
+    """Record the exposure.
+
+    The person may withdraw the annotation, or get the same text in another campaign, even a later one.
+    """
     present = {GOLD: review.trace.has_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
     keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

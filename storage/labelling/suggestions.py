@@ -1,8 +1,8 @@
-"""Labels suggested by an evaluator: a campaign may start each trace with them instead of with none.
+"""Labels suggested by an evaluator. A campaign may start each trace with them instead of with no labels.
 
-They are one event of the log, of the kind `SUGGEST`, in the name of the person who got the trace, so that it is
-recorded for good what the campaign's evaluator suggested and what the person made of it. Only a campaign that shows
-scores can have them: its labels are not blind in any case.
+The suggestions are one event in the log, of the kind `SUGGEST`, under the name of the person who got the trace.
+This keeps a permanent record of what the evaluator suggested and what the person made of it. Only a campaign that
+shows scores can suggest labels, because its labels are not blind anyway.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,10 @@ from stepsight.storage.traces.queries import get_trace
 
 
 def add_suggestions(store: Store, slot_id: int, user: User) -> None:
-    """Start the annotation of a trace with the labels that the campaign's evaluator suggests, unless the person has
-    already worked on it, or the evaluator has not judged it."""
+    """Start the annotation of a trace with the labels that the campaign's evaluator suggests.
+
+    Nothing is added if the person has already worked on the trace, or if the evaluator has not judged it.
+    """
     with store.read() as session:
         slot = load_slot(session, slot_id)
         if slot.state != LEASED or read_events(session, slot.item_id, user.id):
@@ -42,8 +44,12 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
 
 
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
-    """The suggested label of each step: `neg` below the threshold of validity, `neu` from that of redundancy on,
-    else `pos`; None if the evaluator says nothing, and behind the first `neg` if labelling ends there."""
+    """Return the suggested label of each step.
+
+    It is `neg` below the threshold of validity, `neu` if redundancy is at least its threshold, and otherwise `pos`.
+    It is None where the evaluator gives no scores and, if labelling ends at the first `neg`, for all steps after
+    that.
+    """
     pairs = zip(scores.validity, scores.redundancy, strict=True)
     labels = [_label(validity, redundancy, thresholds) for validity, redundancy in pairs]
     needed = needed_steps(labels, after_error)

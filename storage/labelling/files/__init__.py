@@ -1,4 +1,4 @@
-"""Labels as files, and labels from files, of StepSight and of other tools.
+"""Exporting labels to files and importing them from files, in StepSight's formats and those of other tools.
 
 Begin with `export_labels` and `import_labels`.
 """

@@ -1,5 +1,6 @@
-"""A campaign with its whole log as JSON Lines: the campaign, its guidelines, its traces with their slots, its
-events.
+"""Exporting a campaign with its whole log as JSON Lines.
+
+The file has the campaign, its guidelines, its traces with their slots, and its events:
 
     {"format": "stepsight-events", "version": 1, "campaign": {"name": "check", "dataset": "mr-math-invalid", …}}
     {"guideline": 1, "text": "…", "created": "…", "created_by": "eve"}
@@ -7,9 +8,9 @@ events.
         {"number": 0, "state": "submitted", "annotator": "ada", "taken": "…", "expires": null, "ended": "…"}]}
     {"event": "label", "item": 0, "slot": 0, "annotator": "ada", "step": 2, "old": null, "new": "neg", …}
 
-`item` is the place in the queue and `slot` its number there, null for a decision; `step` is 0-based. `of` is the
-key of the same person's event that is undone or redone. The file has no ids of the database except in the
-`conditions`, which record how the traces were chosen.
+`item` is the place in the queue. `slot` is the number of the slot within the item, or null for a decision. `step`
+is 0-based. `of` is the key of the same person's event that is undone or redone. The file contains no database ids
+except in the `conditions`, which record how the traces were chosen.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ def write_events(store: Store, campaign: Campaign, path: Path) -> int:
 
 
 def iterate_rows(session: Session, campaign_id: int) -> Iterator[Row]:
-    """The rows of the file, a few in memory at a time."""
+    """Yield the rows of the file, keeping only a few in memory at a time."""
     yield {"format": FORMAT, "version": VERSION, "campaign": _campaign(session, campaign_id)}
     yield from _guidelines(session, campaign_id)
     yield from _items(session, campaign_id)
@@ -146,5 +147,5 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON."""
+    """Convert a value for JSON. A date and time becomes ISO text."""
     return value.isoformat() if isinstance(value, datetime) else value

@@ -37,8 +37,10 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class LabelExport:
-    """The result of an export: the number of `rows`, each a `what`; `left_out` counts the omitted ones by
-    reason."""
+    """The result of an export.
+
+    `rows` is the number of rows, and `what` says what each row is. `left_out` counts omitted rows by reason.
+    """
 
     path: str
     rows: int
@@ -60,14 +62,15 @@ def export_labels(
     exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
-    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder of the format `FOLDER`, with
-    a few traces in memory at a time.
+    """Write the labels of a campaign's traces in one of `FORMAT_NAMES`, or as a folder with the format `FOLDER`.
 
-    The labels are the annotators' consensus (`storage.labelling.results.consensus`), or each one's own with
-    `per_annotator`. Annotations by people who had seen what a blind campaign hides, or the scores that another one
-    shows, count only with `exposed`. The format `events` is always the whole log. The file appears whole or not at
-    all. Raises `NotFoundError` if there is no such campaign, and `UserError` on an unknown format, and if the file
-    cannot be written or exists and `force` is not given.
+    The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
+    annotator's own. `exposed` includes annotations by people who had seen what a blind campaign hides, or the
+    scores that another campaign shows. The format `events` always has the whole log. Only a few traces are in
+    memory at a time, and the file appears complete or not at all.
+
+    Raises `NotFoundError` if there is no such campaign. Raises `UserError` if the format is unknown, if the file
+    cannot be written, or if it exists and `force` is not given.
     """
     stored = find_campaign(store, campaign)
     if format == FOLDER:

@@ -28,11 +28,11 @@ EventValues = dict[str, Any]
 
 
 def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[EventValues]:
-    """Events from which the annotation can be derived again, all with the moment of its submission.
+    """Yield events from which the annotation can be derived again. All have the time of its submission.
 
-    The labels given before the next step was seen come first, then the later ones; the time taken is at the
-    submission. `about`, the campaign and the trace, keeps the keys apart from those of the same annotation of
-    another trace.
+    The labels given before the next step was seen come first, then the later ones. The time taken is recorded with
+    the submission. `about` identifies the campaign and the trace, so that the keys differ from those of an equal
+    annotation of another trace.
     """
     key = digest(about.encode() + annotation.content)[:32]
     visible = {what: what in annotation.exposed for what in WHAT} | {OWN: annotation.labelled_before}
@@ -51,7 +51,7 @@ def annotation_events(annotation: ImportedAnnotation, about: str) -> Iterator[Ev
 
 
 def decision_event(decision: ImportedDecision, about: str) -> EventValues:
-    """The event of a decision."""
+    """Return the event of a decision."""
     return {
         "kind": KIND,
         "step": decision.step,
@@ -109,15 +109,17 @@ def _event(kind: str, step: int | None, new: Any, revealed: int) -> EventValues:
 
 
 class PersonLookup:
-    """Finds people by name within a transaction. A missing one is created as an annotator without a password, who
-    cannot log in until given one."""
+    """Finds people by name within a transaction.
+
+    A missing person is created as an annotator without a password, who cannot log in until they are given one.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ids: dict[str, int] = {}
 
     def id(self, name: str) -> int:
-        """The database id of the person of that name. Raises `UserError` if it is not a valid name."""
+        """Return the database id of the person with this name. Raises `UserError` if the name is not valid."""
         if name not in self._ids:
             check_name(name, "the name of a person")
             ids = select(UserRow.id).where(UserRow.name == name)
@@ -136,9 +138,9 @@ _GUIDELINE = "The guideline stands in the store that these labels were exported 
 class AnnotationImporter:
     """Adds annotations and decisions to one campaign within a transaction.
 
-    Counts new `annotations` and `decisions`, and `repeated` ones, which the campaign already has. A campaign
-    created here is closed, since nothing remains to be labelled in it. Raises `UserError` if the trace is not the
-    one that was labelled, or the person has labelled it differently there.
+    `annotations` and `decisions` count the new ones, and `repeated` counts those that the campaign already has. A
+    campaign created here is closed, since nothing is left to label in it. Raises `UserError` if the stored trace is
+    not the one that was labelled, or if the person has already labelled it differently in the campaign.
     """
 
     def __init__(self, store: Store, session: Session, campaign: str, user: User) -> None:
@@ -173,7 +175,7 @@ class AnnotationImporter:
             self._add_decision(item, decision, about)
 
     def finish(self) -> None:
-        """Complete a campaign that was created, whose overlap and guidelines are known only at the end."""
+        """Complete a campaign that was created here. Its overlap and guidelines are known only at the end."""
         if self._row is None or not self._made:
             return
         self._session.execute(

@@ -1,4 +1,4 @@
-"""Importing a campaign with its whole log, as `storage.labelling.files.export_events` writes it."""
+"""Importing a campaign with its whole log, as written by `storage.labelling.files.export_events`."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -52,8 +52,9 @@ Located = Iterator[tuple[str, Row]]
 class EventImporter:
     """Stores the campaign of a file within a transaction, with the ids of this store.
 
-    `name` overrides the file's. An existing campaign of that name must be the same one; it is then `repeated`, and
-    nothing is stored. Counts `events` and `items`. Raises `UserError` with the line on anything else.
+    `name` replaces the name in the file. If a campaign of that name exists, it must be the same campaign. It is
+    then `repeated`, and nothing is stored. `events` and `items` count what was stored. Raises `UserError`, naming
+    the line, if anything else is found.
     """
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
@@ -72,7 +73,7 @@ class EventImporter:
         self._waiting: list[tuple[str, dict[str, Any]]] = []
 
     def run(self) -> None:
-        """Store everything, unless the campaign is there already."""
+        """Store everything, unless the campaign already exists."""
         campaign_id = self._session.scalar(select(CampaignRow.id).where(CampaignRow.name == self.name))
         if campaign_id is not None:
             self._compare(campaign_id)
@@ -191,7 +192,7 @@ class EventImporter:
         }
 
     def _earlier(self, user_id: int, key: str) -> int:
-        """The event that an undo or redo refers to."""
+        """Return the id of the event that an undo or redo refers to."""
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*mine))
         if event_id is None:
@@ -232,7 +233,7 @@ class EventImporter:
 
 
 def _check_version(head: Row) -> None:
-    """Raise `UserError` if the first line is of another format or version."""
+    """Raise `UserError` if the first line names another format or version."""
     if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
         raise UserError(
             f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
@@ -241,7 +242,7 @@ def _check_version(head: Row) -> None:
 
 
 def _check_event(line: EventLine, steps: int) -> None:
-    """Raises `UserError` if no person could have caused the event."""
+    """Raise `UserError` if no person could have caused the event."""
     if line.step is not None and line.step >= steps:
         raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
     if line.event == SUGGEST:

@@ -1,4 +1,4 @@
-"""Importing people's labels from a file, all or nothing."""
+"""Importing people's labels from a file, either all of them or none."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,8 +29,11 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """The result of an import: the number of events, annotations or decisions `added`, and of `repeated` ones,
-    which were stored before."""
+    """The result of an import.
+
+    `added` is the number of events, annotations or decisions that were added. `repeated` is the number that had
+    been stored before.
+    """
 
     campaign: str
     what: str
@@ -53,16 +56,18 @@ def import_labels(
     dataset: str | None = None,
     annotator: str | None = None,
 ) -> LabelImport:
-    """Store the labels of a file: one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K as one
-    annotator's labels, tasks of Label Studio, or records of Argilla. Importing it again adds nothing.
+    """Store the labels in a file. Importing a file again adds nothing.
 
-    The traces must be in the store with the text and gold that were labelled. `campaign` is created by `user` if it
-    does not exist; by default it has the file's name. Missing people are added without a password. Rows of PRM800K
-    and of the tools need a `campaign`; their traces are found by problem and steps in `dataset`, or in the
-    campaign's, and their labels belong to `annotator`, or to the person named in the row.
+    The file may be one that `export_labels` wrote as `events` or `jsonl`, rows of PRM800K, tasks of Label Studio,
+    or records of Argilla.
 
-    Raises `UserError` with the line, and stores nothing, on a row of none of these kinds, a trace that is missing
-    or differs, and labels that contradict the campaign's.
+    The traces must be in the store with the text and gold that were labelled. If `campaign` does not exist, `user`
+    creates it; it defaults to the campaign named in the file. Missing people are added without a password. Rows of
+    PRM800K and of the other tools need a `campaign`. Their traces are found by problem and steps, in `dataset` or
+    else in the campaign's dataset. Their labels belong to `annotator`, or else to the person named in the row.
+
+    Raises `UserError`, naming the line, if a row is of none of these kinds, if a trace is missing or differs, or if
+    the labels contradict those of the campaign. Nothing is stored in that case.
     """
     if campaign is not None:
         check_name(campaign, "the name of the campaign")
@@ -115,7 +120,8 @@ _Reader = Callable[[Session, Located, str, str | None], Iterator[tuple[str, Impo
 
 
 def _reader(row: Row) -> _Reader | None:
-    """The reader for a file whose first row is `row`; None if it is of none of these kinds."""
+    """Return the reader for a file whose first row is `row`, or None if the row is not from another tool or
+    PRM800K."""
     if {"data", "annotations"} <= row.keys():
         return read_label_studio
     if {"fields", "metadata", "responses"} <= row.keys():
@@ -124,7 +130,7 @@ def _reader(row: Row) -> _Reader | None:
 
 
 def _dataset_of(session: Session, path: str, campaign: str | None, dataset: str | None) -> str:
-    """The dataset of the labels of a file that does not name their traces."""
+    """Return the dataset to search for traces, for a file that does not name its traces."""
     if campaign is None:
         raise UserError(f"{path}: its rows name no campaign.", "Give one with --campaign.")
     if dataset is None:

@@ -1,7 +1,7 @@
 """Importing tasks of Label Studio and records of Argilla as annotations of stored traces.
 
-They may be those that `formats.label_studio` and `formats.argilla` write, or of the same shape; the annotator is in
-`completed_by` or `user_id`, or given by name.
+They may have been written by `formats.label_studio` and `formats.argilla`, or just have the same structure. The
+annotator is in `completed_by` or `user_id`, or is given by name.
 """
 
 import re
@@ -30,8 +30,11 @@ _MOST_STEPS = 100_000
 def read_label_studio(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """The annotations in these tasks, for the traces of a dataset with the same problem and steps. Skipped tasks
-    are ignored. Raises `UserError` if no trace, or more than one, fits a task, and if a choice is not a label."""
+    """Yield the annotations in these tasks, each for the trace of a dataset with the same problem and steps.
+
+    Cancelled annotations are ignored. Raises `UserError` if a task matches no trace, or more than one, or if a
+    choice is not a label.
+    """
     index = TraceIndex(session, dataset)
     for where, row in rows:
         with located(where):
@@ -56,9 +59,12 @@ def read_label_studio(
 def read_argilla(
     session: Session, rows: Iterator[tuple[str, Row]], dataset: str, annotator: str | None
 ) -> Iterator[tuple[str, ImportedTrace]]:
-    """The responses in these records, one per step, to the question `label`; the records of a trace need not be
-    adjacent. Raises `UserError` if no trace, or more than one, fits the steps, if a step is missing, and if an
-    answer is not a label."""
+    """Yield the annotations in these records, each for the trace of a dataset with the same problem and steps.
+
+    A record has the responses for one step to the question `label`. The records of a trace need not be adjacent.
+    Raises `UserError` if the steps match no trace, or more than one, if a step is missing, or if a response is not
+    a label.
+    """
     index = TraceIndex(session, dataset)
     places: dict[str, str] = {}
     steps: dict[str, dict[int, Row]] = {}
@@ -86,7 +92,7 @@ def read_argilla(
 
 
 def _responses(records: list[Row], annotator: str | None) -> list[dict[str, Any]]:
-    """Each person's responses to all steps."""
+    """Collect each person's responses to all steps."""
     said: dict[str, list[str | None]] = {}
     for place, row in enumerate(records):
         names = _object(row, "metadata").get("annotators")
@@ -131,7 +137,7 @@ def _answer(who: object, labels: list[str | None], submitted: str, seconds: obje
 
 
 def _choices(annotation: Mapping[str, Any], steps: int) -> list[str | None]:
-    """The label of each step, by the index at the end of the control's name."""
+    """Return the label of each step. The number at the end of a control's name is the index of its step."""
     labels: list[str | None] = [None] * steps
     for one in _list(annotation, "result"):
         if not isinstance(one, dict) or one.get("type") != "choices":
@@ -155,7 +161,7 @@ def _label(value: object, step: int) -> str:
 
 
 def _completed_by(value: object) -> str | None:
-    """The annotator as Label Studio names them: a user's number, or a record of the user."""
+    """Return a name for the annotator whom Label Studio identifies by a user number or a record of the user."""
     if isinstance(value, dict):
         value = value.get("email") or value.get("id")
     if isinstance(value, int) and not isinstance(value, bool):

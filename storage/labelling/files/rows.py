@@ -1,4 +1,4 @@
-"""Rows of label files, checked by pydantic: a trace with its annotations, and the lines of a campaign's log.
+"""The rows of label files, validated by pydantic: traces with their annotations, and the lines of a campaign's log.
 
 Unknown fields are ignored.
 """
@@ -22,7 +22,7 @@ from stepsight.storage.traces.queries import StoredTrace
 
 
 def _moment(value: object) -> datetime:
-    """A date and time with its zone."""
+    """Parse a date and time with its time zone."""
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
@@ -42,13 +42,13 @@ StepTexts = ListOf[Text | None]
 
 
 class LabelRow(Model):
-    """Base of rows."""
+    """The base class of the rows."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class ImportedAnnotation(LabelRow):
-    """A submitted annotation in a file; lists have an entry per step."""
+    """A submitted annotation in a file. The lists have an entry for each step."""
 
     annotator: Name
     view: Literal["whole", "stepwise"]
@@ -71,7 +71,7 @@ class ImportedAnnotation(LabelRow):
         return canonical(self.model_dump() | exact)
 
     def check_steps(self, steps: int) -> None:
-        """Raises `UserError` unless each list has an entry per step."""
+        """Raise `UserError` unless each list has an entry for each step."""
         for name in ("labels", "first", "errors", "comments", "corrections"):
             entries = len(getattr(self, name))
             if entries != steps:
@@ -80,7 +80,7 @@ class ImportedAnnotation(LabelRow):
 
 
 class ImportedDecision(LabelRow):
-    """A decision in a file; `step` counts from 0."""
+    """A decision in a file. `step` is 0-based."""
 
     step: Count
     label: Annotated[str, choice(LABEL_NAMES)] | None
@@ -99,8 +99,10 @@ class ImportedDecision(LabelRow):
 
 
 class ImportedTrace(LabelRow):
-    """A row of the format `storage.labelling.files.formats.jsonl`: the annotations of a trace, identified by its id
-    within a dataset and by its digest."""
+    """The annotations of a trace: a row of the format `storage.labelling.files.formats.jsonl`.
+
+    The trace is identified by its id within a dataset and by its digest.
+    """
 
     dataset: Text
     id: Text
@@ -112,7 +114,10 @@ class ImportedTrace(LabelRow):
 
     @classmethod
     def of(cls, dataset: str, trace: StoredTrace, answers: list[dict[str, Any]]) -> "ImportedTrace":
-        """The annotations of a stored trace in another tool's labels, checked. Raises `UserError`."""
+        """Return validated annotations of a stored trace, made from another tool's labels.
+
+        Raises `UserError` if they are not valid.
+        """
         values = {
             "dataset": dataset,
             "id": trace.id,
@@ -134,8 +139,10 @@ class ImportedTrace(LabelRow):
 
 
 class CampaignLine(LabelRow):
-    """The campaign in the first line of its log; apart from references to other tables, its fields are those of
-    `CampaignRow`."""
+    """The campaign in the first line of its log.
+
+    Its fields are those of `CampaignRow`, apart from references to other tables.
+    """
 
     name: Text
     dataset: Text
@@ -174,7 +181,7 @@ class GuidelineLine(LabelRow):
 
 
 class SlotLine(LabelRow):
-    """A slot of an item; its fields are those of `SlotRow` except the annotator."""
+    """A slot of an item. Its fields are those of `SlotRow`, except for the annotator."""
 
     number: Count
     state: Word
@@ -185,7 +192,7 @@ class SlotLine(LabelRow):
 
 
 class ItemLine(LabelRow):
-    """An item of the queue, at its place."""
+    """An item of the queue, with its place."""
 
     item: Count
     dataset: Text
@@ -196,7 +203,7 @@ class ItemLine(LabelRow):
 
 
 class EventLine(LabelRow):
-    """An event; its fields are those of `EventRow` except the kind, the item, the slot and the annotator."""
+    """An event. Its fields are those of `EventRow`, except for the kind, the item, the slot and the annotator."""
 
     event: Word
     item: Count

@@ -1,4 +1,4 @@
-"""The traces of a dataset, found by their text: for label files without ids."""
+"""Finding the traces of a dataset by their text, for label files without ids."""
 
 import hashlib
 from collections import defaultdict
@@ -15,7 +15,7 @@ _WHOLE = "pre_generated_steps"
 
 
 class TraceIndex:
-    """Finds a dataset's traces by problem and steps; only digests of the problems are kept in memory."""
+    """Finds a dataset's traces by problem and steps. Only digests of the problems are kept in memory."""
 
     def __init__(self, session: Session, dataset: str) -> None:
         self._session, self._dataset = session, dataset

@@ -1,4 +1,4 @@
-"""The joint results of a campaign's annotators: consensus, disagreements, decisions and ratings.
+"""What a campaign's annotators arrive at together: consensus, disagreements, decisions and ratings.
 
 Begin with `find_consensus`.
 """

@@ -1,4 +1,4 @@
-"""Submitted annotations of a campaign, derived from the log."""
+"""The submitted annotations of a campaign, derived from the log."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,16 +25,18 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class SubmittedAnnotation:
-    """An annotation whose submission stands, with its annotator and trace.
+    """An annotation that is currently submitted, with its annotator and trace.
 
-    `labels`, one per step, are `neg`, `neu`, `pos`, `unsure` or None; if the campaign does not label steps after
-    the first `neg`, those are None. `first`, in a stepwise campaign, are the labels given before the next step was
-    seen, else the same. `errors` has the kinds of error of `neg` steps, by 0-based step, as `comments` and
-    `corrections` have texts. `exposed` lists which of `scores`, `gold`, others' `labels` and marked `equations` the
-    person had seen of the text when a label was given or the annotation first submitted; `labelled_before` is True
-    if they had by then labelled the same text in another campaign or as another trace. `digest` is of the trace as
-    labelled; `chosen` is how it came into the campaign, as in `ItemRow`. `guideline` is the version at submission,
-    `seconds` the total time measured by the page.
+    `labels` has a label for each step: `neg`, `neu`, `pos`, `unsure` or None. If the campaign does not label the
+    steps after the first `neg`, those are None. `first` has the labels given before the next step was seen, in a
+    stepwise campaign; otherwise it equals `labels`. `errors` has the kinds of error of `neg` steps, by 0-based
+    step. `comments` and `corrections` have texts, by 0-based step.
+
+    `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
+    `gold`, other people's `labels`, or marked `equations`. `labelled_before` is True if they had by then labelled
+    the same text in another campaign or as another trace. `digest` is that of the trace as labelled. `chosen` says
+    how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at submission. `seconds` is
+    the total time measured by the page.
     """
 
     item_id: int
@@ -63,9 +65,12 @@ class SubmittedAnnotation:
 def iterate_annotations(
     store: Store, campaign_id: int, reader: Session | None = None
 ) -> Iterator[SubmittedAnnotation]:
-    """The annotations of a campaign that are submitted and not withdrawn, by place in the queue and then by slot
-    number, hidden gold items last. They are read through `reader` if it is given, else in batches; annotations
-    withdrawn meanwhile are then left out."""
+    """Yield the annotations of a campaign that are submitted and not withdrawn.
+
+    They come in the order of the queue and then of slot numbers, with hidden gold items last. They are read through
+    `reader` if it is given, and otherwise in batches. In that case, annotations withdrawn in the meantime are left
+    out.
+    """
     if reader is not None:
         yield from _iterate(reader, campaign_id)
         return
@@ -78,7 +83,7 @@ def iterate_annotations(
 
 
 def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[SubmittedAnnotation]:
-    """The submitted annotations of one trace of a campaign, by slot number."""
+    """Return the submitted annotations of one trace of a campaign, by slot number."""
     slots = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
     return list(_annotations(session, session.execute(slots).mappings().all()))
 
@@ -89,7 +94,7 @@ def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation
 
 
 def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
-    """The ids of submitted slots, in order, which is all that is kept in memory of a large campaign."""
+    """Return the ids of the submitted slots, in order. Nothing else of a large campaign is kept in memory."""
     return session.scalars(_submitted(campaign_id).with_only_columns(SlotRow.id)).all()
 
 
@@ -162,8 +167,11 @@ def _by_step(texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
 
 
 def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
-    """The exposures at a label or at the first submission: an annotation that is withdrawn after gold was shown,
-    and submitted again with the same labels, is still the one made before."""
+    """Return what the person had seen when they gave a label or first submitted.
+
+    Later submissions do not count: an annotation that is withdrawn after gold was shown, and submitted again with
+    the same labels, is still the annotation made before.
+    """
     seen: set[str] = set()
     submitted = False
     for event in log:
@@ -182,7 +190,7 @@ MAJORITY, TIE, NONE = "majority", "tie", "none"
 
 
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
-    """The label of a step and its origin, from the labels of its annotators; None abstains."""
+    """Return the label that a step's annotators agree on, and how it came about. None is an abstention."""
     counts = Counter(label for label in labels if label is not None)
     if not counts:
         return None, NONE

@@ -1,4 +1,4 @@
-"""Consensus of a campaign's annotators on each step, and traces as labelled by one or all of them."""
+"""The consensus of a campaign's annotators on each step, and traces with the labels of one annotator or of all."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,17 +41,18 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class Consensus:
-    """The annotators' joint labels of a trace. `labels`, one per step, are `neg`, `neu`, `pos` or None; `how` gives
-    the origin of each:
+    """The annotators' joint labels of a trace.
 
-    - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled;
-    - `majority`: more annotators gave this label than any other;
-    - `tie`: two labels have equally many votes, so that the step is unlabelled;
-    - `unsure`: more were unsure than gave any one label, so that it is unlabelled;
-    - `none`: nobody labelled it, or the campaign does not label steps after the first error, and it lies behind the
-      error agreed upon, which some had not seen.
+    `labels` has `neg`, `neu`, `pos` or None for each step. `how` says how each label came about:
 
-    `chosen` is how the trace came into the campaign, as in `ItemRow`; `digest` is of the trace as labelled.
+    - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled.
+    - `majority`: more annotators gave this label than any other.
+    - `tie`: two labels have equally many votes, so the step is unlabelled.
+    - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
+    - `none`: nobody labelled the step. Or the campaign does not label steps after the first error, and the
+      step comes after the error agreed upon; annotators who did not see that error may have labelled it.
+
+    `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is that of the trace as labelled.
     """
 
     trace_id: int
@@ -66,7 +67,7 @@ class Consensus:
 def iterate_annotated_items(
     store: Store, campaign_id: int
 ) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """The annotations of each annotated trace of a campaign, with the decisions by 0-based step."""
+    """Yield the annotations of each annotated trace of a campaign, with the decisions by 0-based step."""
     decisions = read_decisions(store, campaign_id)
     annotations = iterate_annotations(store, campaign_id)
     for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
@@ -81,8 +82,11 @@ def find_consensus(
     decided: Mapping[int, Decision],
     after_error: bool,
 ) -> Consensus:
-    """The consensus of the annotations of one trace, of which `about` is any, and of decisions by 0-based step.
-    `after_error` is True if the campaign labels steps after the first error."""
+    """Derive the consensus on one trace from its annotations and the decisions by 0-based step.
+
+    `about` is any annotation of the trace. `after_error` is True if the campaign labels steps after the first
+    error.
+    """
     settled: list[tuple[str | None, str]] = []
     ended = False
     for step in range(len(about.labels)):
@@ -104,9 +108,12 @@ def find_consensus(
 
 @dataclass(frozen=True)
 class LabelledTrace:
-    """A trace with people's `labels`, one per step: `neg`, `neu`, `pos`, or None for unlabelled, unsure or not
-    agreed on. `how` is as in `Consensus`, or None for one annotator's labels, which are then those of the only one
-    of the `annotations`."""
+    """A trace with labels by people.
+
+    `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
+    `how` is as in `Consensus`. For the labels of a single annotator, `how` is None and `annotations` has only that
+    person's annotation.
+    """
 
     trace: StoredTrace
     labels: tuple[str | None, ...]
@@ -121,7 +128,7 @@ class LabelledTrace:
 
     @property
     def first_error(self) -> int | None:
-        """0-based index of the first step that is neg."""
+        """The 0-based index of the first step that is neg, or None."""
         return self.labels.index("neg") if "neg" in self.labels else None
 
     @property
@@ -130,7 +137,7 @@ class LabelledTrace:
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
     def relabelled(self) -> Trace:
-        """The trace with these labels as its gold."""
+        """Return the trace with these labels as its gold."""
         steps = (
             replace(step, label=None if label is None else Label[label.upper()], valid=None)
             for step, label in zip(self.trace.steps, self.labels, strict=True)
@@ -141,9 +148,10 @@ class LabelledTrace:
 class LabelledTraces:
     """The labelled traces of a campaign, read anew on each iteration, a few at a time.
 
-    All annotators together, or one by one with `per_annotator`. `exposed` annotations count only if asked for, and
-    hidden gold items are included only `with_gold`. `only` names traces by their database ids; None means all.
-    After an iteration `left_out` counts the parts of the campaign that are missing, by reason.
+    They have the labels of all annotators together or, with `per_annotator`, of one annotator at a time.
+    Annotations by people who had seen what the campaign hides count only with `exposed`, and hidden gold items are
+    included only with `with_gold`. `only` selects traces by their database ids, and None means all. After an
+    iteration, `left_out` counts what is missing, by reason.
     """
 
     def __init__(
@@ -207,8 +215,10 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """A campaign's consensus on a trace, and every annotation of it. `ahead` is True if the viewer still has to
-    label it, and must not see them."""
+    """A campaign's consensus on a trace, with all annotations of the trace.
+
+    `ahead` is True if the viewer still has to label the trace, and so must not see them.
+    """
 
     campaign: Campaign
     consensus: Consensus
@@ -217,9 +227,11 @@ class TraceLabels:
 
 
 def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
-    """The labels of a trace in each campaign in which somebody labelled it, newest first, except campaigns in which
-    it is a hidden gold item. Annotations by people who had seen what a campaign hides do not count for the
-    consensus."""
+    """Return the labels of a trace in each campaign in which somebody labelled it, newest campaign first.
+
+    Campaigns in which the trace is a hidden gold item are left out. Annotations by people who had seen what a
+    campaign hides do not count for the consensus.
+    """
     of_trace = (
         select(ItemRow.id, ItemRow.campaign_id)
         .join(CampaignRow, CampaignRow.id == ItemRow.campaign_id)

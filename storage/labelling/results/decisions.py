@@ -1,8 +1,8 @@
-"""Decisions of adjudicators on steps about which the annotators of a campaign disagree.
+"""Decisions by adjudicators on steps about which the annotators of a campaign disagree.
 
-A decision is an event of the log, of the kind `decide`, that belongs to no slot: `new` holds its `label`, its
-`reason`, and `own`, True if the adjudicator had labelled the trace; `old` holds the same of the previous decision.
-The last decision on a step is in force. The annotations stay as they are.
+A decision is an event in the log, of the kind `decide`, that belongs to no slot. `new` holds its `label`, its
+`reason`, and `own`, which is True if the adjudicator had labelled the trace. `old` holds the same values of the
+previous decision. The last decision on a step is in force. The annotations themselves do not change.
 """
 
 from collections.abc import Mapping
@@ -37,8 +37,11 @@ _NO_REASON = "The decision has no reason."
 
 @dataclass(frozen=True)
 class Decision:
-    """The `label` of a step, 0-based (None leaves it unlabelled), decided by `user` with a `reason` ("" only if it
-    is the majority's label); `own` is True if they had labelled the trace too. `event_id` is its place in the log.
+    """An adjudicator's decision on a step.
+
+    `step` is 0-based. `label` is the label decided on, or None to leave the step unlabelled. `reason` may be ""
+    only if the label is that of the majority. `own` is True if the adjudicator had labelled the trace too.
+    `event_id` is the id of the decision in the log.
     """
 
     item_id: int
@@ -62,13 +65,15 @@ def decide(
     key: str,
     after: int | None = None,
 ) -> Decision:
-    """Record a decision; the same `key` and content again gives the first one. `after` is the `event_id` of the
-    decision to be replaced, 0 for none; without it, any is replaced.
+    """Record a decision. If the same `key` is sent again with the same content, the first decision is returned.
 
-    Raises `NotFoundError` if the campaign has no such item, `ConflictError` if the trace has changed since it was
-    labelled, another decision than `after` is in force, or the key was used with other content, and `UserError` on
-    a step that the trace does not have, a trace that nobody has submitted, an unknown label, or a missing reason
-    for a label other than the majority's. A closed campaign can still be decided.
+    `after` is the `event_id` of the decision to be replaced, or 0 if there should be none. If it is None, any
+    decision is replaced. A closed campaign can still be decided.
+
+    Raises `NotFoundError` if the campaign has no such item. Raises `ConflictError` if the trace has changed since
+    it was labelled, if another decision than `after` is in force, or if the key was used with other content. Raises
+    `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown, or if the
+    label differs from the majority's and there is no reason.
     """
     new = {"label": _check_label(label), "reason": check_reason(reason, _NO_REASON) if reason else ""}
     check_key(key)
@@ -102,13 +107,13 @@ def decide(
 
 
 def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Decision]:
-    """The decision in force by item and step."""
+    """Return the decisions in force, by item and step."""
     decisions = _read(store, EventRow.campaign_id == campaign_id)
     return {(decision.item_id, decision.step): decision for decision in decisions}
 
 
 def past_decisions(store: Store, item_id: int) -> list[Decision]:
-    """Every decision on an item, oldest first."""
+    """Return all decisions on an item, oldest first."""
     return _read(store, EventRow.item_id == in_range(item_id))
 
 
@@ -146,7 +151,7 @@ def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user:
 
 
 def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
-    """The item, locked until the transaction ends, so that its decisions are serial."""
+    """Return the item, locked until the transaction ends, so that decisions on it are made one after the other."""
     item = session.get(ItemRow, in_range(item_id), with_for_update=True)
     if item is None or item.campaign_id != campaign_id:
         raise NotFoundError(f"The campaign has no item {item_id}.")
@@ -154,7 +159,7 @@ def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
 
 
 def _check_item(session: Session, item: ItemRow, step: int) -> None:
-    """Raises an error unless its trace is the one that was labelled and has the step."""
+    """Raise an error unless the trace is unchanged, has the step, and has been submitted by somebody."""
     digest, n_steps = session.execute(
         select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
     ).one()
@@ -168,7 +173,7 @@ def _check_item(session: Session, item: ItemRow, step: int) -> None:
 
 
 def _majority(session: Session, item: ItemRow, step: int) -> str | None:
-    """The label that more annotators gave than any other."""
+    """Return the label that more annotators gave than any other, or None."""
     annotations = read_annotations(session, item.campaign_id, item.id)
     return vote([annotation.labels[step] for annotation in annotations])[0]
 
@@ -200,7 +205,8 @@ def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
 
 
 def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
-    """The exposures of the adjudicator: labels, which every decision is about, and whatever they saw elsewhere."""
+    """Return what the adjudicator has seen: the labels, which every decision is about, and anything seen
+    elsewhere."""
     seen = exposures_of(session, user.id, trace_id)
     return {what: what in seen for what in WHAT} | {LABELS: True}
 

@@ -1,8 +1,8 @@
-"""Disagreements: the steps on which a campaign's annotators differ, and an adjudicator has to decide.
+"""Disagreements: the steps on which a campaign's annotators differ, so that an adjudicator has to decide.
 
-Annotators disagree on a step if two gave it different labels, or one was unsure of it. An unlabelled step is no
-opinion: a person who stopped at an error that another did not see disagrees at that step, not at later ones. Hidden
-gold items measure annotators and are not decided.
+Annotators disagree on a step if two of them gave it different labels, or if one was unsure of it. Leaving a step
+unlabelled is not an opinion. A person who stopped at an error that another person did not see disagrees at that
+step, but not at later ones. Hidden gold items serve to measure annotators, so they are not decided.
 """
 
 import sys
@@ -23,7 +23,7 @@ from stepsight.storage.labelling.results.decisions import Decision, read_decisio
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A trace of a campaign with its disputed steps, 0-based, and its annotations."""
+    """A trace of a campaign, with the 0-based steps that annotators disagree on, and its annotations."""
 
     item_id: int
     trace_id: int
@@ -32,14 +32,16 @@ class Disagreement:
     annotations: tuple[SubmittedAnnotation, ...]
 
     def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
-        """The steps without a decision."""
+        """Return the steps without a decision."""
         return tuple(step for step in self.steps if (self.item_id, step) not in decisions)
 
 
 @dataclass(frozen=True)
 class Adjudication:
-    """The state of a campaign's adjudication: its disagreements in queue order, and the last decision by item and
-    step."""
+    """The state of a campaign's adjudication.
+
+    `disagreements` are in the order of the queue. `decisions` has the last decision on each item and step.
+    """
 
     disagreements: tuple[Disagreement, ...]
     decisions: dict[tuple[int, int], Decision]
@@ -56,7 +58,8 @@ class Adjudication:
         return next((one for one in self.disagreements if one.item_id == item_id), None)
 
     def next_open(self, after: int | None = None) -> Disagreement | None:
-        """The first disagreement after the item `after`, wrapping around, with an undecided step."""
+        """Return the first disagreement after the item `after` that has an undecided step, wrapping around at the
+        end."""
         places = [one.item_id for one in self.disagreements]
         start = places.index(after) + 1 if after in places else 0
         turned = self.disagreements[start:] + self.disagreements[:start]
@@ -64,7 +67,10 @@ class Adjudication:
 
 
 def disagreed_steps(labels: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
-    """The steps, 0-based, on which annotators disagree; `labels` has a sequence for each, of equal lengths."""
+    """Return the 0-based steps on which annotators disagree.
+
+    `labels` has a sequence of labels for each annotator, all of the same length.
+    """
     return tuple(i for i, of_step in enumerate(zip(*labels, strict=True)) if _disagreed(of_step))
 
 
@@ -73,7 +79,7 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
 
 
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
-    """The state of a campaign, derived anew only after an event was added to its log."""
+    """Return the state of a campaign's adjudication. It is derived again only if the log has a new event."""
     with store.read() as session:
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
@@ -97,7 +103,7 @@ def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
 
 
 def _size(adjudication: Adjudication) -> int:
-    """The approximate size in bytes, from its texts and labels."""
+    """Estimate the size in bytes from the texts and labels."""
     annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
     texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
     reasons = [decision.reason for decision in adjudication.decisions.values()]

@@ -1,4 +1,4 @@
-"""Ratings: the annotations of a campaign as arrays, beside the gold of its traces."""
+"""Ratings: the annotations of a campaign as arrays, together with the gold of its traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, na
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """An annotated trace of a campaign. `digest` is of the trace as labelled."""
+    """An annotated trace of a campaign. `digest` is that of the trace as labelled."""
 
     item_id: int
     trace_id: int
@@ -34,13 +34,13 @@ class RatedTrace:
 
 @dataclass(frozen=True, eq=False)
 class RatedTraces:
-    """Traces in the campaign's order with their ratings: `last`, the standing ones, and `first`, those given before
-    the next step was seen. In a campaign that is not stepwise, the two are the same.
+    """Traces in the campaign's order, with their ratings.
 
-    `later`, shape (people, steps), is the number of later steps that were visible when a standing label was given,
-    NaN if there is none. `gold` and `valid`, shape (steps,), are the benchmark's labels and validity, 1 or 0, NaN
-    if it has none: a benchmark that only names the first error labels no other step, but the ones before it are
-    valid.
+    `last` are the current ratings, and `first` are those given before the next step was seen. The two are the same
+    in a campaign that is not stepwise. `later`, shape (people, steps), is the number of later steps that were
+    visible when the current label was given, NaN if there is none. `gold` and `valid`, shape (steps,), are the
+    benchmark's labels and validity (1 or 0), NaN where there are none. A benchmark that only names the first error
+    labels no other step, but the steps before the error are valid.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -51,7 +51,7 @@ class RatedTraces:
     valid: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
-        """Some of the traces, by index."""
+        """Return the part for some of the traces, given by index."""
         starts = np.searchsorted(self.last.trace, np.arange(len(self.traces) + 1))
         steps = np.concatenate(
             [np.empty(0, np.int64), *(np.arange(starts[place], starts[place + 1]) for place in chosen)]
@@ -68,13 +68,13 @@ class RatedTraces:
 
 @dataclass(frozen=True, eq=False)
 class CampaignRatings:
-    """Ratings of the traces of the `queue` and, separately, of the `hidden` gold items, which everybody may get and
-    which were chosen to test people.
+    """The ratings of a campaign.
 
-    Of the `annotations`, `exposed` were given by people who had seen scores, marked equations, gold or others'
-    labels; these are in the arrays only `with_exposed`. `labelled_before` were given by people who had labelled the
-    same text before; they are blind, and in the arrays. `changed` counts traces that have changed since they were
-    labelled; they have no gold here.
+    `queue` has the traces of the queue. `hidden` has the hidden gold items, which anybody may get and which were
+    chosen to test people. `annotations` is the number of annotations. Of these, `exposed` were made by people who
+    had seen scores, marked equations, gold or other people's labels; they are in the arrays only if `with_exposed`
+    is True. `labelled_before` were made by people who had labelled the same text before; they are blind and in the
+    arrays. `changed` is the number of traces that have changed since they were labelled; they have no gold here.
     """
 
     campaign: Campaign
@@ -88,8 +88,11 @@ class CampaignRatings:
 
 
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
-    """The submitted annotations of a campaign; with `exposed`, also those by people who had seen what it hides.
-    Unless `named`, people are annotator 1, 2 and so on, in an order that does not reveal who is who."""
+    """Return the submitted annotations of a campaign as ratings.
+
+    With `exposed`, annotations by people who had seen what the campaign hides are included. Unless `named` is set,
+    people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
+    """
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
         collected.add(annotation, kept=exposed or not annotation.exposed)
@@ -111,7 +114,7 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
 
 
 class _Collected:
-    """Annotations collected by item, with hidden gold items apart from the others."""
+    """Annotations collected by item, with the hidden gold items kept separate."""
 
     def __init__(self) -> None:
         self.annotations = self.exposed = self.labelled_before = 0
@@ -125,7 +128,7 @@ class _Collected:
             self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 
     def list_people(self) -> list[tuple[int, str]]:
-        """The ids and names of the annotators, by name."""
+        """Return the ids and names of the annotators, by name."""
         kept = (annotations for items in self.items.values() for annotations in items.values())
         names = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
         return sorted(names.items(), key=lambda person: (person[1], person[0]))
@@ -149,7 +152,10 @@ def _arrays(
     later: Mapping[tuple[int, int, int], int],
     gold_of: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
-    """`annotated` holds the annotations of each trace, `rows` the index of each person among the `names`."""
+    """Put the annotations of some traces into arrays.
+
+    `annotated` has the annotations of each trace. `rows` has the index of each person in `names`.
+    """
     sizes = [trace.steps for trace in traces]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
@@ -171,8 +177,7 @@ def _arrays(
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
-    """For each item, person and step, the number of later steps that were visible at the last event about its
-    label."""
+    """Return, for each item, person and step, how many later steps were visible when its label was last changed."""
     events = (
         select(EventRow.item_id, EventRow.user_id, EventRow.step, EventRow.revealed)
         .where(EventRow.campaign_id == campaign.id, EventRow.kind == "label", EventRow.slot_id.is_not(None))
@@ -187,8 +192,10 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
 
 
 def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
-    """By item, the gold's labels and validity, each of shape (steps,); and the number of traces that have changed
-    since they were labelled."""
+    """Return the gold labels and validity of each item, each of shape (steps,).
+
+    The second value is the number of traces that have changed since they were labelled.
+    """
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
     for start in range(0, len(rated), BATCH):

@@ -1,4 +1,7 @@
-"""The formats in which labels are exported, one module each, tables together. A new one is a line in `FORMATS`."""
+"""The formats in which labels are exported. Each has its own module, except that the tables share one.
+
+To add a format, add a line to `FORMATS`.
+"""
 
 from stepsight.core.errors import UserError
 from stepsight.storage.labelling.files.formats import (
@@ -24,7 +27,7 @@ FORMATS: dict[str, LabelFormat] = {
 
 
 def find_format(name: str) -> LabelFormat:
-    """The format of that name. Raises `UserError` naming all of them."""
+    """Return the format with this name. Raises `UserError`, listing all formats, if there is none."""
     if name not in FORMATS:
         raise UserError(f"There is no format {name!r}.", f"The formats are {', '.join(FORMATS)}, events.")
     return FORMATS[name]

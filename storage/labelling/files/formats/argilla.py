@@ -1,13 +1,14 @@
-"""Argilla's records, one for each step of a trace, as a JSON array.
+"""Argilla's format: a JSON array with a record for each step of a trace.
 
     [{"id": "mr-math-invalid/7/2", "fields": {"problem": "…", "before": "…", "step": "…"},
       "metadata": {"dataset": "mr-math-invalid", "trace": "7", "step": 2, "steps": 3, "annotators": ["ada"]},
       "suggestions": {}, "responses": {"label": [{"value": "neg", "user_id": "…"}]}, "vectors": {}}]
 
-A record per step fits datasets of one shape, whose fields are `problem`, `before` (the steps before it) and `step`,
-with a question `label` for one of neg, neu, pos and unsure. `step` in the metadata counts from 1. An annotator's
-label is a response, whose `user_id` is made of the name, since Argilla requires one; `annotators` has the names of
-all who labelled the trace. The consensus is a suggestion by the agent `consensus`.
+With one record per step, all records fit the same Argilla dataset. Its fields are `problem`, `before` (the steps
+before this one) and `step`, and its question `label` takes neg, neu, pos or unsure. `step` in the metadata counts
+from 1. An annotator's label is a response. Its `user_id`, which Argilla requires, is derived from the annotator's
+name, and `annotators` has the names of all who labelled the trace. The consensus is a suggestion by the agent
+`consensus`.
 """
 
 from collections.abc import Iterable
@@ -23,12 +24,12 @@ QUESTION = "label"
 
 
 def user_id(name: str) -> str:
-    """The UUID that stands for a person of that name."""
+    """Return the UUID that stands for a person with this name."""
     return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
 
 
 def records(labelled: list[LabelledTrace]) -> list[Row]:
-    """A trace as records, one for each of its steps."""
+    """Return the records of a trace, one for each of its steps."""
     trace = labelled[0].trace
     texts = [step.text for step in trace.steps]
     about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}

@@ -1,4 +1,6 @@
-"""Our own format: JSON Lines that `stepsight import jsonl` reads as traces, `stepsight import labels` as labels.
+"""StepSight's own format: JSON Lines that `stepsight import jsonl` and `stepsight import labels` can read.
+
+The former reads the rows as traces, the latter as labels.
 
     {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
@@ -8,10 +10,10 @@
          "seconds": 41.5}],
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
-Lists have an entry per step, null where there is none; `step` is 0-based. A row of one annotator has no `how` and
-no `decisions`. `digest` distinguishes the trace, with its gold, from any other with the same id. The annotations
-are complete: labels, notes and decisions with their people, moments and durations; the format `events` has each
-single event.
+Lists have an entry for each step, null where there is none. `step` is 0-based. A row of a single annotator has no
+`how` and no `decisions`. `digest` distinguishes the trace, including its gold, from any other trace with the same
+id. The annotations are complete: they have the labels, notes and decisions with the people, times and durations.
+Single events are only in the format `events`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +27,7 @@ from stepsight.storage.labelling.results.decisions import Decision
 
 
 def format_row(labelled: LabelledTrace, campaign: str) -> Row:
-    """A labelled trace as a row."""
+    """Return a labelled trace as a row."""
     trace = labelled.trace
     row: Row = {
         "id": trace.id,
@@ -42,7 +44,7 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 
 
 def format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
-    """An annotation, without its trace."""
+    """Return an annotation as JSON, without its trace."""
     steps = len(annotation.labels)
     return {
         "annotator": annotation.user,

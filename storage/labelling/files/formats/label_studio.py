@@ -1,4 +1,4 @@
-"""Label Studio's tasks, one of which is a trace with an annotation by each of its annotators, as a JSON array.
+"""Label Studio's format: a JSON array of tasks. A task is a trace with one annotation per annotator.
 
     [{"data": {"id": "7", "dataset": "mr-math-invalid", "problem": "…", "steps": [{"text": "…"}, {"text": "…"}],
                "annotators": ["ada"]},
@@ -8,7 +8,7 @@
 
 The indices in `from_name` and `to_name` count from 0, as in Label Studio's repeaters. A step without a label has no
 result. `annotators` names the annotator of each annotation, in order, since Label Studio knows only its own users.
-The project's configuration:
+This is the project's configuration:
 
     <View>
       <Text name="problem" value="$problem"/>
@@ -31,7 +31,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def task(labelled: list[LabelledTrace]) -> Row:
-    """A trace with its annotations: one for all annotators together, or one each."""
+    """Return a trace as a task, with one annotation for all annotators together, or one for each."""
     trace = labelled[0].trace
     return {
         "data": {
@@ -68,7 +68,8 @@ def _annotation(labelled: LabelledTrace) -> Row:
 
 
 def by_trace(traces: Iterable[LabelledTrace]) -> Iterator[list[LabelledTrace]]:
-    """Labelled traces, with those of several annotators of the same trace, which are adjacent, grouped."""
+    """Group labelled traces so that those of several annotators of the same trace, which are adjacent, come
+    together."""
     for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
         yield list(same)
 

@@ -11,11 +11,13 @@
          "human_completion": null, "chosen_completion": null}],
       "total_time": 164458, "finish_reason": "found_error"}}
 
-Ratings -1, 0, 1 are neg, neu, pos; null is unlabelled. As there, the labels end at the first error (`found_error`)
-where nothing after it was labelled, and the whole solution is in `pre_generated_steps`; labels after an error, of
-which PRM800K has none, follow it. `solution`: every step was labelled and none is wrong; `give_up`: some step was
-not; `bad_problem`: more than half of the annotators said so. With several annotators, `labeler` is "consensus", and
-the timestamp is the last one's.
+Ratings of -1, 0 and 1 are neg, neu and pos, and null is unlabelled. As in PRM800K, the labels end at the first
+error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. Labels after an error,
+which PRM800K does not have, are written after it.
+
+`finish_reason` is `found_error` if there is an error, `solution` if every step was labelled and none is wrong,
+`give_up` if some step was not labelled, and `bad_problem` if more than half of the annotators said so. With several
+annotators, `labeler` is "consensus" and the timestamp is the latest one.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
@@ -27,7 +29,7 @@ _ANSWERS = ("ground_truth_answer", "pre_generated_answer")
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a record."""
+    """Return a labelled trace as a record."""
     trace, error = labelled.trace, labelled.first_error
     texts = [step.text for step in trace.steps]
     ends = error is not None and all(label is None for label in labelled.labels[error + 1 :])

@@ -1,13 +1,14 @@
-"""PRMBench's format, as `storage.importers.prmbench` reads it: the error steps, 1-based, all of one class.
+"""PRMBench's format, as `storage.importers.prmbench` reads it: the error steps, 1-based and all of one class.
 
     {"original_question": null, "modified_question": "…", "original_process": null,
      "modified_process": ["7.8 minutes is …", "In 0.8 minutes, …"], "modified_steps": [2], "error_steps": [2],
      "reason": "", "idx": "prm_train_p1_0", "question": "…", "classification": "missing_condition"}
 
-PRMBench takes every step that it does not name to be correct, so a trace with an unlabelled step is left out. Steps
-called neg are error steps, and the class is the one that annotators named most often for them, the first named of
-equals; where they named none of PRMBench's classes, the trace is left out. If no step is neg, those called neu are
-of the class `redundency` (its spelling), and a trace without either is a `multi_solutions` one.
+PRMBench regards every step that it does not list as correct, so a trace with an unlabelled step is left out. Steps
+labelled neg are error steps. The class is the one that annotators named most often for them, or the first named if
+there is a tie. A trace is left out if they named none of PRMBench's classes. If no step is neg, the steps labelled
+neu are errors of the class `redundency` (its spelling). A trace with neither neg nor neu belongs to the class
+`multi_solutions`.
 """
 
 from collections import Counter
@@ -23,7 +24,8 @@ _CLASSES = frozenset(PRMBENCH_KINDS) - {*_SIMPLICITY}
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` on an unlabelled step or an error without a class."""
+    """Return a labelled trace as a row. Raises `InexpressibleError` if a step has no label or an error has no
+    class."""
     if None in labelled.labels:
         raise InexpressibleError("traces with unlabelled steps")
     trace, steps = labelled.trace, [step.text for step in labelled.trace.steps]

@@ -3,8 +3,8 @@
     {"id": "gsm8k-0", "generator": "Qwen2-7B-Instruct", "problem": "…",
      "steps": ["To find out …", "On Saturday, …"], "final_answer_correct": null, "label": 1}
 
-`final_answer_correct` is null if the trace's own source does not say. A trace whose first wrong step cannot be
-determined, because a step before it is unlabelled, is left out.
+`final_answer_correct` is null if the trace's source does not say. A trace is left out if its first wrong step
+cannot be determined because a step before it is unlabelled.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ _MR_ANSWER = "model_output_answer_correctness"
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` if a step up to its first error is unlabelled."""
+    """Return a labelled trace as a row. Raises `InexpressibleError` if a step up to the first error is
+    unlabelled."""
     trace, error = labelled.trace, labelled.first_error
     if None in labelled.labels[:error]:
         raise InexpressibleError("traces whose first error is unknown")
@@ -32,7 +33,8 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """True if the final answer is right, by ProcessBench, MR-MATH or MR-GSM8K; None if unknown."""
+    """Whether the final answer is right according to ProcessBench, MR-MATH or MR-GSM8K, or None if it is
+    unknown."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
         return correct

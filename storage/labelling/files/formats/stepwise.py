@@ -3,7 +3,8 @@
     {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
      "labels": [true, false]}
 
-True is pos or neu, which is valid; false is neg, and null is unlabelled. A trace without a label is left out.
+True stands for pos and neu, which are both valid. False is neg, and null is unlabelled. A trace without any label
+is left out.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError, LabelFormat, Row, lines
@@ -11,7 +12,7 @@ from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
 def format_row(labelled: LabelledTrace) -> Row:
-    """A labelled trace as a row. Raises `InexpressibleError` if no step has a label."""
+    """Return a labelled trace as a row. Raises `InexpressibleError` if no step has a label."""
     if set(labelled.labels) == {None}:
         raise InexpressibleError("traces without a label")
     return {

@@ -1,4 +1,4 @@
-"""Labels as CSV or Parquet, a row per step, with steps counted from 1 as on the pages."""
+"""Labels as a CSV or Parquet table with a row per step. Steps count from 1, as on the pages."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -35,9 +35,12 @@ COLUMNS: dict[str, type] = {
 
 
 def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]]:
-    """A row per step. For all annotators together: `label`, `how`, and `annotators`, the number who labelled the
-    trace. For one `annotator`: their label of the step, which may be `unsure`, and, repeated in each row, their
-    values for the whole trace."""
+    """Yield a row for each step of a labelled trace.
+
+    For the consensus of all annotators, a row has `label`, `how`, and in `annotators` the number of people who
+    labelled the trace. For a single `annotator`, it has their label of the step, which may be `unsure`. Their
+    values for the whole trace are repeated in each row.
+    """
     trace = labelled.trace
     for place, step in enumerate(trace.steps):
         row = dict.fromkeys(COLUMNS) | {
