@@ -16,7 +16,7 @@ from stepsight.core.trace import Trace
 class Flip(StrEnum):
     """The kind of verdict reversal caused by later steps.
 
-    RIGHTED and MISLED mean that the new verdict is right or wrong according to the gold. UNJUDGED means that there
+    With RIGHTED the new verdict agrees with the gold, with MISLED it contradicts the gold, and with UNJUDGED there
     is no gold.
     """
 

@@ -53,8 +53,8 @@ class Preset(Record):
 
     `max_tokens` limits the length of an answer, and `written` is the approximate number of tokens it has per step.
     `first` is the question about a first step, if that differs from `user`, and `without_steps` stands in for the
-    steps before it. `strips` is a pattern that is removed from steps. A critic that is asked only once has a
-    `temperature` of zero.
+    steps before it. `strips` is a pattern that is removed from steps. `temperature` is zero for a critic that is
+    asked each question only once.
     """
 
     version: PositiveInt

@@ -1,7 +1,7 @@
-"""Equations that check themselves: each equality that a step states is worked out exactly.
+"""Exact checking of the equations in a solution: each equality that a step states is worked out.
 
-Begin with `check_steps(problem, substeps)`, which gives the `Check`s of each sub-step, or an empty tuple if a
-sub-step states nothing that can be checked.
+Start with `check_steps(problem, substeps)`, which returns the `Check`s of each sub-step. If a sub-step states
+nothing that can be checked, they are an empty tuple.
 """
 
 from stepsight.core.equations.checker import Checker, check_steps

@@ -14,11 +14,11 @@ CONSTANTS = frozenset({"i", "j", "e", "omega", "ω", "ζ", "zeta"})
 
 
 def compare_identity(left: Member, right: Member) -> Comparison | None:
-    """Compare both sides of an expansion or simplification; None if it may just as well be an equation to solve.
+    """Compare the two sides of an expansion or simplification.
 
-    It holds if the difference vanishes. It fails only if the left side had something to work out, the right side
-    has not, and they differ in a single term: read as an equation to solve, it would have no solution, or only
-    zero.
+    Returns None if the equation may just as well be one to solve. It holds if the difference vanishes. It fails
+    only if the left side had something to work out and the right side has not, and if they differ in a single term:
+    read as an equation to solve, it would have no solution, or only zero.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters or not b.letters:
@@ -111,7 +111,7 @@ def _near(
 
 
 def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:
-    """True if a tree is written as its polynomial is: single terms, each with one coefficient."""
+    """True if a tree is already written out like its polynomial, in single terms with one coefficient each."""
     terms = list(_terms(node))
     return len(terms) == len(polynomial) and all(_is_term(term) for term in terms)
 
@@ -127,7 +127,7 @@ def _terms(node: Node) -> Iterator[Node]:
 
 
 def _is_term(node: Node) -> bool:
-    """True if a tree is a coefficient times powers of letters, each letter once."""
+    """True if a tree is a coefficient times powers of letters, with each letter occurring only once."""
     numbers = letters = 0
     names = []
     for part in _factors(node):
@@ -157,7 +157,7 @@ def _factors(node: Node) -> Iterator[Node]:
 
 
 def value_of(expression: Expression | None) -> AlgebraicValue | None:
-    """The value of an expression that has only one reading; None if it has no value."""
+    """Return the value of an expression that has only one reading, or None if it has no value."""
     if expression is None or expression.choices or expression.has_percent:
         return None
     if any(node.cut for node in expression.node.walk()):

@@ -1,4 +1,4 @@
-"""The context of an equation: stated by the text, or only supposed, tested, asked for or refuted."""
+"""The context of an equation: whether the text states it, or only supposes, tests, asks for or refutes it."""
 
 import re
 
@@ -33,7 +33,7 @@ _CLOCK = re.compile(r"o'clock|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNOREC
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span of the sentence, or line, that holds `text[start:end]`."""
+    """Return the span of the sentence or line that contains `text[start:end]`."""
     first = 0
     for match in _SENTENCE_END.finditer(text, 0, start):
         first = match.end()
@@ -85,7 +85,7 @@ _BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNOREC
 
 
 def is_one_of_several(text: str, start: int, end: int) -> bool:
-    """True if another equation or value stands beside the one at `[start, end)`, as in x = 2 or x = 3."""
+    """True if the equation at `[start, end)` is next to another equation or value, as in x = 2 or x = 3."""
     if _ALTERNATIVE.match(text, end):
         return True
     return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
@@ -116,7 +116,7 @@ def compares(text: str) -> bool:
 
 
 def _clause(before: str) -> str:
-    """The last clause of the words before an equation."""
+    """Return the last clause of the words before an equation."""
     clause = before
     for match in _CLAUSE.finditer(before):
         clause = before[match.end() :]
@@ -124,7 +124,7 @@ def _clause(before: str) -> str:
 
 
 def is_modular(text: str, end: int) -> bool:
-    """True if the equation ending at `end` is modulo something."""
+    """True if the equation that ends at `end` is meant modulo a number."""
     return _MODULAR.search(text, end, min(len(text), end + 40)) is not None
 
 
@@ -140,7 +140,7 @@ _REMAINDER = re.compile(
 
 
 def remainder_behind(text: str, end: int) -> int | None:
-    """The remainder that a text states after a quotient, None if it states none."""
+    """Return the remainder that a text states after a quotient, or None if it states none."""
     match = _REMAINDER.match(text, end)
     return int(match[1]) if match else None
 
@@ -163,10 +163,10 @@ _BASE = re.compile(
 
 
 def counts_in_a_base(text: str) -> bool:
-    """True if a sub-step writes numbers in another base."""
+    """True if a sub-step writes numbers in a base other than ten."""
     return _BASE.search(text) is not None
 
 
 def has_own_arithmetic(problem: str) -> bool:
-    """True if a problem uses another base or defines operations of its own."""
+    """True if a problem uses a base other than ten or defines operations of its own."""
     return _OWN_ARITHMETIC.search(problem) is not None

@@ -1,4 +1,7 @@
-"""Chains of equations `a = b = c` in a text. A member is read only if no text beside it may belong to it."""
+"""Chains of equations `a = b = c` in a text.
+
+A member is understood only if the text next to it cannot belong to it.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,9 +18,9 @@ MAX_RELATIONS = 60
 
 @dataclass(frozen=True)
 class Member:
-    """A side of an equation with its place in the text; `expression` is None if the side was not understood.
+    """One side of an equation, with its place in the text.
 
-    `trailing` holds the words after it.
+    `expression` is None if the side was not understood. `trailing` holds the words after it.
     """
 
     expression: Expression | None
@@ -39,7 +42,7 @@ class Member:
 
     @cached_property
     def operations(self) -> int:
-        """The number of operations in it."""
+        """The number of operations in the member."""
         if self.expression is None:
             return 0
         leaves = (Kind.NUMBER, Kind.LETTER, Kind.EITHER, Kind.NEGATIVE)
@@ -48,18 +51,18 @@ class Member:
 
 @dataclass(frozen=True)
 class Chain:
-    """Members, and the relations between neighbours, of which there is one fewer."""
+    """The members of a chain and the relations between neighbours, of which there is one fewer."""
 
     members: tuple[Member, ...]
     relations: tuple[str, ...]
 
     def pairs(self) -> Iterator[tuple[int, Member, Member, str]]:
-        """Each pair of neighbours with the index of the first and the relation between them."""
+        """Yield each pair of neighbours, with the index of the first and the relation between them."""
         for i, relation in enumerate(self.relations):
             yield i, self.members[i], self.members[i + 1], relation
 
     def moved(self, by: int) -> "Chain":
-        """The chain shifted by this many characters."""
+        """Return the chain shifted by this many characters."""
         moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
         return Chain(tuple(moved), self.relations)
 
@@ -73,7 +76,7 @@ class Chain:
 
 
 def find_chains(tokens: Sequence[Token]) -> list[Chain]:
-    """The chains of a text, in order."""
+    """Return the chains of a text, in order."""
     if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
     reader, chains, index = Reader(tokens), [], 0
@@ -96,7 +99,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
 
 
 def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expression | None) -> tuple[Chain, int]:
-    """The chain that begins with the expression `first`, and the index after its last member."""
+    """Read the chain that begins with the expression `first`. Return it with the index after its last member."""
     is_whole = first is not None and _is_whole_before(tokens, index) and not _is_named(tokens, index, first)
     last = first.last if first else index
     members = [_member(tokens, first if is_whole else None, index, last)]
@@ -137,7 +140,7 @@ def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bo
 
 
 def _is_relation(tokens: Sequence[Token], index: int) -> bool:
-    """True if the token is a sign of relation, or the word "is" between an operation and a number."""
+    """True if the token is a relation sign, or the word "is" between an operation and a number."""
     if index >= len(tokens):
         return False
     token = tokens[index]
@@ -228,7 +231,7 @@ def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
-    """True if a minus is the sign of the number after it, neither a list's dash nor a subtraction."""
+    """True if a minus is the sign of the number after it, rather than a list's dash or a subtraction."""
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     before = tokens[index - 1]
     if following is None or before.kind is TokenKind.WORD:
@@ -308,7 +311,7 @@ def _is_dash(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _behind_group(tokens: Sequence[Token], index: int) -> int:
-    """The index after a subscript, which is one token or a group in braces."""
+    """Return the index after a subscript, which is one token or a group in braces."""
     if index >= len(tokens) or not tokens[index].is_sign("{"):
         return index + 1
     depth = 0
@@ -320,9 +323,12 @@ def _behind_group(tokens: Sequence[Token], index: int) -> int:
 
 
 def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
-    """The chains that continue the one before, by their starts: lines that begin with the same name.
+    """Return the chains that continue the chain before them, by their starts.
 
-    C(4, 2) = 4! / (2!2!) C(4, 2) = 24 / 2
+    They are lines that begin with the same name:
+
+        C(4, 2) = 4! / (2!2!)
+        C(4, 2) = 24 / 2
     """
     joined: dict[int, Chain] = {}
     before: tuple[str, Member] | None = None
@@ -339,7 +345,7 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
 
 
 def _name(chain: Chain, text: str) -> str:
-    """The text of a line before its first sign of equality, if that is a name of several letters."""
+    """Return the text of a line before its first equals sign, if that is a name of several letters."""
     relation = text.find("=", chain.start)
     line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
     name = "".join(line.split()).strip("$-*&\\[")
@@ -350,7 +356,9 @@ _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")
 
 
 def annotations(text: str) -> tuple[str, list[tuple[str, int]]]:
-    """The text with calculator annotations `<<48/2=24>>` blanked out, and each annotation's equation with its
-    place."""
+    """Find calculator annotations such as `<<48/2=24>>`.
+
+    Returns the text with the annotations blanked out, and the equation and place of each annotation.
+    """
     notes = [(match[1], match.start(1)) for match in _ANNOTATION.finditer(text)]
     return _ANNOTATION.sub(lambda match: " " * len(match[0]), text), notes

@@ -1,6 +1,6 @@
-"""The checker of a solution, which goes through its sub-steps and checks the equations that each states.
+"""The checker of a solution, which goes through its sub-steps and checks the equations that they state.
 
-A statement is checked only if its text leaves a single reading.
+A statement is checked only if its text can be read in only one way.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,10 @@ MAX_NOTES = 40
 
 
 class Checker:
-    """The checks of one solution, sub-step by sub-step; each depends on the problem and the sub-steps before."""
+    """A checker that goes through one solution, sub-step by sub-step.
+
+    Each check depends on the problem and the earlier sub-steps.
+    """
 
     def __init__(self, problem: str) -> None:
         problem = problem[:MAX_TEXT]
@@ -36,8 +39,10 @@ class Checker:
             self._unknowns.read_problem(problem)
 
     def check(self, text: str) -> tuple[Check, ...]:
-        """The checks of the next sub-step in the order of its text, empty if it states nothing that can be
-        checked."""
+        """Check the next sub-step and return its checks in the order of its text.
+
+        The result is empty if the sub-step states nothing that can be checked.
+        """
         text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text) or contains_clock_time(text):
@@ -86,7 +91,7 @@ class Checker:
 
 
 def _decided(checks: Iterable[Check]) -> list[Check]:
-    """The checks, or none if their expressions grow too large on the way."""
+    """Return the checks as a list, or an empty list if their expressions grow too large."""
     try:
         return list(checks)
     except UndecidedError:
@@ -103,6 +108,6 @@ def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Memb
 
 
 def check_steps(problem: str, substeps: Iterable[str]) -> list[tuple[Check, ...]]:
-    """The checks of each sub-step, in order."""
+    """Return the checks of each sub-step, in order."""
     checker = Checker(problem)
     return [checker.check(text) for text in substeps]

@@ -1,4 +1,4 @@
-"""Checks of equations: those that hold, those that fail, and the value that would be right."""
+"""Checks of equations: whether they hold and, if not, which value would be right."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class Method(StrEnum):
 class Check:
     """An equation of a sub-step, `text[start:end]`, with the result of checking it.
 
-    If it fails, `text[fault_start:fault_end]` is the side at fault, `right` the correct value as a person would
-    write it, and `difference` the stated value minus the correct one. Both are empty for an equation that
-    contradicts several others, which has no correct side of its own.
+    If it fails, `text[fault_start:fault_end]` is the side at fault, `right` is the correct value as a person would
+    write it, and `difference` is the stated value minus the correct one. `right` and `difference` are empty for an
+    equation that contradicts several others, because it has no correct side of its own.
     """
 
     start: int
@@ -42,10 +42,10 @@ class Check:
 
 
 def check_pair(left: Member, right: Member, relation: str, exact_texts: Collection[str], text: str) -> Check | None:
-    """Check two sides without unknowns, or an expansion or simplification; None if the result is in doubt.
+    """Check two sides without unknowns, or an expansion or simplification.
 
-    `exact_texts` are the decimals that the problem states; `text` is the sub-step, whose words may say that a
-    number is rounded or unsigned.
+    Returns None if the result is in doubt. `exact_texts` are the decimals that the problem states. `text` is the
+    sub-step, whose words may say that a number is rounded or unsigned.
     """
     if (identity := compare_identity(left, right)) is not None:
         if identity.verdict is EquationVerdict.HOLDS:
@@ -79,7 +79,10 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
 
 
 def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """A failing check; the right side is at fault unless the left side is the number worked out."""
+    """Return a failing check.
+
+    The right side is at fault, unless the left side is a plain number and the right side is the calculation.
+    """
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
     proper, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
@@ -96,7 +99,7 @@ def _failing(left: Member, right: Member, comparison: Comparison, method: Method
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
-    """True if the text says which part the number leaves out: the sign of a difference, or a fraction of one."""
+    """True if the text says that the number leaves something out: the sign of a difference, or a fraction."""
     if not values.add(comparison.left, comparison.right).above:
         return compares(text[max(0, left.start - 80) : right.end + 60])
     worked_out, stated = comparison.left.number, comparison.right.number
@@ -138,7 +141,7 @@ def _integer(node: Node) -> int | None:
 
 
 def decimals_of(member: Member) -> int:
-    """The digits after the decimal point of a number, or of the most precise number of a member."""
+    """Return the number of decimal places in the most precise number of a member."""
     if member.expression is None:
         return 0
     return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)

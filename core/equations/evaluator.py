@@ -1,5 +1,7 @@
-"""The evaluator `equations`: a step is wrong if one of its equations fails; a step without equations gets no
-verdict. It needs no weights, and later steps never change a verdict."""
+"""The evaluator `equations`, which calls a step wrong if one of its equations fails.
+
+A step without equations gets no verdict. The evaluator needs no weights, and later steps never change a verdict.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +27,11 @@ _KEPT = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EquationsEvaluator(RuleEvaluator):
-    """Judges by `check_steps`. In a step with equations, the sub-steps with a failing one are wrong and the others
-    right. The solution is wrong if an equation fails, right if all hold, and without a verdict if it has none."""
+    """An evaluator that judges by `check_steps`.
+
+    In a step with equations, the sub-steps with a failing equation are wrong and the others are right. The solution
+    is wrong if an equation fails, right if all equations hold, and without a verdict if it has none.
+    """
 
     name: str = EQUATIONS
     format: str = EQUATIONS
@@ -53,7 +58,7 @@ class EquationsEvaluator(RuleEvaluator):
 
 
 def checks_of(trace: Trace) -> tuple[tuple[Check, ...], ...]:
-    """The checks of each sub-step of a trace."""
+    """Return the checks of each sub-step of a trace."""
     return _checks(trace.problem, trace.substeps)
 
 
@@ -63,7 +68,10 @@ def _checks(problem: str, substeps: tuple[str, ...]) -> tuple[tuple[Check, ...],
 
 
 def faults(checks: Sequence[Check]) -> list[Check]:
-    """The failing checks, without those that merely contain another: of x = 112/8 = 16 only the quotient counts."""
+    """Return the failing checks, except those that merely contain another failing check.
+
+    Of x = 112/8 = 16, for example, only the quotient counts.
+    """
     failing = [check for check in checks if not check.holds]
 
     def is_repeated(check: Check) -> bool:
@@ -74,7 +82,7 @@ def faults(checks: Sequence[Check]) -> list[Check]:
 
 
 def finding(text: str, check: Check) -> str:
-    """The fault of an equation in a text: "74 − 5 = 70: is 69"."""
+    """Describe the fault of an equation in a text, as in "74 − 5 = 70: is 69"."""
     equation = " ".join(text[check.start : check.end].split())
     return f"{equation}: is {check.right}" if check.right else f"{equation}: does not hold"
 

@@ -1,7 +1,7 @@
 """Expressions: a run of tokens as a tree, and its exact value.
 
-A notation with two readings (`1/2x`, `-3^2`) is kept with both, and so is a percentage, which may be a hundredth or
-a unit.
+If a notation can be read in two ways (`1/2x`, `-3^2`), both readings are kept. The same goes for a percentage,
+which may stand for hundredths or be a unit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ MAX_READINGS = 8
 
 
 class Kind(StrEnum):
-    """The operation of a node."""
+    """The kind of a node: a number, a letter or an operation."""
 
     NUMBER = "number"
     LETTER = "letter"
@@ -37,7 +37,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node with its parts; a number, letter or function has its name too; `choice` numbers an `EITHER`."""
+    """A node of an expression tree, with its parts.
+
+    Numbers, letters and functions also have a `name`. `choice` is the number of an `EITHER`, which holds two
+    readings.
+    """
 
     kind: Kind
     parts: tuple["Node", ...] = ()
@@ -48,7 +52,7 @@ class Node:
     choice: int = 0
 
     def walk(self) -> Iterator["Node"]:
-        """Yield this node and all below it."""
+        """Yield this node and all nodes below it."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -57,7 +61,7 @@ class Node:
 
     @property
     def is_literal(self) -> bool:
-        """True if the node is a number as written, at most with a sign or a percent sign."""
+        """True if the node is a number as written, with at most a sign and a percent sign."""
         if self.kind in (Kind.NEGATIVE, Kind.PERCENT):
             return self.parts[0].is_literal
         return self.kind is Kind.NUMBER
@@ -73,13 +77,16 @@ class Node:
 
     @property
     def literal(self) -> "Node":
-        """The number of a literal."""
+        """The number node of a literal."""
         return self if self.kind is Kind.NUMBER else self.parts[0].literal
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A tree with its tokens `[first, last)`, the unit words among them, and its ambiguous places."""
+    """An expression tree and the tokens `[first, last)` that it was read from.
+
+    `units` holds the unit words among them, and `choices` is the number of places that can be read in two ways.
+    """
 
     node: Node
     first: int
@@ -94,7 +101,7 @@ class Expression:
 
     @property
     def names_bases(self) -> bool:
-        """True if each number names the base it is written in."""
+        """True if every number is written with its base."""
         return all("_" in node.name for node in self.node.walk() if node.kind is Kind.NUMBER)
 
 
@@ -104,9 +111,9 @@ def evaluate(
     percent: Fraction = Fraction(1, 100),
     replaced: Mapping[int, Fraction] | None = None,
 ) -> AlgebraicValue:
-    """The value of a tree. Raises `UndecidedError` if it has none.
+    """Return the value of a tree. Raises `UndecidedError` if it has none.
 
-    Bit i of `reading` chooses the reading of ambiguous place i; `percent` is the factor of a percent sign;
+    Bit i of `reading` chooses the reading of ambiguous place i. `percent` is the factor of a percent sign.
     `replaced` maps nodes, by identity, to other numbers.
     """
     if node.kind is Kind.NUMBER:
@@ -155,9 +162,10 @@ def _operation(node: Node, parts: list[AlgebraicValue], percent: Fraction) -> Al
 
 
 def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
-    """Every way to read several expressions together: the choices of each, and the factor of a percent sign.
+    """Return every way to read several expressions together.
 
-    Raises `UndecidedError` if there are too many.
+    Each way consists of the choices for each expression and the factor of a percent sign. Raises `UndecidedError`
+    if there are too many.
     """
     total = sum(expression.choices for expression in expressions)
     if 1 << total > MAX_READINGS:

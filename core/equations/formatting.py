@@ -1,4 +1,4 @@
-"""Values as a person would write them: 69, 0.25, 8/3, 2.5x + 15."""
+"""Formatting of values as a person would write them: 69, 0.25, 8/3, 2.5x + 15."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -9,7 +9,11 @@ _MAX_LENGTH = 60
 
 
 def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
-    """A value as text; numbers are decimals if these end soon or `like_decimal` asks for it, else fractions."""
+    """Format a value as text.
+
+    Numbers are written as decimals if these have few digits, or if `like_decimal` is True, and as fractions
+    otherwise.
+    """
     above, below = dict(value.above), dict(value.below)
     if any(below):
         text = f"({_write_polynomial(above, value.exact)})/({_write_polynomial(below, value.exact)})"
@@ -20,7 +24,7 @@ def write_value(value: AlgebraicValue, like_decimal: bool = False) -> str:
 
 
 def write_number(value: Fraction, exact: bool = True, like_decimal: bool = False) -> str:
-    """A number as text: 12, -0.75, 8/3, or rounded if it is not exact."""
+    """Format a number as text, such as 12, -0.75 or 8/3. It is rounded if it is not exact."""
     sign, size = ("-" if value < 0 else ""), abs(value)
     if size.denominator == 1 and exact:
         return f"{sign}{_grouped(size.numerator)}"
@@ -40,7 +44,7 @@ def _grouped(value: int) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """The number of decimals of a fraction with that denominator, None if they never end."""
+    """Return the number of decimal places of a fraction with that denominator, or None if they never end."""
     places = 0
     while denominator % 10 == 0:
         denominator, places = denominator // 10, places + 1
@@ -57,7 +61,7 @@ def _decimal(value: Fraction, places: int) -> str:
 
 
 def _significant(value: Fraction) -> str:
-    """About four digits after the decimal point, or four significant ones."""
+    """Format a number with about four digits after the decimal point, or four significant digits."""
     if not value:
         return "0"
     places = 4 if value >= 1 else 3 + len(str(value.denominator // value.numerator))
@@ -91,5 +95,5 @@ def _power(name: str, exponent: int) -> str:
 
 
 def closed(value: AlgebraicValue) -> AlgebraicValue:
-    """The value with π replaced by a number, if that makes it closed."""
+    """Return the value with π replaced by a number."""
     return substitute(value, {"π": number(PI, exact=False)})

@@ -16,7 +16,7 @@ _PI = {"π": values.number(values.PI, exact=False)}
 
 
 class EquationVerdict(Enum):
-    """The verdict on an equation; a doubtful one is neither right nor wrong."""
+    """The verdict on an equation. A doubtful equation counts as neither right nor wrong."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -25,7 +25,7 @@ class EquationVerdict(Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A verdict with the values of both sides."""
+    """A verdict on an equation with the values of both sides."""
 
     verdict: EquationVerdict
     left: AlgebraicValue
@@ -33,9 +33,9 @@ class Comparison:
 
 
 def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
-    """Compare both sides of an equation of closed expressions; None if a side is not closed.
+    """Compare both sides of an equation of closed expressions. Returns None if a side is not closed.
 
-    `exact_texts` are decimals that the problem states; any other long decimal may itself be rounded.
+    `exact_texts` are decimals that the problem states. Any other long decimal may itself be rounded.
     """
     a, b = left.expression, right.expression
     if a is None or b is None or not a.letters | b.letters <= {"π", "π/180"}:
@@ -112,8 +112,10 @@ def _verdict(
 
 
 def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict | None:
-    """The verdict on a literal as a rounded value: it holds if rounded to nearest, is doubtful if cut off, else
-    None."""
+    """Return the verdict on a literal that may be a rounded value.
+
+    It holds if it was rounded to nearest and is doubtful if digits were cut off. Otherwise the result is None.
+    """
     if not node.is_literal:
         return None
     literal = node.literal
@@ -136,7 +138,7 @@ def _rounding(value: Fraction, node: Node, percent: Fraction) -> EquationVerdict
 
 
 def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
-    """The number of quotients in an expression that are not integers and may each have been rounded."""
+    """Return the number of quotients in an expression that are not integers and may each have been rounded."""
     count = 0
     for node in expression.node.walk():
         if node.kind is Kind.DIVIDE:
@@ -148,7 +150,7 @@ def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> i
 def _slack(
     expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: AlgebraicValue
 ) -> Fraction:
-    """The error that earlier rounding of its decimals may cause in a value."""
+    """Return the error in a value that may come from earlier rounding of its decimals."""
     total = Fraction(0)
     if expression.node.is_literal:
         return total
@@ -178,7 +180,7 @@ def _has_mixed_units(left: Member, right: Member) -> bool:
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
-    """True if one side is a hundred times the other and a percentage, or dollars and cents, would explain it."""
+    """True if one side is a hundred times the other, and a percentage or dollars and cents would explain it."""
     left, right = comparison.left.number, comparison.right.number
     if not left or not right or left / right not in (100, Fraction(1, 100)):
         return False
@@ -189,5 +191,5 @@ _DECIMAL = re.compile(r"\d+\.\d+")
 
 
 def decimals_in(text: str) -> set[str]:
-    """The decimals of a text, as written."""
+    """Return the decimals in a text, as written."""
     return set(_DECIMAL.findall(text))

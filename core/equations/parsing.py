@@ -1,6 +1,6 @@
 """A parser of expressions: numbers, fractions, powers, roots and letters, with units and currency skipped.
 
-It reads as far as an expression goes and never fails; the length of text that it reads is bounded.
+It reads as far as an expression goes and never fails. The length of text that it reads is limited.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ MAX_STEPS = 3_000
 
 @dataclass
 class Reader:
-    """A recursive descent through tokens; `steps` is the budget of reads that is left."""
+    """A recursive-descent parser of tokens. `steps` is the remaining number of reads that it may make."""
 
     tokens: Sequence[Token]
     steps: int = MAX_STEPS
@@ -29,7 +29,7 @@ class Reader:
     units: set[str] = field(default_factory=set)
 
     def read(self, first: int) -> Expression | None:
-        """The longest expression that begins at a token, None if there is none."""
+        """Return the longest expression that begins at a token, or None if there is none."""
         self.at, self.nodes, self.choices, self.units = first, 0, 0, set()
         try:
             node = self._sum(0)
@@ -133,7 +133,10 @@ class Reader:
         return node
 
     def _multiplier(self) -> str | None:
-        """The sign `*` or `/` at this token, empty for an implied product, None if the product ends."""
+        """Read a multiplication or division sign.
+
+        Returns `*` or `/`, an empty string for an implied product, or None if the product ends here.
+        """
         token = self._peek()
         if token is None:
             return None
@@ -164,7 +167,7 @@ class Reader:
         return "" if is_behind_factorial else None
 
     def _is_part(self) -> bool:
-        """True if `of` follows a percentage or fraction and so means multiplication."""
+        """True if `of` follows a percentage or fraction and therefore means multiplication."""
         before = self.tokens[self.at - 1]
         if before.is_sign("%") or before.text.lower() == "percent":
             return True
@@ -173,7 +176,7 @@ class Reader:
         return before.is_sign("}") and any(t.text == "frac" for t in self.tokens[max(0, self.at - 7) : self.at])
 
     def _is_times(self, token: Token) -> bool:
-        """True if a letter x means multiplication: a factor before it, a number after it."""
+        """True if a letter x means multiplication, with a factor before it and a number after it."""
         if token.text not in ("x", "X") or token.kind is not TokenKind.LETTER or self.at == 0:
             return False
         following, before = self._peek(1), self.tokens[self.at - 1]
@@ -340,7 +343,7 @@ class Reader:
         return Node(Kind.NUMBER, name=f"{token.text}_{foot}", number=Fraction(value))
 
     def _subscript(self) -> str:
-        """The content of a subscript as text."""
+        """Read a subscript and return its content as text."""
         self.at += 1
         token = self._peek()
         if token is None:
@@ -405,8 +408,10 @@ class Reader:
         raise UndecidedError
 
     def _applied(self, name: str, depth: int) -> Node:
-        """A function with its exponent or base and its argument, which is a single number or letter without a
-        bracket."""
+        """Read a function with its exponent or base and its argument.
+
+        An argument without brackets is a single number or letter.
+        """
         parts = []
         exponent = None
         following = self._peek()
@@ -444,7 +449,7 @@ class Reader:
         return node if exponent is None else self._node(Kind.POWER, node, exponent)
 
     def _skip_degrees(self) -> bool:
-        """True if a raised sign of degrees, alone or in braces, was here and is skipped."""
+        """Skip a raised degree sign, alone or in braces. Returns True if there was one."""
         token, width = self._peek(1), 2
         if token is not None and token.is_sign("{"):
             token, width = self._peek(2), 4
@@ -473,7 +478,7 @@ class Reader:
             self.units.update(found)
 
     def _joins_units(self, token: Token, at: int, is_behind_word: bool) -> bool:
-        """True if a sign stands within a unit: km/hour, square-feet, dollars $."""
+        """True if a sign belongs to a unit, as in km/hour, square-feet or dollars $."""
         if token.kind is TokenKind.UNIT:
             return is_behind_word
         if token.is_sign("/"):

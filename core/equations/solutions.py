@@ -1,7 +1,7 @@
-"""Equations with unknowns: whether one follows from the one before, and whether a stated value solves it.
+"""Equations with unknowns: whether one follows from an earlier one, and whether a stated value solves it.
 
-Equations are compared only if they are in one letter and close to each other, or describe straight lines and the
-text says that one simplifies to the other.
+Equations are compared only if they have a single letter and are close to each other, or if they describe straight
+lines and the text says that one simplifies to the other.
 """
 
 import re
@@ -23,7 +23,11 @@ Coefficients = list[Fraction]
 
 @dataclass(frozen=True)
 class Stated:
-    """An equation stated by a sub-step: the polynomial of its difference, its end, and the text after it."""
+    """An equation stated by a sub-step.
+
+    `polynomial` is that of the left side minus the right side, `end` is where the equation ends in the text, and
+    `behind` is the text after it.
+    """
 
     polynomial: Mapping[Monomial, Fraction]
     letters: frozenset[str]
@@ -34,14 +38,17 @@ class Stated:
 
 @dataclass
 class Memory:
-    """The equations stated so far: the last for each set of letters, and the letters about which nothing is
-    certain."""
+    """The equations stated so far.
+
+    `last` maps each set of letters to the last equation in them. `open` holds the letters about which nothing is
+    certain.
+    """
 
     last: dict[frozenset[str], Stated] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def before(self, letters: frozenset[str], step: int) -> Stated | None:
-        """The last equation in exactly these letters, if it was stated recently."""
+        """Return the last equation in exactly these letters, if it was stated recently."""
         found = self.last.get(letters)
         if found is None or step - found.step > MAX_BACK or letters & self.open:
             return None
@@ -52,7 +59,10 @@ class Memory:
 
 
 def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, behind: str) -> Stated | None:
-    """An equation with unknowns in the form that is remembered; None if it has none or is too large."""
+    """Return an equation with unknowns in the form in which it is remembered.
+
+    Returns None if it has no unknowns or is too large.
+    """
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
         return None
@@ -66,7 +76,7 @@ def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, b
 
 
 def coefficients(stated: Stated) -> Coefficients | None:
-    """The coefficients of an equation in one letter, constant first; None if it has several letters."""
+    """Return the coefficients of an equation in one letter, constant first, or None if it has several letters."""
     if len(stated.letters) != 1:
         return None
     result: dict[int, Fraction] = {}
@@ -79,7 +89,7 @@ def coefficients(stated: Stated) -> Coefficients | None:
 
 
 def roots(polynomial: Coefficients) -> list[Fraction]:
-    """The rational roots of a polynomial of degree one or two, in ascending order."""
+    """Return the rational roots of a polynomial of degree one or two, in ascending order."""
     if len(polynomial) == 2:
         return [-polynomial[0] / polynomial[1]]
     if len(polynomial) != 3:
@@ -95,7 +105,7 @@ def roots(polynomial: Coefficients) -> list[Fraction]:
 
 
 def solves(polynomial: Coefficients, value: AlgebraicValue, decimals: int) -> bool | None:
-    """True if a number solves an equation; None if it may be a rounded solution."""
+    """True if a number solves an equation, and None if it may be a rounded solution."""
     number = value.number
     if number is None:
         return None
@@ -118,7 +128,7 @@ def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
-    """True if two equations in the same letters share solutions; None if that cannot be decided."""
+    """True if two equations in the same letters share solutions, and None if that cannot be decided."""
     first, second = coefficients(earlier), coefficients(later)
     if first is None or second is None:
         if _degree(earlier) == _degree(later) == 1:
@@ -163,12 +173,15 @@ def _remainder(above: Coefficients, below: Coefficients) -> Coefficients:
 
 
 def write_solutions(name: str, polynomial: Coefficients) -> str:
-    """The solutions of an equation as text, empty if there are none to write."""
+    """Return the solutions of an equation as text, or an empty string if there are none to write."""
     return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
 
 
 def write_equation(stated: Stated) -> str:
-    """An equation as text: its solution, or the equation with letters on the left and the number on the right."""
+    """Return an equation as text.
+
+    This is its solution or, without one, the equation with letters on the left and the number on the right.
+    """
     polynomial = stated.polynomial
     solved = coefficients(stated)
     if solved is not None and roots(solved):
@@ -191,7 +204,7 @@ _RESTRICTED = re.compile(
 
 
 def is_restricted(words: str) -> bool:
-    """True if the words after a solution say that a condition other than the equation chose it."""
+    """True if the words after a solution say that a condition other than the equation singled it out."""
     return _RESTRICTED.search(words) is not None
 
 
@@ -229,7 +242,7 @@ _GOAL = re.compile(
 
 
 def claims_consequence(words: str) -> bool:
-    """True if the words before an equation say that it follows from the one before, and from nothing else."""
+    """True if the words before an equation say that it follows from the previous equation and nothing else."""
     words = _GOAL.sub(" ", words)
     follows_at_once = not re.search("[A-Za-z]", words)
     return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
@@ -262,5 +275,5 @@ def says_it_is_derived(words: str) -> bool:
 
 
 def says_it_is_rewritten(words: str) -> bool:
-    """True if the words before an equation say that it is the previous one in another form."""
+    """True if the words before an equation say that it is the previous equation in another form."""
     return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

@@ -16,7 +16,7 @@ Row = dict[str, Fraction]
 
 @dataclass
 class System:
-    """Linear equations in reduced form: each row has a letter that no other row has.
+    """Linear equations in reduced form, in which each row has a letter that no other row has.
 
     `given` holds the letters whose values were stated outright.
     """
@@ -25,9 +25,10 @@ class System:
     given: set[str] = field(default_factory=set)
 
     def add(self, polynomial: Mapping[Monomial, Fraction], is_value: bool) -> bool | None:
-        """True if an equation agrees with those before it; None if it adds something new, which is then kept.
+        """Return True if an equation agrees with those before it, and False if it contradicts them.
 
-        A contradicting equation is not kept. One that is not linear, or too large, is ignored.
+        An equation that adds something new is kept, and the result is None. A contradicting equation is not kept.
+        An equation that is not linear, or is too large, is ignored.
         """
         row = _linear(polynomial)
         if row is None:
@@ -67,7 +68,7 @@ def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
 
 
 def _without(row: Row, known: Row, pivot: str) -> Row:
-    """The row minus the multiple of another that eliminates the pivot."""
+    """Return the row minus the multiple of another row that eliminates the pivot."""
     factor = row[pivot] / known[pivot]
     result = dict(row)
     for name, value in known.items():

@@ -1,7 +1,7 @@
 """Tokens of a step: numbers, letters, words and signs of LaTeX and plain text, each with its place in the text.
 
-Reading never fails: text outside equations becomes a word or a break, and unreadable maths becomes an obstacle,
-next to which nothing is checked.
+Reading never fails. Text outside equations becomes a word or a break. Unreadable maths becomes an obstacle, and
+nothing next to an obstacle is checked.
 """
 
 import re
@@ -37,10 +37,11 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token with its place: `text` is its normal form, `number` the value of a number.
+    """A token with its place in the text.
 
-    `decimals` counts the digits after the decimal point. `spaced` is True if white space precedes it, `in_formula`
-    if it stands inside LaTeX maths, and `opens` if it is the first token there.
+    `text` is its normalised form and `number` its value if it is a number. `decimals` counts the digits after the
+    decimal point. `spaced` is True if white space precedes the token, `in_formula` if it is inside LaTeX maths, and
+    `opens` if it is the first token there.
     """
 
     kind: TokenKind
@@ -117,7 +118,7 @@ _TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
-    """The tokens of a text in order; none if the text is too long or holds a table or a drawing."""
+    """Return the tokens of a text in order, or none if the text is too long or contains a table or a drawing."""
     if len(text) > MAX_TEXT:
         return []
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
@@ -159,7 +160,7 @@ def _is_prose(formula: str) -> bool:
 
 
 def _append(tokens: list[Token], token: Token) -> None:
-    """Add a token; a line that begins with a relation continues the line before."""
+    """Add a token. A line that begins with a relation continues the line before."""
     if (
         token.kind is TokenKind.RELATION
         and tokens
@@ -171,7 +172,7 @@ def _append(tokens: list[Token], token: Token) -> None:
 
 
 def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    """The tokens of a match, usually one."""
+    """Return the tokens of a match. There is usually one."""
     text, (start, end) = match[0], match.span()
 
     def token(kind: TokenKind, text: str) -> Token:
@@ -241,7 +242,7 @@ def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Toke
 
 
 def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
-    """A word as one token outside formulas, as single letters within them."""
+    """Split a word into tokens: a single one outside formulas, its letters within them."""
     end = start + len(text)
     lower = text.lower()
     if lower in _SPOKEN and not inside:
@@ -290,7 +291,7 @@ def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Toke
 
 
 def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
-    """The two digits of `\\frac12`."""
+    r"""Return the two digits of `\frac12` as tokens."""
     return [
         Token(TokenKind.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
         for name in ("above", "below")
@@ -315,10 +316,13 @@ def _command(name: str, token: Callable[[TokenKind, str], Token]) -> Token:
 
 
 def without_bold(text: str) -> str:
-    """A text with Markdown's bold markers replaced by spaces, so that places stay valid; `2**3` remains a power."""
+    """Replace Markdown's bold markers by spaces, so that places in the text stay valid.
+
+    A power such as `2**3` is kept.
+    """
     return _BOLD.sub("  ", text)
 
 
 def holds_table(text: str) -> bool:
-    """True if a text holds a table, a drawing or code, whose equations are not laid out in lines."""
+    """True if a text contains a table, a drawing or code, where equations are not laid out in lines."""
     return _TABLE.search(text) is not None

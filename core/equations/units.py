@@ -1,9 +1,8 @@
-"""Words after numbers: units that may stand within an expression, words that end it, and multiples such as a
-dozen."""
+"""Words after numbers: units that may be part of an expression, words that end it, and multiples like a dozen."""
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text as a set."""
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -56,13 +55,15 @@ def is_word(text: str) -> bool:
 
 
 def may_be_glued(word: str) -> bool:
-    """True if a word attached to a number may be its unit, as in 5km, rather than a factor or name, as in 3abc or
-    2Eve."""
+    """True if a word attached to a number may be its unit, as in 5km.
+
+    It is False for a factor or a name, as in 3abc or 2Eve.
+    """
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
 def convertible(words: frozenset[str]) -> frozenset[str]:
-    """The words that are units with others of the same kind, in the singular."""
+    """Return the words that are units convertible to other units of the same kind, in the singular."""
     return frozenset(_singular(word) for word in words if word in _DIMENSIONS)
 
 

@@ -1,4 +1,4 @@
-"""The unknowns of a solution: its equations with letters, checked against the problem's and the earlier steps'."""
+"""The unknowns of a solution, whose equations are checked against those of the problem and of earlier steps."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,10 @@ from stepsight.core.equations.values import AlgebraicValue
 
 @dataclass
 class Unknowns:
-    """The state of a solution's letters up to a sub-step: the last equations, and the linear ones."""
+    """What is known about a solution's letters up to a sub-step.
+
+    `memory` holds the last equations and `system` the linear ones.
+    """
 
     step: int = -1
     memory: solutions.Memory = field(default_factory=solutions.Memory)
@@ -44,7 +47,7 @@ class Unknowns:
             self.system = System()
 
     def check(self, chain: Chain, text: str) -> Iterator[Check]:
-        """The checks of the unknowns in the next chain of a sub-step."""
+        """Yield the checks of the unknowns in the next chain of a sub-step."""
         if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
             return
         sides = [value_of(member.expression) for member in chain.members]
@@ -109,7 +112,7 @@ class Unknowns:
             yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end, right)
 
     def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
-        """Checks of a linear equation against all earlier ones."""
+        """Check a linear equation against all earlier ones."""
         stated = solutions.equation(left, right, self.step, chain.end, "")
         if (
             stated is None
@@ -134,7 +137,7 @@ class Unknowns:
             self.system = System()
 
     def _words(self, earlier: solutions.Stated, chain: Chain, text: str) -> str:
-        """The words between an equation and the next."""
+        """Return the words between an earlier equation and a chain."""
         if earlier.step == self.step:
             between = text[earlier.end : chain.start]
             return between if re.search("[A-Za-z]{2}", between) else text[: chain.start]
@@ -142,7 +145,10 @@ class Unknowns:
 
 
 def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValue, AlgebraicValue] | None:
-    """The two sides of an equation with unknowns; of a longer chain, its side with letters and one without."""
+    """Return the two sides of an equation with unknowns.
+
+    From a longer chain, return its only side with letters and the last side without them.
+    """
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
     unknown = [side for side in sides if side is not None and side.letters]

@@ -1,7 +1,8 @@
-"""Exact values of bounded size: fractions of polynomials with rational coefficients.
+"""Exact values of limited size: fractions of polynomials with rational coefficients.
 
-A number is a polynomial without letters. Irrational roots, and functions, are kept to 30 digits; such a value is
-not exact and is compared within a tolerance. A value beyond the bounds raises `UndecidedError`.
+A number is a polynomial without letters. Irrational roots are kept to 30 decimal places, and values of functions to
+the precision of a float. Such a value is not exact and is compared within a tolerance. A value beyond the limits
+raises `UndecidedError`.
 """
 
 import math
@@ -22,12 +23,15 @@ TOLERANCE = Fraction(1, 10**10)
 
 
 class UndecidedError(Exception):
-    """Raised for an expression without a usable value: too large, undefined, or not understood."""
+    """The error for an expression without a usable value, because it is too large, undefined or not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlgebraicValue:
-    """`above / below`, two polynomials; `exact` is False if a root or function was approximated."""
+    """The quotient of two polynomials, `above / below`.
+
+    `exact` is False if a root or function was approximated.
+    """
 
     above: Mapping[Monomial, Fraction]
     below: Mapping[Monomial, Fraction]
@@ -35,14 +39,14 @@ class AlgebraicValue:
 
     @property
     def number(self) -> Fraction | None:
-        """The value as a number, None if it has letters."""
+        """The value as a number, or None if it has letters."""
         if any(self.above) or any(self.below):
             return None
         return self.above.get(ONE, Fraction(0)) / self.below[ONE]
 
     @property
     def polynomial(self) -> Mapping[Monomial, Fraction] | None:
-        """The value as a polynomial, None if its denominator has letters."""
+        """The value as a polynomial, or None if its denominator has letters."""
         if any(self.below):
             return None
         divisor = self.below[ONE]
@@ -54,7 +58,7 @@ class AlgebraicValue:
 
 
 def number(value: Fraction | int, exact: bool = True) -> AlgebraicValue:
-    """A number as a value. Raises `UndecidedError` if it has too many digits."""
+    """Return a number as a value. Raises `UndecidedError` if it has too many digits."""
     fraction = Fraction(value)
     if fraction.numerator.bit_length() + fraction.denominator.bit_length() > MAX_BITS:
         raise UndecidedError
@@ -66,7 +70,7 @@ def letter(name: str) -> AlgebraicValue:
 
 
 def add(left: AlgebraicValue, right: AlgebraicValue, sign: int = 1) -> AlgebraicValue:
-    """`left + right`, or `left - right` if the sign is -1."""
+    """Return `left + right`, or `left - right` if the sign is -1."""
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
         return number(a + sign * b, exact)
@@ -84,14 +88,17 @@ def multiply(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
 
 
 def divide(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
-    """`left / right`. Raises `UndecidedError` if `right` is zero."""
+    """Return `left / right`. Raises `UndecidedError` if `right` is zero."""
     if not right.above:
         raise UndecidedError
     return multiply(left, AlgebraicValue(right.below, right.above, right.exact))
 
 
 def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
-    """`base` to a rational power. Raises `UndecidedError` on 0^0 and on roots of letters or negative numbers."""
+    """Raise `base` to a rational power.
+
+    Raises `UndecidedError` on 0^0 and on roots of letters or negative numbers.
+    """
     e, b = exponent.number, base.number
     if e is None or not exponent.exact:
         raise UndecidedError
@@ -122,7 +129,7 @@ def _number_power(base: Fraction, exponent: int, exact: bool) -> AlgebraicValue:
 
 
 def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
-    """The root of a number, exact if it is a fraction."""
+    """Return the root of a number, which is exact if it is a fraction."""
     radicand = value.number
     if radicand is None or not 2 <= degree <= 24:
         raise UndecidedError
@@ -139,7 +146,7 @@ def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
 
 
 def _integer_root(value: int, degree: int) -> int:
-    """The greatest integer whose power does not exceed `value`."""
+    """Return the greatest integer whose power does not exceed `value`."""
     if value < 2:
         return value
     if degree == 2:
@@ -174,7 +181,7 @@ def absolute(value: AlgebraicValue) -> AlgebraicValue:
 
 
 def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = None) -> AlgebraicValue:
-    """A sine, cosine, tangent (in radians) or logarithm, to the precision of a float."""
+    """Return a sine, cosine, tangent (in radians) or logarithm, to the precision of a float."""
     inner = value.number
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
@@ -197,7 +204,7 @@ def _rounded(value: float) -> AlgebraicValue:
 
 
 def substitute(value: AlgebraicValue, letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
-    """The value with numbers in place of its letters."""
+    """Return the value with numbers in place of its letters."""
     if value.letters.isdisjoint(letters):
         return value
     above, below = (_substituted(part, letters) for part in (value.above, value.below))
@@ -251,7 +258,7 @@ def _monomials(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool) -> AlgebraicValue:
-    """The fraction with common single-term factors cancelled."""
+    """Return the fraction with common single-term factors cancelled. Raises `UndecidedError` if it is too large."""
     if not above:
         return AlgebraicValue({}, {ONE: Fraction(1)}, exact)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
@@ -267,7 +274,7 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
 
 
 def _reduced(above: Polynomial, below: Mapping[Monomial, Fraction]) -> tuple[Polynomial, Polynomial]:
-    """The fraction with the factors that its single-term denominator shares with all terms above cancelled."""
+    """Cancel the factors that a single-term denominator shares with all terms of the numerator."""
     ((key, divisor),) = below.items()
     common = dict(key)
     for term in above:
@@ -283,7 +290,7 @@ def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
 
 
 def difference(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
-    """`left - right`, with a mere error of approximation taken as zero."""
+    """Return `left - right`, with mere approximation errors treated as zero."""
     result = add(left, right, -1)
     if result.exact:
         return result

@@ -72,7 +72,7 @@ def _whole(record: JudgmentRecord) -> Row:
 def _changes(by_mode: ByMode) -> Iterable[float | None]:
     """Return the offline minus the online validity of each sub-step in hindsight mode.
 
-    Yields None for every sub-step if there is no hindsight judgment.
+    Every entry is None if there is no hindsight judgment.
     """
     record = by_mode.get(Mode.HINDSIGHT)
     if record is None or record.online is None or record.offline is None:

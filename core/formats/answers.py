@@ -1,4 +1,4 @@
-"""Answer tokens: heads made of a language model's output rows for its words for right and wrong."""
+"""Heads made from a language model's output rows for its answer tokens, the words for right and wrong."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,8 +20,10 @@ _HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 class Softmax(StrEnum):
-    """The set over which the probability of the token for right is normalised: the two answers, or the whole
-    vocabulary."""
+    """The tokens over which the probability of the token for right is normalised.
+
+    These are either the two answers or the whole vocabulary.
+    """
 
     ANSWERS = "answers"
     VOCABULARY = "vocabulary"
@@ -32,7 +34,7 @@ def has_language_head(checkpoint: Checkpoint) -> bool:
 
 
 def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
-    """Raises `UserError` if the config is not a language model's; `kind` names the format in words."""
+    """Raise `UserError` if the config is not that of a language model. `kind` names the format in words."""
     if not has_language_head(checkpoint):
         raise UserError(
             f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
@@ -42,7 +44,7 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
-    """Rows of the language model's head, or of the embedding if the two are tied. Raises `UserError`."""
+    """Return rows of the language model's head, or of the embedding if the two are tied. Raises `UserError`."""
     return checkpoint.rows(head_name(checkpoint), rows, _shape(checkpoint))
 
 
@@ -52,8 +54,11 @@ def head_name(checkpoint: Checkpoint) -> str:
 
 
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
-    """The ids of the tokens for wrong and right, from the card or else the format's default: given as numbers, or
-    as texts whose last token counts. Raises `UserError` if nothing names them, or the weights lack them."""
+    """Return the ids of the tokens for wrong and right, from the card or else the format's defaults.
+
+    They are given as numbers, or as texts of which the last token is used. Raises `UserError` if neither source
+    names them, or the weights lack them.
+    """
     tokens = checkpoint.card.get("tokens", otherwise)
     if not isinstance(tokens, Mapping) or set(tokens) != {"right", "wrong"}:
         raise UserError(
@@ -70,7 +75,10 @@ def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = Non
 
 
 def answer_head(checkpoint: Checkpoint, place: Placement, ids: list[int]) -> Loaded:
-    """The backbone with a head that gives the probability of the second of the tokens `ids`, wrong and right."""
+    """Load the backbone with a head for the tokens `ids`, which are those for wrong and right.
+
+    The head gives the probability of the second token.
+    """
     over = softmax_of(checkpoint)
     whole = checkpoint.tensor(head_name(checkpoint), _shape(checkpoint)) if over == Softmax.VOCABULARY else None
     weight = head_rows(checkpoint, ids)
@@ -90,7 +98,10 @@ def softmax_of(checkpoint: Checkpoint) -> Softmax:
 
 
 class VocabularyHead(nn.Module):
-    """Logits whose softmax is `(1 - v, 0, v)`, with `v` the probability of one token among all."""
+    """A head whose logits have the softmax `(1 - v, 0, v)`.
+
+    `v` is the probability of one token among the whole vocabulary.
+    """
 
     def __init__(self, weight: Tensor, token: int) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
-"""A third party's chat template, rendered in a separate process: `python -m stepsight.core.formats.chat_template`.
+"""Rendering of a third party's chat template in a separate process.
 
-Transformers' sandbox keeps a template away from files and Python's internals, but does not keep it from computing
-for ever or requesting all memory. A process can be limited, and ended.
+The process is `python -m stepsight.core.formats.chat_template`. Transformers' sandbox keeps a template away from
+files and Python's internals. It does not keep it from computing forever or using up all memory, whereas a process
+can be limited and killed.
 """
 
 import json
@@ -28,11 +29,11 @@ _KEPT = 64
 
 
 class TemplateError(ValueError):
-    """Raised if a template does not render a chat; the message gives the reason."""
+    """The error for a template that does not render a chat. The message gives the reason."""
 
 
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """The text of a chat by a template, which sees `names` beside the messages. Raises `TemplateError`."""
+    """Render a chat by a template, which can use `names` besides the messages. Raises `TemplateError`."""
     bounds = {"seconds": SECONDS, "memory": MEMORY}
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names), **bounds}))
 
@@ -69,7 +70,10 @@ def _render(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bound(seconds: int, memory: int) -> None:
-    """Limit the resources of this process, if the system can; elsewhere the caller waits at most `_PATIENCE`."""
+    """Limit the resources of this process, if the system supports that.
+
+    Elsewhere the only limit is that the caller waits at most `_PATIENCE`.
+    """
     try:
         import resource
     except ImportError:

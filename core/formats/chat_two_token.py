@@ -4,16 +4,17 @@ config.json, abbreviated, is that of any Llama:
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
 
-so the repository is known by its name, or stepsight.json says so: `{"format": "chat-two-token"}`. Tensors:
-`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of + and - are kept.
+The repository is therefore recognised by its name, or stepsight.json names the format: `{"format":
+"chat-two-token"}`. Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of + and - are
+kept.
 
-The first user turn is the problem, a space and the first step, each later one a step, all without the white space
-around them. The authors ask the model about the last turn alone, once for each step, while the assistant has
-answered + to all before it: so one pass over the chat with + everywhere, read where each answer is about to come,
-gives the same. The texts between the turns come from the folder's own chat template. If it gives a date, that is
-always the default of Llama 3.1's template.
+The first user turn is the problem, a space and the first step, and each later turn is one step. All of them are
+stripped of surrounding white space. The authors ask the model about the last turn only, once for each step, with
+the answer + to all earlier turns. One pass over the chat with + everywhere, read at the positions just before each
+answer, gives the same result. The texts between the turns come from the folder's own chat template. If it contains
+a date, that is always the default of Llama 3.1's template.
 
-`{"softmax": "vocabulary"}` in stepsight.json takes the softmax over the whole vocabulary, as PRMBench does;
+With `{"softmax": "vocabulary"}` in stepsight.json the softmax is over the whole vocabulary, as in PRMBench.
 `{"tokens": {"right": …, "wrong": …}}` names other answers.
 """
 
@@ -60,7 +61,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def answers(checkpoint: Checkpoint) -> list[int]:
-    """`answer_ids`, by default those of + and -."""
+    """Return the `answer_ids`, which default to those of + and -."""
     return answer_ids(checkpoint, _ANSWERS)
 
 

@@ -6,13 +6,14 @@ config.json, abbreviated:
      "rr_token": "<extra_0>", "max_position_embeddings": 4096, "vocab_size": 152064, …}
 
 Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`; `score.model.nn1`, `score.model.nn2` and
-`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs), with
-a ReLU after the first two. They are computed in float32, whatever the type of the backbone. `score.reg_model`
-serves training and is not used.
+`score.model.nn_out`, each with `.weight`, shape (heads, inputs, outputs), and `.bias`, shape (heads, outputs). A
+ReLU follows each of the first two. They are computed in float32, whatever the type of the backbone.
+`score.reg_model` is needed only in training and is not used.
 
-The input is the chat template with a system line, and `rr_token` after each step, which loses the white space
-around it; there the mean over the heads of the sigmoid is the probability that the step is valid. The standard
-deviation over the heads, the authors' measure of uncertainty, is the `spread` of the scores.
+The input is the chat template with a system line, and `rr_token` after each step, which is stripped of surrounding
+white space. At that token, the probability that the step is valid is the mean over the heads of the sigmoid. The
+standard deviation over the heads, which the authors use as a measure of uncertainty, becomes the `spread` of the
+scores.
 """
 
 from collections.abc import Mapping
@@ -43,10 +44,10 @@ _PROMPT = (
 
 
 class EnsembleHead(Ensemble):
-    """Logits whose softmax is `(1 - v, 0, v)`, with `v` the mean over the heads of a sigmoid.
+    """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is the mean of a sigmoid over the heads.
 
-    `layers` are weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs), the last of one
-    output.
+    `layers` holds pairs of weights, shape (heads, inputs, outputs), and biases, shape (heads, outputs). The last
+    layer has one output.
     """
 
     def __init__(self, layers: list[tuple[Tensor, Tensor]]) -> None:
@@ -55,7 +56,7 @@ class EnsembleHead(Ensemble):
         self.biases = nn.ParameterList([bias.float() for _, bias in layers])
 
     def values(self, hidden: Tensor) -> Tensor:
-        """The logit of each head, shape (heads, …), for hidden states, shape (…, hidden)."""
+        """Return the logit of each head, shape (heads, …), for hidden states of shape (…, hidden)."""
         states = hidden.float().flatten(0, -2)[None]
         for place, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             states = torch.matmul(states, weight) + bias[:, None]
@@ -70,8 +71,10 @@ class EnsembleHead(Ensemble):
         return torch.stack([wrong, torch.full_like(right, -torch.inf), right], dim=-1)
 
     def spread(self, hidden: Tensor) -> Tensor:
-        """The standard deviation over heads as ActPRM's training measures it, with one less than their number in
-        the denominator; 0 for a single head."""
+        """Return the standard deviation over the heads, or 0 for a single head.
+
+        As in ActPRM's training, the denominator is the number of heads minus one.
+        """
         values = torch.sigmoid(self.values(hidden))
         return values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 
@@ -112,7 +115,10 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def _inner_width(checkpoint: Checkpoint) -> int:
-    """The width of the inner layers, which no config names; 128 if the weights do not tell it either."""
+    """Return the width of the inner layers, which no config states.
+
+    It is taken from the weights, or is 128 if they do not show it either.
+    """
     name = f"score.model.{_LAYERS[0]}.bias"
     shape = checkpoint.shape(name)
     return shape[-1] if shape else 128

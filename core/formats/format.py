@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A backbone with the head that turns its hidden states, or a `mixture` of its layers', into three logits.
+    """A loaded backbone with its head.
 
-    `rows` are the checkpoint's classes in the order neg, neu, pos. `reading` names whatever else the scores depend
-    on besides weights and template.
+    The head turns the hidden states of the backbone, or a `mixture` of those of its layers, into three logits.
+    `rows` gives the checkpoint's classes in the order neg, neu, pos. `reading` lists whatever else the scores
+    depend on besides weights and template.
     """
 
     backbone: "PreTrainedModel"
@@ -30,23 +31,29 @@ class Loaded:
 
 
 class CheckpointFormat(Protocol):
-    """A module of this package. If a template cannot express its inputs, it has its own kind of `Encoder` as
-    `ENCODER`. Without `RecognisableFormat.recognises`, its config is that of an ordinary language model."""
+    """The names that a format's module in this package defines.
+
+    If a template cannot express the format's inputs, the module has its own kind of `Encoder` as `ENCODER`. If the
+    module lacks `RecognisableFormat.recognises`, its config is that of an ordinary language model.
+    """
 
     NAME: str
     """The value of `Evaluator.format`, and of `format` in stepsight.json."""
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
-        """The values of a `PromptTemplate` that apply unless stepsight.json overrides them. Raises `UserError`."""
+        """Return the values of a `PromptTemplate` for this format. Raises `UserError`.
+
+        They apply unless stepsight.json overrides them.
+        """
         ...
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        """Load the folder. Raises `UserError` naming a part that is missing, misshapen or of another format."""
+        """Load the folder. Raises `UserError` that names a part that is missing, misshapen or of another format."""
         ...
 
 
 class RecognisableFormat(CheckpointFormat, Protocol):
-    """A format that a config can show."""
+    """A format that can be recognised by its config."""
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
         """True if the config alone shows that the folder is in this format."""

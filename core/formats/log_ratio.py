@@ -1,29 +1,29 @@
-"""Implicit process reward models: EurusPRM and ImplicitPRM, a language model and a reference beside it.
+"""Implicit process reward models (EurusPRM and ImplicitPRM): a language model compared with a reference model.
 
 config.json, abbreviated, is that of any language model:
 
     {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
-so a repository is known by its name, or stepsight.json says what it is, and where the reference is:
+A repository is therefore recognised by its name, or stepsight.json names the format and the reference:
 
     {"format": "log-ratio", "reference": "Qwen/Qwen2.5-Math-7B-Instruct", "coefficient": 0.001}
 
-Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, in both.
+Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, in both models.
 
-The input is the problem and the solution as a chat in the folder's own template, with "Step 1: …" and so on,
-two line breaks between. From the solution's first token on, the logarithm of a token's probability, less that
-under the reference, is added up; the sigmoid of the sum at a step's end, times the coefficient, is the
-probability that the solution is valid so far.
+The input is the problem and the solution as a chat in the folder's own template, with the steps written as "Step 1:
+…" and so on, two line breaks apart. For each token from the solution's first one on, the log-probability under the
+reference is subtracted from that under the model, and the differences are added up. The probability that the
+solution is valid so far is the sigmoid of the sum at a step's end, times the coefficient.
 
-The position at which a step is read is the authors': they turn the chat up to the step, its end token and two line
-breaks into tokens, and take the last but one of as many log-probabilities, which begin with the second token. That
-lies two tokens after the step, in the words "Step 2" that begin the next; of the last step it is the token that
-ends the turn. This is copied, since their figures depend on it.
+The position at which a step is read is that of the authors. They tokenize the chat up to the step, its end token
+and two line breaks, and take the last but one of the log-probabilities, which begin with the second token. This
+position lies two tokens after the step, in the words "Step 2" that begin the next one; for the last step it is the
+token that ends the turn. We do the same, because their figures depend on it.
 
-The authors' code and card disagree: the reference is the model that the evaluator was trained from, as on the
-card, and the coefficient the code's own default; their script for ProcessBench has Qwen2.5-7B-Instruct, 0.005
-and a threshold of 0.5005, chosen on GSM8K. All values are close to 0.5: `stepsight calibrate` chooses a
-threshold.
+The authors' code and model card disagree. We follow the card in using the model from which the evaluator was
+trained as the reference, and the code in its default coefficient. Their script for ProcessBench uses
+Qwen2.5-7B-Instruct, 0.005 and a threshold of 0.5005, chosen on GSM8K. All values are close to 0.5, so use
+`stepsight calibrate` to choose a threshold.
 """
 
 import copy
@@ -61,7 +61,10 @@ _CHUNK = 512
 
 
 class LogRatioEncoder(Encoder):
-    """Encodes a trace as one chat, whose last token is the separator, and reads each step where the authors do."""
+    """An encoder that turns a trace into one chat and reads each step at the authors' position.
+
+    The last token of the chat is the separator.
+    """
 
     def encode(self, trace: Trace) -> Encoded:
         template = self.template
@@ -73,14 +76,14 @@ class LogRatioEncoder(Encoder):
         return Encoded(np.asarray(ids, dtype=np.int64), reads, reads)
 
     def opening(self) -> tuple[int, int]:
-        """The last added token of the prompt, and the number of tokens from it to the solution."""
+        """Return the last added token of the prompt, and the number of tokens from there to the solution."""
         last = max(place for place, part in enumerate(self._prompt) if isinstance(part, int))
         texts = [part for part in self._prompt[last + 1 :] if isinstance(part, str)]
         tokens = self._pieces.encode(texts, [False] * len(texts))
         return cast(int, self._prompt[last]), 1 + sum(map(len, tokens))
 
     def _ids(self, trace: Trace, solution: str) -> list[int]:
-        """The tokens of prompt and solution as one text."""
+        """Return the tokens of prompt and solution, encoded as one text."""
         problem = self.template.problem_text(trace.problem)
         parts = [part.replace("{problem}", problem) if isinstance(part, str) else part for part in self._prompt]
         if isinstance(parts[-1], str):
@@ -93,8 +96,10 @@ class LogRatioEncoder(Encoder):
 
 
 class LogRatio(nn.Module):
-    """A language model and its reference as a backbone with one hidden number: the cumulative difference of
-    log-probabilities from the solution's first token on, in float32."""
+    """A language model and its reference, used as a backbone with a single hidden number.
+
+    This number is the cumulative difference of log-probabilities from the solution's first token on, in float32.
+    """
 
     _no_split_modules: ClassVar[list[str]] = []
 
@@ -108,7 +113,7 @@ class LogRatio(nn.Module):
         self.config: PretrainedConfig = config
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor]:
-        """Sums of shape (batch, tokens, 1); `input_ids` has shape (batch, tokens)."""
+        """Return the cumulative sums, shape (batch, tokens, 1). `input_ids` has the shape (batch, tokens)."""
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         marks = (input_ids == self.opening) & attention_mask.bool()
         start = (marks * places).amax(1, keepdim=True) + self._after
@@ -117,7 +122,10 @@ class LogRatio(nn.Module):
 
     @staticmethod
     def _logs(model: "PreTrainedModel", input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """The log-probability of each token after those before it, 0 for the first, shape (batch, tokens)."""
+        """Return the log-probability of each token given those before it, shape (batch, tokens).
+
+        The value of the first token is 0.
+        """
         device = main_device(model, input_ids.device)
         base = model.base_model
         hidden = base(input_ids=input_ids.to(device), attention_mask=attention_mask.to(device), use_cache=False)[0]
@@ -183,7 +191,10 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
-    """Raises `UserError` if a token's id differs in the reference or is missing there: both read the same ids."""
+    """Raise `UserError` if a token has a different id in the reference or is missing there.
+
+    Both models read the same ids.
+    """
     own = checkpoint.tokenizer.get_vocab()
     there = (reference.folder / TOKENIZER).is_file()
     others = reference.tokenizer.get_vocab() if there else {}
@@ -196,7 +207,7 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
 
 
 def _first_added(checkpoint: Checkpoint, text: str) -> str | None:
-    """The first token of a text that was added to the tokenizer's vocabulary."""
+    """Return the first token in a text that was added to the tokenizer's vocabulary."""
     added = [token.content for token in checkpoint.tokenizer.get_added_tokens_decoder().values()]
     found = [(text.find(token), -len(token), token) for token in added if token in text]
     return min(found)[2] if found else None

@@ -4,19 +4,19 @@ config.json, abbreviated, is that of any Qwen2:
 
     {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
-so a repository is known by its name, or stepsight.json says so: `{"format": "masked-tokens"}`. Tensors:
-`model.embed_tokens.weight`, …, `lm_head.weight`, of which the rows of <+> and <-> are kept; these two and <extra>
-are added tokens, whose ids the tokenizer knows.
+A repository is therefore recognised by its name, or stepsight.json names the format: `{"format": "masked-tokens"}`.
+Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of which only the rows of <+> and <-> are kept. These two
+and <extra> are added tokens, whose ids the tokenizer knows.
 
-The model is asked twice about each step, in the folder's own chat template: the user gives the instruction and the
-problem, the assistant's turn has the steps before, the step, and marks to be filled in, each read at the token
-before it. The first call asks for arithmetic and consistency. If neither mark is <->, a second has both filled in
-with <+> and asks for correctness, and the softmax over <+> and <-> there is the probability that the step is valid;
-a step with a <-> is wrong, with the probability 0. That is the authors' reward model. Since only <+> is ever filled
-in, both calls are made at once.
+The model is asked twice about each step, in the folder's own chat template. The user's turn has the instruction and
+the problem. The assistant's turn has the earlier steps, the step itself, and marks to be filled in, each of which
+is read at the token before it. The first call asks for arithmetic and consistency. If neither of these marks is
+<->, a second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> there is the
+probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the authors'
+reward model. Because only <+> is ever filled in, both calls are made at once.
 
-Their script for ProcessBench takes the first two marks alone, and that for PRMBench other words and the softmax
-over the whole vocabulary: neither is offered.
+The authors' script for ProcessBench uses only the first two marks, and the one for PRMBench uses other words and
+the softmax over the whole vocabulary. Neither is supported here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ _PROBLEM, _ANSWER = "⟦problem⟧", "⟦answer⟧"
 
 
 class MaskedTokensEncoder(CallEncoder):
-    """Encodes the two calls about each step; the template's separator is the mark to be filled in."""
+    """An encoder for the two calls about each step. The template's separator is the mark to be filled in."""
 
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
         *before, step = steps

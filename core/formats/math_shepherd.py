@@ -1,16 +1,16 @@
-"""Math-Shepherd-Mistral-7B-PRM: a language model that answers + or - after each step.
+r"""Math-Shepherd-Mistral-7B-PRM: a language model that answers + or - after each step.
 
 config.json, abbreviated, is that of any Mistral:
 
     {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": 4096, "vocab_size": 32000,
      "sliding_window": 4096, "tie_word_embeddings": false, …}
 
-so the name of the folder or on the hub has to be Math-Shepherd's, or stepsight.json says so: `{"format":
-"math-shepherd"}`. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
+The folder or hub repository must therefore have Math-Shepherd's name, or stepsight.json names the format:
+`{"format": "math-shepherd"}`. Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`.
 
-The input is "PROBLEM Step 1: … ки\\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits
-of ▁+ (648) and ▁- (387) gives the probability that the step is valid; of the language-modelling head only these two
-rows are read. Tags are inserted as token ids at known positions, so a step that contains the tag's letters is not
+The input is "PROBLEM Step 1: … ки\nStep 2: … ки". At each tag (the token ▁ки, 12902) the softmax over the logits of
+▁+ (648) and ▁- (387) gives the probability that the step is valid. Only these two rows of the language-modelling
+head are read. Tags are inserted as token ids at known positions, so a step that contains the tag's letters is not
 read there.
 """
 
@@ -52,7 +52,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
-    """The ids of - and +, in the order of the rows: wrong, right."""
+    """Return the ids of - and +, in the order of the rows: wrong, right."""
     tokenizer = checkpoint.tokenizer
     ids: list[int] = []
     for token in (_WRONG, _RIGHT):

@@ -1,18 +1,19 @@
 """Universal-PRM: a causal Qwen2 with one output at the end of an input, asked once for each step.
 
-config.json, abbreviated, is that of a Qwen2; no source that we found names its class, whose remote code is not run:
+config.json, abbreviated, is that of a Qwen2. No source that we found names its class, and its remote code is not
+run:
 
     {"architectures": ["…"], "model_type": "qwen2", "hidden_size": 3584, "vocab_size": 152064, …}
 
-so a repository is known by its name, or stepsight.json says so: `{"format": "prefix-value"}`. Tensors:
-`model.embed_tokens.weight`, …, in pickle files. No source names the head's tensors either; they are taken from
-`score.weight`, as Transformers' sequence classifiers have it, or from `score.0` and `score.2` with a ReLU between,
-as Qwen's own reward models do, and a checkpoint with neither is refused.
+A repository is therefore recognised by its name, or stepsight.json names the format: `{"format": "prefix-value"}`.
+Tensors: `model.embed_tokens.weight`, …, in pickle files. No source names the head's tensors either. They are read
+from `score.weight`, as in Transformers' sequence classifiers, or from `score.0` and `score.2` with a ReLU between
+them, as in Qwen's own reward models. A checkpoint with neither is refused.
 
-The input for step i is the chat template with a system line, where the user gives the problem and says that
-there is no reference answer, then the steps up to i with two line breaks after each, and the token that ends a
-turn; the sigmoid of the output there is the probability that the step is valid. The authors also give a
-reference answer where they have one, which changes the scores; ours judges without.
+The input for step i is the chat template with a system line. The user gives the problem and says that there is no
+reference answer. The steps up to i follow, with two line breaks after each, and then the token that ends a turn.
+The sigmoid of the output at that token is the probability that the step is valid. The authors also give a reference
+answer where they have one, which changes the scores; here steps are judged without it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ _PROMPT = (
 
 
 class PrefixEncoder(CallEncoder):
-    """Encodes the steps up to each one, and reads them at the separator."""
+    """An encoder that makes one input for the steps up to each step and reads it at the separator."""
 
     def questions(self, steps: Sequence[str]) -> Iterable[Sequence[int | str | Mark]]:
         yield ["".join(f"{step}{self.template.between}" for step in steps), *self.closing, Mark.END]

@@ -1,6 +1,6 @@
 """Qwen2.5-Math-PRM, 7B and 72B, and Qwen2.5-Math-7B-PRM800K, read without their remote code.
 
-A causal Qwen2 with a head of two layers and two classes. config.json, abbreviated:
+The model is a causal Qwen2 with a head of two layers and two classes. config.json, abbreviated:
 
     {"architectures": ["Qwen2ForProcessRewardModel"],
      "auto_map": {"AutoModel": "modeling_qwen2_rm.Qwen2ForProcessRewardModel", …},
@@ -9,8 +9,8 @@ A causal Qwen2 with a head of two layers and two classes. config.json, abbreviat
 Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `score.0.weight`, `score.0.bias`, `score.2.weight`,
 `score.2.bias`, with a ReLU between the two layers.
 
-The input is the chat template with a system line, and `<extra_0>` (151651) after each step; there the softmax's
-second class is the probability that the step is valid.
+The input is the chat template with a system line, and `<extra_0>` (151651) after each step. At that token, the
+second class of the softmax is the probability that the step is valid.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """ReasonEval's checkpoints: ReasonEval-7B on WizardMath-V1.1 or Mistral, ReasonEval-34B on Llemma.
 
-A linear head of three classes, softmax order neg, neu, pos, on a causal backbone. config.json, abbreviated:
+The model is a causal backbone with a linear head of three classes in the order neg, neu, pos. config.json,
+abbreviated:
 
     {"architectures": ["ReasonEval_7B"], "model_type": "mistral", "hidden_size": 4096, "score_dimension": 3,
      "use_bias": false, "sliding_window": 4096, "vocab_size": 32000, …}
@@ -8,13 +9,13 @@ A linear head of three classes, softmax order neg, neu, pos, on a causal backbon
      "bias": false, "rope_theta": 1000000, …}
 
 Tensors: `model.embed_tokens.weight`, `model.layers.0.self_attn.q_proj.weight`, …, `model.norm.weight`,
-`score_head.weight` (and `score_head.bias` where the config says so).
+`score_head.weight` (and `score_head.bias` if the config says so).
 
-Prompt and steps are separated by the tokenizer's pad token, which is removed before the forward pass and marks
-where scores are read: at the last token of each step. In the 7B script the pad token also begins the input: it is
+Prompt and steps are separated by the tokenizer's pad token. It is removed before the forward pass and marks where
+scores are read: at the last token of each step. In the 7B script the pad token also begins the input. There it is
 removed with the others and put back without moving the marks, so that each step is read at the token before its
-last. The published scores were made so, and it is the default for checkpoints whose config has `score_dimension`;
-`{"template": {"read": "last"}}` in stepsight.json reads the last token instead.
+last. The published scores were computed this way, and it is the default for checkpoints whose config has
+`score_dimension`. With `{"template": {"read": "last"}}` in stepsight.json, the last token is read instead.
 """
 
 from collections.abc import Mapping

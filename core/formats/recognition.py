@@ -40,9 +40,9 @@ FORMATS = _BY_CONFIG + _BY_NAME
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
-    """The format that stepsight.json names, else the one that the config shows.
+    """Return the format that stepsight.json names or, without a name, the one that the config shows.
 
-    Raises `UserError` if the name is unknown, or the config shows none.
+    Raises `UserError` if the name is unknown, or if the config does not show a format.
     """
     named = checkpoint.card.get("format")
     names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
@@ -68,13 +68,13 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
 
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
-    """The name of the format; a LLaDA backbone with a head of ours has its own."""
+    """Return the name of the format. A LLaDA backbone with one of our heads has a name of its own."""
     return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
 
 
 @dataclass(frozen=True)
 class Card:
-    """The values of stepsight.json that override the format's own, and the encoder that results."""
+    """The values of stepsight.json merged over those of the format, and the resulting encoder."""
 
     template: PromptTemplate
     thresholds: Thresholds
@@ -83,8 +83,10 @@ class Card:
 
 
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """The card of a checkpoint in a format. Raises `UserError` naming the folder if a value is invalid or the
-    tokenizer is missing."""
+    """Read the card of a checkpoint in a format.
+
+    Raises `UserError`, naming the folder, if a value is invalid or the tokenizer is missing.
+    """
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
@@ -97,8 +99,10 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
 
 
 def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The object under a key of stepsight.json, empty if it has none. Raises `UserError` if the value is not an
-    object."""
+    """Return the object under a key of stepsight.json, or an empty one if the key is missing.
+
+    Raises `UserError` if the value is not an object.
+    """
     value = card.get(key, {})
     if not isinstance(value, dict):
         raise UserError(f"{CARD}: {key} is {type(value).__name__}, expected an object.")

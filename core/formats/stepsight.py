@@ -1,14 +1,14 @@
-"""StepSight's own format: any backbone, LLaDA's included, to which a score head and stepsight.json were added.
+r"""StepSight's own format: any backbone, including LLaDA's, with an added score head and stepsight.json.
 
-config.json is the backbone's; the tensors are the backbone's below the prefix that its class has (`model.*`,
-`bert.*`, `transformer.*`) and `score.weight`, shape (3, hidden); stepsight.json, abbreviated:
+config.json is that of the backbone. The tensors are those of the backbone, under the prefix of its class
+(`model.*`, `bert.*`, `transformer.*`), and `score.weight`, shape (3, hidden). stepsight.json, abbreviated:
 
     {"format": "stepsight", "version": 1, "attention": "bidirectional", "head": {"layers": "last"},
-     "template": {"prompt": "Question:\\n{problem}\\n…", "separator": "<step>", "bos": null},
+     "template": {"prompt": "Question:\n{problem}\n…", "separator": "<step>", "bos": null},
      "thresholds": {"validity": 0.5, "redundancy": 0.15}, "provenance": {…}}
 
-A head that reads layer 12 has `{"layers": 12}`: the backbone is used up to that layer, the norm after the last one
-included. With `{"layers": "mixture"}` there is `mixture.weight` too, shape (layers).
+A head that reads layer 12 has `{"layers": 12}`. The backbone is then used only up to that layer, but its norm after
+the last layer is still applied. With `{"layers": "mixture"}` there is also `mixture.weight`, shape (layers).
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def read_layers(checkpoint: Checkpoint) -> Layers:
-    """The layers that the head reads, from stepsight.json. Raises `UserError` if the value makes no sense."""
+    """Return the layers that the head reads, from stepsight.json. Raises `UserError` if the value is invalid."""
     head = checkpoint.card.get("head", {})
     layers = head.get("layers", LAST) if isinstance(head, dict) else head
     if layers in (LAST, MIXTURE) or (isinstance(layers, int) and not isinstance(layers, bool) and layers > 0):

@@ -1,21 +1,22 @@
-"""Transformers' token classifiers: step evaluators of one, two or three classes on any of its backbones.
+"""Transformers' token classifiers: step evaluators with one, two or three classes on any of its backbones.
 
-Decoders as TRL's PRM trainer leaves them, and encoders such as BERT, ModernBERT and EuroBERT. config.json,
-abbreviated:
+These are decoders as produced by TRL's PRM trainer, and encoders such as BERT, ModernBERT and EuroBERT.
+config.json, abbreviated:
 
     {"architectures": ["LlamaForTokenClassification"], "model_type": "llama", "hidden_size": 2048, …}
     {"architectures": ["BertForTokenClassification"], "model_type": "bert", "max_position_embeddings": 512,
      "id2label": {"0": "wrong", "1": "right"}, "label2id": {"wrong": 0, "right": 1}, …}
     {"architectures": ["ModernBertForTokenClassification"], "model_type": "modernbert", "local_attention": 128, …}
 
-Tensors: the backbone's below `model.` or `bert.`, then `score.weight` and `score.bias` (Llama, Mistral, Qwen) or
-`classifier.weight` and `classifier.bias` (encoders; ModernBERT has `head.dense.weight` and `head.norm.weight` too).
+Tensors: the backbone's under `model.` or `bert.`, then `score.weight` and `score.bias` (Llama, Mistral, Qwen) or
+`classifier.weight` and `classifier.bias` (encoders; ModernBERT also has `head.dense.weight` and
+`head.norm.weight`).
 
-One class, as MATH-Minos has it, is a logit whose sigmoid is the probability that the step is valid.
+A single class, as in MATH-Minos, is a logit whose sigmoid is the probability that the step is valid.
 
-The input is TRL's: the token that begins an input, if the tokenizer has one, the problem, and each step with a line
-break after it, all turned into tokens by themselves; a step is read at the last token of its line break.
-Whether a backbone sees later tokens is tried out, not taken from its config.
+The input is that of TRL: the token that begins an input, if the tokenizer has one, then the problem, and then each
+step followed by a line break. Each of these is tokenized separately. A step is read at the last token of its line
+break. Whether a backbone sees later tokens is tested, not taken from its config.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,8 +95,10 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
 
 
 def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    """The number of classes, and the ones that stand for neg, neu and pos. Raises `UserError` if that is not
-    clear."""
+    """Return the number of classes, and the classes that stand for neg, neu and pos.
+
+    Raises `UserError` if that is not clear.
+    """
     try:
         words = class_words(checkpoint.config)
         return len(words), class_rows(_class_names(checkpoint.card, words))
@@ -104,8 +107,10 @@ def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
-    """The single linear layer that Transformers' decoders have after their backbone; None if the weights have
-    another head."""
+    """Return the single linear layer that follows the backbone in Transformers' decoders.
+
+    Returns None if the weights have a different head.
+    """
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
         return None
@@ -113,7 +118,7 @@ def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear |
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
-    """The names of the classes in stepsight.json, else in the config."""
+    """Return the names of the classes in stepsight.json or else those in the config."""
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
         raise UserError(f"{CARD}: labels is {labels!r:.60}, expected a list of one word for each of {words}.")
@@ -135,7 +140,7 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
 
 
 def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
-    """The layers after the model's backbone, with the rows of the last in the order neg, neu, pos."""
+    """Return the layers after the model's backbone, with the rows of the last one in the order neg, neu, pos."""
     parts = [
         (name, part)
         for name, part in model.named_children()
@@ -154,7 +159,10 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
 
 
 def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> None:
-    """Set the backbone's attention mask from its config. Raises `UserError` if stepsight.json asks for another."""
+    """Set whether the backbone is causal, as found by testing it.
+
+    Raises `UserError` if stepsight.json asks for the opposite.
+    """
     attention = checkpoint.card.get("attention")
     try:
         causal = not looks_ahead(backbone)
@@ -168,7 +176,7 @@ def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Non
 
 @torch.inference_mode()
 def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded) -> None:
-    """Raises `UserError` if backbone and head together do not compute what the model does."""
+    """Raise `UserError` if backbone and head together compute something other than the model does."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
@@ -190,9 +198,10 @@ def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
 
 
 def class_words(config: Mapping[str, Any]) -> list[str]:
-    """The names of the classes in a config.json, by number: `id2label`, else `label2id`, else LABEL_0, LABEL_1, …
+    """Return the names of the classes in a config.json, in order of their numbers.
 
-    Raises `UserError` if they are not numbered from 0.
+    They come from `id2label`, else from `label2id`, else they are LABEL_0, LABEL_1, and so on. Raises `UserError`
+    if they are not numbered from 0.
     """
     names, numbers = config.get("id2label"), config.get("label2id")
     try:
@@ -211,10 +220,10 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 
 
 def class_rows(words: Sequence[object]) -> Rows:
-    """The class of each of neg, neu and pos.
+    """Return the classes of neg, neu and pos.
 
-    `words` has one name per class: LABEL_0, neg, wrong, 0, -, good and the like; a single class is right, whatever
-    its name. Raises `UserError` if the names leave open which class is which, or there are more than three.
+    `words` has one name per class, such as LABEL_0, neg, wrong, 0, - or good. A single class means right, whatever
+    its name. Raises `UserError` if the names do not show which class is which, or if there are more than three.
     """
     listed = ", ".join(repr(word) for word in words)
     if len(words) not in (1, 2, 3):

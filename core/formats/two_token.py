@@ -1,23 +1,23 @@
-"""Language models that answer each step with one of two tokens, read at a tag: Math-psa, VersaPRM, ER-PRM, and
-models of OpenRLHF's trainer of process reward models.
+r"""Language models that answer each step with one of two tokens, read at a tag.
 
-config.json is that of any language model, abbreviated:
+Examples are Math-psa, VersaPRM, ER-PRM, and models trained as process reward models with OpenRLHF. config.json is
+that of any language model, abbreviated:
 
     {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "vocab_size": 128256, …}
 
-so stepsight.json describes the model, as here for Math-psa:
+The model is therefore described by stepsight.json, as in this example for Math-psa:
 
     {"format": "two-token", "tokens": {"right": " +", "wrong": " -"},
-     "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " \\n\\n\\n\\n\\n",
+     "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " \n\n\n\n\n",
       "between": " "}}
 
-A public repository known by its name needs none. Tensors: `model.embed_tokens.weight`, …, `lm_head.weight`, of
-which two rows are kept; many are LoRA adapters of such a model.
+A public repository that is recognised by its name needs no such file. Tensors: `model.embed_tokens.weight`, …,
+`lm_head.weight`, of which two rows are kept. Many checkpoints are LoRA adapters of such a model.
 
-`separator` is the tag's text; at its last token the softmax over the logits of the two tokens gives the probability
-that the step is valid. `tokens` are texts, of which the last token counts, or ids. `{"softmax": "vocabulary"}`
-takes the softmax over the whole vocabulary, one of OpenRLHF's two ways. The tokenizer decides whether a special
-token begins the input, as in the authors' code.
+`separator` is the text of the tag. At its last token, the softmax over the logits of the two tokens gives the
+probability that the step is valid. `tokens` are ids, or texts of which the last token is used. With `{"softmax":
+"vocabulary"}` the softmax is over the whole vocabulary, which is one of OpenRLHF's two methods. The tokenizer
+decides whether a special token begins the input, as in the authors' code.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Language models with a value head: Skywork-o1-Open-PRM, 1.5B and 7B, and PQM.
+r"""Language models with a value head: Skywork-o1-Open-PRM, 1.5B and 7B, and PQM.
 
 config.json, abbreviated:
 
@@ -7,21 +7,21 @@ config.json, abbreviated:
      "model_type": "qwen2", "hidden_size": 1536, "max_position_embeddings": 4096, "vocab_size": 151936, …}
 
 Tensors: `model.embed_tokens.weight`, …, `model.norm.weight`, `lm_head.weight`, which is not used,
-`v_head.summary.weight`, shape (1, hidden), and `v_head.summary.bias`: TRL's value head on the last hidden
-state. PQM's have `pretrained_model.` before all but the head's, and neither config nor tokenizer: those are its
-base's, with the token [PRM] added.
+`v_head.summary.weight`, shape (1, hidden), and `v_head.summary.bias`: TRL's value head on the last hidden state. In
+PQM all tensors but those of the head begin with `pretrained_model.`. PQM has neither config nor tokenizer, so those
+of its base are used, with the token [PRM] added.
 
-Skywork's input is the token that begins an input, the problem and a line break, all as one text, then each line of
-the solution with a line break after it, turned into tokens by themselves; the sigmoid of the value at a line break
-is the probability that what stands there is valid. The authors give a score for every line. A step of several lines
-is read at its last, whose value is that of the state after it; search-and-learn too takes the last value of a
-solution. `{"template": {"lines": "spaces", "strip": "steps"}}` writes a step on one line, as compute-optimal-tts
-does.
+Skywork's input consists of the token that begins an input, the problem and a line break, encoded as one text, and
+then each line of the solution followed by a line break, each tokenized separately. The sigmoid of the value at a
+line break is the probability that the line is valid. The authors give a score for every line. A
+step of several lines is read at its last line, whose value is that of the state after the step; search-and-learn
+likewise uses the last value of a solution. With `{"template": {"lines": "spaces", "strip": "steps"}}` a step is
+written on one line, as in compute-optimal-tts.
 
-PQM's value is trained by ranking and has no bounds. Its sigmoid is shown, which gives the same ranking and with
-which the authors weight votes. A threshold of 0.5 follows from their loss, in which a state before any step has the
-value 0, but they name none: `stepsight calibrate` chooses one. The prompt is that of their evaluation; they train
-with `[INST] {problem} [/INST]\\n`.
+PQM's value is trained by ranking and has no bounds. Its sigmoid is shown, which gives the same ranking and is what
+the authors use to weight votes. A threshold of 0.5 follows from their loss, in which a state before any step has
+the value 0, but they do not name one: use `stepsight calibrate` to choose it. The prompt is that of their
+evaluation; they train with `[INST] {problem} [/INST]\n`.
 """
 
 from collections.abc import Mapping

@@ -97,8 +97,7 @@ def cache_of_hub() -> Path:
 
 
 def free_disk(folder: Path | None = None) -> int | None:
-    """Return the number of free bytes on the disk of a folder, or None if it is unknown. The folder need not
-    exist."""
+    """Return the free bytes on the disk of a folder, which need not exist, or None if unknown."""
     folder = folder or cache_of_hub()
     for one in (folder, *folder.parents):
         with suppress(OSError):
