@@ -37,8 +37,10 @@ class PrivateHeaders:
 
 
 class _Response:
-    """A response that buffers an HTML page until it is complete, to write nonces into it, and streams everything
-    else."""
+    """A response that is buffered until complete if it is an HTML page, so that nonces can be written into it.
+
+    Everything else is streamed.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send

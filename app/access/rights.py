@@ -34,8 +34,10 @@ def cookie_name(request: HTTPConnection) -> str:
 
 
 def find_user_of(request: Asked) -> User | None:
-    """Return the user who made the request, or None for a visitor on a server that admits visitors without a
-    login."""
+    """Return the user who made the request, or None for a visitor who is not logged in.
+
+    Only some servers admit such visitors.
+    """
     user: User | None = state_of(request)["user"]
     return user
 
@@ -185,7 +187,7 @@ def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> N
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
-    """Record that `user` is about to be shown scores of these texts, which they entered themselves.
+    """Record that `user` is about to be shown scores of these texts, which were entered on a page.
 
     Traces that are to be labelled may have the same text. Nothing is recorded if `user` is None.
     """

@@ -1,8 +1,7 @@
-"""`/annotate/adjudicate`: deciding the steps on which annotators disagree, one trace at a time, without their
-names.
+"""`/annotate/adjudicate`: deciding the steps on which annotators disagree, one trace at a time.
 
-Annotators appear as letters, which are dealt anew for every trace so that nobody can be followed from one trace to
-the next. Submission times are hidden too.
+Annotators appear as letters and not by name. The letters are dealt anew for every trace, so that nobody can be
+followed from one trace to the next. Submission times are hidden too.
 
 `POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers `{item,
 step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu, pos or
@@ -39,8 +38,10 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """The query of the page: the ids of a `campaign` and of one of its items. Item 0 stands for the next undecided
-    one."""
+    """The query of the page: the id of a `campaign`, and the id of one of its items.
+
+    Item 0 stands for the next undecided item.
+    """
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 

@@ -303,8 +303,7 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """Return the adjudication page if there is a decision to make and the person may make it, or else the
-        trace's page."""
+        """Return the URL of the decision that the user may make on the trace, or else the URL of the trace."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"
@@ -345,8 +344,10 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """Return the names of the existing tables, each with a function that renders the table and a link to its
-    file."""
+    """Return the names of the existing tables, each with a function that renders the table.
+
+    The rendered table includes a link to its file.
+    """
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]
 

@@ -46,8 +46,10 @@ class CampaignAgreement:
         return next((table for table in self.tables if table.name == name), None)
 
     def find_table(self, name: str) -> Table:
-        """Return the table with this name; `steps` gives the table of all steps. Raises `NotFoundError` if there is
-        none."""
+        """Return the table with this name. Raises `NotFoundError` if there is none.
+
+        The name `steps` stands for the table of every step, which is not one of `tables`.
+        """
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
             raise NotFoundError(f"There is no table {name!r:.80} of this campaign.", "Follow a link of its page.")

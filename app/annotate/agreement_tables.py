@@ -321,7 +321,8 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 def _later(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Yield, for each number of later steps, its name, the labels that changed then, and those that could have."""
+    """Yield the name of each number of later steps, the labels that changed then, and those that could have changed
+    then."""
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
         rest = count == _MOST_LATER and most > count

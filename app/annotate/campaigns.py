@@ -38,7 +38,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class CampaignBar:
-    """A progress bar with a name: how many of a number of annotations are submitted."""
+    """A progress bar with a name. It shows how many annotations out of a total are submitted."""
 
     name: str
     done: int
@@ -85,10 +85,10 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 
 
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """Render `/annotate/campaign`, on which a manager sees everybody's work and the guideline, and closes the
-    campaign.
+    """Render `/annotate/campaign`, a campaign as its manager sees it.
 
-    Raises `NotFoundError` if there is no such campaign.
+    It shows everybody's work and the guideline, and has a form to close the campaign. Raises `NotFoundError` if
+    there is no such campaign.
     """
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
@@ -107,7 +107,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """List everybody who may label, with True for those assigned to the campaign.
+    """Return everybody who may label, each with True if they are assigned to the campaign.
 
     The list is empty if nobody can log in.
     """
@@ -160,8 +160,10 @@ def queue_terms(campaign: Campaign) -> str:
 
 
 def start_word(store: Store, campaign: Campaign, user: User) -> str:
-    """Return the text of a person's link to the labelling page: Start, Continue, or "" if nothing is left for
-    them."""
+    """Return the text of a person's link to the labelling page: Start or Continue.
+
+    Returns "" if nothing is left for the person.
+    """
     availability = next_availability(store, campaign, user)
     if availability == "nothing":
         return ""

@@ -57,8 +57,10 @@ def _check_name(name: str) -> str:
 
 
 class DisputesAddress(PageQuery):
-    """The conditions on the list of disputes: their `dataset`, their `state`, or their `trace`, by its number in
-    the store."""
+    """The conditions on the list of disputes.
+
+    `trace` is the number of the disputed trace in the store.
+    """
 
     PATH: ClassVar[str] = "/annotate/disputes"
 

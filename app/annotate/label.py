@@ -104,8 +104,10 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def formula(answer: str | None) -> str:
-    """Return a reference answer as text, with the formula delimiters that benchmarks omit, or "" if there is no
-    answer."""
+    """Return a reference answer as text, with the formula delimiters that benchmarks omit.
+
+    Returns "" if there is no answer.
+    """
     if answer is None:
         return ""
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer

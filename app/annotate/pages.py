@@ -156,8 +156,10 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
 
 
 def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
-    """Return a labelling page: the whole page for a browser, or only its content for the script that moves between
-    traces."""
+    """Return a labelling page.
+
+    A browser gets the whole page. The script that moves from trace to trace gets only its content.
+    """
     shown = content if PART in request.headers else plain_page(title, content, "Annotate")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 

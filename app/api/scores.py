@@ -123,7 +123,7 @@ def _lines_of(line: Any) -> dict[int | str, dict[str, Any]]:
 
 
 async def streamed(context: Context, request: Request, parts: Sequence[AnswerPart]) -> StreamingResponse:
-    """Return a streamed response with a line for each place in the parts."""
+    """Return a streamed response with one line for each entry of the request."""
     user = find_user_of(request)
     stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
     await stream.begin()
@@ -148,8 +148,11 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
 
 
 def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
-    """Split a request into parts: a single part if the evaluator scores all candidates together, or else one part
-    for each distinct text."""
+    """Split a request into parts that are scored separately.
+
+    There is a single part if the evaluator scores all candidates together, and otherwise one part for each distinct
+    text.
+    """
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
     texts = check_candidates(asked.candidates)

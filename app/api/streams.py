@@ -58,8 +58,10 @@ class Stream:
         self._failed: list[BaseModel] = []
 
     async def begin(self) -> None:
-        """Submit the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if none of them is
-        accepted."""
+        """Submit the first parts.
+
+        Raises `BusyError`, `ShortError` or `LoadingError` if none of them is accepted.
+        """
         passing = await self._ask()
         if passing is not None and not self._waiting and not self._failed:
             raise passing

@@ -76,8 +76,10 @@ class Address(ListQuery, _Place):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The keys of the evaluators on the page of a trace. If the first key is "", it stands for the default
-        evaluator."""
+        """The keys of the evaluators on the page of a trace.
+
+        If the first key is "", it stands for the default evaluator.
+        """
         return self.beside or (self.evaluator, self.against or self.other)
 
     def narrowed(self, **changes: object) -> Markup:

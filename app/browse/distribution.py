@@ -71,8 +71,10 @@ def distribution_html(
 
 
 def _verdict_bars(histogram: Histogram, titles: Sequence[str]) -> tuple[str, list[Bar]]:
-    """Return a gold label with the counts of both verdicts on its steps, which are the lowest and the highest
-    bin."""
+    """Return a gold label with the bars for both verdicts on its steps.
+
+    These are the lowest and the highest bin of the histogram.
+    """
     bars = [histogram.bars[0], histogram.bars[-1]]
     noun = f"{histogram.gold} step"
     return histogram.gold, [

@@ -43,8 +43,7 @@ class EvaluatorChoice:
 
 
 def list_choices(store: Store, evaluators: Evaluators, dataset_id: int) -> list[EvaluatorChoice]:
-    """List the loaded evaluators in their own order, followed by the other evaluators that have judged the
-    dataset."""
+    """List the loaded evaluators in their own order, followed by others that have judged the dataset."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     loaded = {name: evaluators.about(name) for name in evaluators.all_names}

@@ -1,5 +1,4 @@
-"""The filter conditions of the Browse page: every value with its count, and the active conditions as removable
-chips."""
+"""The filter of the Browse page: the values of each condition with their counts, and active conditions as chips."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -82,7 +82,7 @@ def browse_page(
     """Render the page for a query.
 
     Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
-    With `checks`, the page names the evaluators that do not beat the trivial baselines.
+    With `checks`, the page names the evaluators that do not clear the trivial baselines.
     """
     address, problems = Address.read(query)
     errors: list[UserError] = []
@@ -124,8 +124,10 @@ def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrac
 
 
 def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
-    """Return the dataset with this name, or the first dataset if the name is "". Raises `NotFoundError` if there is
-    none."""
+    """Return the dataset with this name, or the first dataset if the name is "".
+
+    Raises `NotFoundError` if there is no such dataset.
+    """
     matches = [dataset for dataset in datasets if not name or dataset.name == name]
     if not matches:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
@@ -189,7 +191,7 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
 def _baseline_check(
     checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
 ) -> Markup:
-    """Render the line that names the shown evaluators which do not beat the trivial baselines on the dataset."""
+    """Render the line that names the shown evaluators which do not clear the trivial baselines on the dataset."""
     rows = [one.row for one in shown if one.judged and one.row is not None]
     return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
@@ -253,8 +255,10 @@ def _trace_html(
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes that return a trace with its judgments as JSON and CSV. They take the query of the trace's
-    page."""
+    """Build the routes that return a trace with its judgments as JSON and CSV.
+
+    They take the same query as the page of the trace.
+    """
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
         trace, judgments = _read_judgments(store, evaluators, request.query_params)

@@ -87,8 +87,10 @@ class Selection:
 
     @classmethod
     def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
-        """Return the selection as `of` does, but raise the first error. It is a `NotFoundError` for an unknown
-        evaluator."""
+        """Return the selection as `of` does, but raise the first error.
+
+        An unknown evaluator raises `NotFoundError`.
+        """
         selection, problems = cls.of(store, evaluators, dataset_id, address)
         if problems:
             raise problems[0]

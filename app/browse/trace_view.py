@@ -20,11 +20,10 @@ def trace_html(
     people: Sequence[str | None] = (),
     disputes: Sequence[Markup] = (),
 ) -> Markup:
-    """Render the problem, each evaluator's verdicts on the solution, and every step with its sub-steps and search
-    hits.
+    """Render a trace: the problem, each evaluator's verdicts on the solution, and the steps with their sub-steps.
 
-    `people` holds the labels that people agreed on, and `disputes` the links below the gold; both have one entry
-    per step.
+    Hits of the search for `wanted` are marked. `people` holds the labels that people agreed on, and `disputes` the
+    links below the gold; both have one entry per step.
     """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     # Only the first column with scores explains the modes.

@@ -31,8 +31,10 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
 
 
 def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
-    """Return the first step, counted from 0, that an evaluator calls wrong in one mode, or None if it calls none
-    wrong."""
+    """Return the first step, counted from 0, that an evaluator calls wrong in one mode.
+
+    Returns None if it calls no step wrong.
+    """
     return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
 
 

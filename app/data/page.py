@@ -31,7 +31,7 @@ _SHOWN_FAILURES = timedelta(hours=1)
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page, of its changing part, and of the bad rows that a dataset left out."""
+    """Build the routes of the page, of its changing part, and of the bad rows left out of a dataset."""
 
     def may_add(request: Request) -> bool:
         return not read_only and has_right(request, Right.WRITE)

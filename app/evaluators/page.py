@@ -88,8 +88,10 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
 
 def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
-    """Start fetching a model. Raises `UserError` if the hub does not provide it or it does not fit on this
-    machine."""
+    """Start fetching a model.
+
+    Raises `UserError` if the hub does not provide the model, or if it does not fit on this machine.
+    """
     repo = request.repo.strip()
     there = find_fetched(repo) if repo else None
     if there is not None and request.revision == NEWEST:

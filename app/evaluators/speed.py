@@ -27,7 +27,7 @@ _SECONDS = 0.3
 class Speed:
     """The processor's speed in operations per second, for each type of weights.
 
-    It is safe to use from several threads. The first request for a type starts its measurement in another thread.
+    It is thread-safe. The first request for a type starts its measurement in another thread.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -68,8 +68,10 @@ class Evidence:
 
     @property
     def calls(self) -> int:
-        """The approximate number of server calls needed to leave out each sub-step. It is 0 if the evaluator runs
-        here."""
+        """The approximate number of server calls needed to leave out each sub-step.
+
+        It is 0 if the evaluator runs here.
+        """
         return len(self) + 1 if self.about.dtype == SERVED else 0
 
     @property
@@ -149,7 +151,7 @@ class Evidence:
         return self.names.index(name)
 
     def change_sentence(self, step: int) -> str:
-        """Describe the effect of later sub-steps on a sub-step in words."""
+        """Describe in words how later sub-steps affected a sub-step."""
         return change_sentence(self.names, self.hindsight, step, largest_jump(self.hindsight, step))
 
     def gold_sentence(self, step: int) -> str:

@@ -174,8 +174,7 @@ def _kind(gallery: Gallery, here: EvidenceAddress, kind: str) -> dict[str, objec
 
 
 def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> dict[str, object]:
-    """Return what the template shows of a trace: its name, problem, URL, and largest revision of the chosen
-    kind."""
+    """Return what the template shows of a trace, including its largest revision of the chosen kind."""
     trace, hindsight = judgment.trace, judgment.hindsight
     assert hindsight is not None
     assert isinstance(trace, StoredTrace)

@@ -23,7 +23,7 @@ _MOST_TOKENS = 1_500_000
 class LeftOuts:
     """Leave-one-out scores by the evaluators loaded here, computed for one trace at a time.
 
-    It is safe to use from several threads.
+    It is thread-safe.
     """
 
     def __init__(self) -> None:

@@ -69,7 +69,7 @@ def evidence_page(
 
     Mistakes in the query become notices above whatever can still be shown. `user` is the person who sees the page.
     If there is nothing to show and the user `may_judge`, the page offers to start a job. With `checks`, the page
-    says whether the evaluator fails to beat the trivial baselines on the trace's dataset.
+    says whether the evaluator fails to clear the trivial baselines on the trace's dataset.
     """
     address, problems = EvidenceAddress.read(query)
     try:

@@ -1,5 +1,5 @@
-"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences about later
-steps."""
+"""The evidence of one trace as HTML: the hindsight matrix, the reveal, the curve, and sentences that explain
+them."""
 
 import json
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ def jobs_html(
 ) -> Markup:
     """Render the newest jobs and, unless `read_only`, the form that starts one.
 
-    The form has `dataset` and `evaluator` chosen.
+    `dataset` and `evaluator` are preselected in the form.
     """
     return render(
         "jobs/list.html",
@@ -65,7 +65,7 @@ def jobs_html(
 def judge_form(
     store: Store, evaluators: Evaluators, dataset: str, evaluator: str = "", *, leads: bool = False
 ) -> Markup:
-    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` chosen.
+    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected.
 
     With `leads`, starting a job opens it on the Jobs page. If the store is empty, only a hint is rendered.
     """

@@ -123,8 +123,10 @@ class Worker:
         return self._evaluators
 
     def work_one(self) -> bool:
-        """Take a job and carry it out. Returns False if there was none. Raises `UnavailableError` if the database
-        fails."""
+        """Take a job and carry it out. Returns False if there was none.
+
+        Raises `UnavailableError` if the database fails.
+        """
         job = jobs.take_job(self.store, self.name, tasks=self.tasks, queued_only=self._clock.was_set())
         if job is None:
             return False
@@ -189,8 +191,10 @@ class Worker:
         return "The evaluator has changed since the job was started; it judged as it is now."
 
     def _asked_dtype(self, job: Job) -> str:
-        """Return the type of weights for which a job was started, from the stored evaluator or else from its
-        name."""
+        """Return the type of weights for which a job was started.
+
+        It is that of the stored evaluator if there is one, or else follows from the evaluator's name.
+        """
         known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
         by_name = (one for one in DTYPES if job.evaluator == typed_name(job.evaluator.partition(" (")[0], one))
         return next(known, None) or next(by_name, "float32")
@@ -244,8 +248,10 @@ class JobLease:
             raise _LostError
 
     def check(self) -> None:
-        """Raise `_StoppedError` or `_LostError` if the work must end. Needed because a server may take long to
-        respond."""
+        """Raise `_StoppedError` or `_LostError` if the work must end.
+
+        It is also called while a trace is being scored, since a server may take long to respond.
+        """
         if self._signals.is_stopping:
             raise _StoppedError
         if self.lost.is_set():

@@ -35,7 +35,8 @@ class WorkerSignals:
     def wait(self, seconds: float, looks: int | None = None) -> bool:
         """Wait for at most this many seconds, and return True if the workers have to stop.
 
-        The wait ends early on a stop signal or, if `looks` is given, once the number of `looks` is no longer that.
+        The wait ends early on a stop signal. If `looks` is given, it also ends once the property `looks` has
+        another value.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)

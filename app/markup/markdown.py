@@ -35,8 +35,10 @@ _PLACE = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
 
 
 def markdown_html(text: str) -> Markup:
-    """Return the escaped HTML of a text as `text_html` does, with its Markdown as `strong`, `i`, `code` and
-    `pre`."""
+    """Return a text as escaped HTML, as `text_html` does, with its Markdown rendered.
+
+    Markdown becomes `strong`, `i`, `code` and `pre` elements.
+    """
     if not _SIGNS.search(text) or _OPEN in text or _CLOSE in text:
         return text_html(text)
     kept: list[str] = []

@@ -1,5 +1,4 @@
-"""The People page, with accounts, their roles, and invitations by link. It is for admins and works without a
-script.
+"""The People page for admins: accounts, their roles, and invitations by link. It works without a script.
 
 The first admin is created on the command line. From then on, this machine's user may no longer do everything
 without a login. That step should therefore be up to somebody who controls the machine, not to anybody who can reach

@@ -63,7 +63,7 @@ class MeasuredDataset:
 
 
 class Measurements:
-    """Measures datasets. It is safe to use from several threads.
+    """Measures datasets. It is thread-safe.
 
     A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
     judgments are being added, the last measurement remains valid, and a new one is started from time to time.
@@ -103,8 +103,10 @@ class Measurements:
         return self._cache.has_newest(self._state(dataset)[0])
 
     def _state(self, dataset: Dataset, group: str = "") -> tuple[Hashable, Hashable]:
-        """Return a key for the data that the figures must match, and a version that changes when judgments are
-        added."""
+        """Return the state of a dataset as a key and a version.
+
+        Figures must match the key. The version changes when judgments are added.
+        """
         traces, calibration, *judged = read_data_version(self._store, dataset.id)
         return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
 

@@ -191,8 +191,7 @@ def _dataset(
 
 
 def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[Shortfall]]]:
-    """Return, for each dataset, the evaluators that do not beat the trivial baselines in its first kind of
-    error."""
+    """Return the evaluators that do not clear the trivial baselines, by dataset, in its first kind of error."""
     first = {column.name: column for column in reversed(columns)}
     found = [
         (name, _shortfalls(column.measured, column.mode, column.errors)) for name, column in reversed(first.items())
@@ -201,7 +200,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
 
 
 def _shortfalls(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Shortfall]:
-    """Return the evaluators that do not beat the trivial baselines in the figures shown."""
+    """Return the evaluators that do not clear the trivial baselines in the figures shown."""
     by_name = {one.name: one for one in measured.evaluators}
     rows = [row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors)]
     found = [(by_name[row.evaluator], check_row(row)) for row in rows if row.evaluator in by_name]

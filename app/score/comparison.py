@@ -94,8 +94,10 @@ class StepMatches:
 
     @property
     def is_edit(self) -> bool:
-        """True if the later trace looks like an edit of the earlier one, because they share at least half of the
-        steps."""
+        """True if the later trace looks like an edit of the earlier one.
+
+        At least half of the steps of the shorter trace must be in both.
+        """
         earlier = len(self.gone) + sum(match.was is not None for match in self.now)
         return self.kept > 0 and 2 * self.kept >= min(earlier, len(self.now))
 

@@ -140,8 +140,10 @@ class Entered:
         return []
 
     def solution_text(self) -> SolutionText:
-        """Return the text for the input box: the typed text if it still splits into the same steps, or else a new
-        one."""
+        """Return the text for the input box.
+
+        It is the typed text if that still splits into the same steps, or else a text written from the steps.
+        """
         with suppress(UserError):
             if self.text is not None and (typed := SolutionText.typed(self.text)).steps == self.steps:
                 return typed

@@ -195,8 +195,10 @@ def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """Return a sub-step with its bars, and with the numbers that the page's script judges again when a threshold
-    moves."""
+    """Return a sub-step with its bars and the numbers behind them.
+
+    The page's script judges the numbers again when a threshold moves.
+    """
     numbers = [
         [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
         for one in result.scores

@@ -72,7 +72,7 @@ class Semaphores:
 
 
 class Batcher:
-    """Bounded queues in front of one scorer. It is safe to use from several threads.
+    """Bounded queues in front of one scorer. It is thread-safe.
 
     A trace that arrives alone is scored at once, without waiting for others. Traces that arrive in the meantime are
     scored together, and clients take turns. Long work is scored separately, in parallel, so that other requests
@@ -115,10 +115,10 @@ class Batcher:
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
-        """Queue candidates for the step after `steps`, and return their future probabilities with shape
-        (candidates, 3).
+        """Queue candidates for the step after `steps` and return their future probabilities.
 
-        The candidates are scored together. The scorer must have `next_steps`. Raises the same errors as `submit`.
+        The probabilities have shape (candidates, 3), and the candidates are scored together. The scorer must have
+        `next_steps`. Raises the same errors as `submit`.
         """
         nexts = self._scorer.next_steps
         assert nexts is not None
@@ -168,8 +168,10 @@ class Batcher:
 
     @property
     def most_tokens(self) -> float:
-        """The largest number of tokens for traces that are scored in one call. Anything that needs more counts as
-        long."""
+        """The largest number of tokens for traces that are scored in one call.
+
+        A trace that needs more counts as long.
+        """
         return _LONG * self._rate
 
     def score(self, batch: list[Request]) -> None:

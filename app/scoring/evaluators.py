@@ -46,7 +46,7 @@ _PATIENCE = 2.0
 
 
 class Evaluators:
-    """Scores traces with evaluators, which are identified by name. It is safe to use from several threads."""
+    """Scores traces with evaluators, which are identified by name. It is thread-safe."""
 
     def __init__(
         self,
@@ -367,8 +367,8 @@ def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
 
 
 def _size(judgment: Judgment) -> int:
-    """Estimate the size of a cached judgment in bytes: the rows of its triangle, which are arrays, and its
-    trace."""
+    """Estimate the size of a cached judgment in bytes from its trace and the rows of its triangle, which are
+    arrays."""
     texts = (judgment.trace.problem, *judgment.trace.substeps)
     n = len(texts) - 1
     return sum(map(len, texts)) + n * (150 + 6 * (n + 1))

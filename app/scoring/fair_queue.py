@@ -29,8 +29,10 @@ _CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 @contextmanager
 def client_context(client: str) -> Iterator[None]:
-    """Attribute all requests made in the block, and in threads started there, to `client`: a person or an
-    address."""
+    """Attribute all requests made in the block, and in threads started there, to a client.
+
+    The client is a person or an address.
+    """
     before = _CLIENT.set(client)
     try:
         yield
@@ -171,8 +173,10 @@ class FairQueue:
         self._clients.setdefault(request.client, deque()).append(request)
 
     def take(self, most: int, tokens: float) -> list[Request]:
-        """Remove and return the next requests: at most `most`, with about `tokens` tokens at most, but at least one
-        request."""
+        """Remove and return the next requests.
+
+        There are at most `most` of them, and they need about `tokens` tokens at most, but at least one is returned.
+        """
         taken: list[Request] = []
         while self._clients and len(taken) < most:
             client, requests = next(iter(self._clients.items()))

@@ -1,5 +1,5 @@
-"""Options for the device and type of an evaluator's weights, used by commands that load evaluators and by
-workers."""
+"""Options for the device and type of an evaluator's weights, shared by commands and workers that load
+evaluators."""
 
 import argparse
 import json

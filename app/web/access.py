@@ -107,9 +107,10 @@ class Access:
 
 
 def _client(scope: Scope, requester: Requester) -> str:
-    """Return the client among which scorers are shared fairly: a person or, if there is none, an address.
+    """Return the client that a request is attributed to when scorers are shared fairly.
 
-    A person's programs count as a separate client, so that they do not hold up the pages the person looks at.
+    It is the person or, if nobody is logged in, the address. A person's programs count as a separate client, so
+    that they do not hold up the pages the person looks at.
     """
     kind = "programs of " if _is_api(scope) else ""
     if requester.user is not None and requester.user.name != LOCAL:

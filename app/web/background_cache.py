@@ -72,7 +72,7 @@ class _Timed:
 
 
 class BackgroundCache:
-    """Computations in background threads, with cached results. It is safe to use from several threads.
+    """Computations in background threads, with cached results. It is thread-safe.
 
     At most `at_once` computations run at the same time, and at most `most` may be in progress. About `kept` bytes
     of results are kept, the most recently used ones.

@@ -1,4 +1,4 @@
-"""Comparing evaluators with the trivial baselines on a dataset, and the line about those that do not beat them.
+"""Comparing evaluators with the trivial baselines on a dataset, and the line about those that do not clear them.
 
 The comparison runs in the background and is cached until labels or judgments change. A page shown before it is
 ready leaves room for the line and refreshes itself.
@@ -30,7 +30,7 @@ _KEPT = 800_000
 
 @dataclass(frozen=True)
 class Shortfall:
-    """An evaluator that does not beat the baselines, with the address of its card."""
+    """An evaluator that does not clear the baselines, with the address of its card."""
 
     check: BaselineCheck
     card: str
@@ -51,7 +51,7 @@ class Shortfall:
 
 
 class BaselineChecks:
-    """The baseline checks of a store's evaluators. It is safe to use from several threads."""
+    """The baseline checks of a store's evaluators. It is thread-safe."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -61,10 +61,10 @@ class BaselineChecks:
     def find(
         self, dataset: Dataset, evaluator: StoredEvaluator, mode: Mode, patience: float = 0.0
     ) -> BaselineCheck | Pending | None:
-        """Return the check of an evaluator, None if there is none, or `Pending` if it is not ready after `patience`
-        seconds.
+        """Return the check of an evaluator, or None if there is none.
 
-        While a job is judging the dataset, an earlier check may be returned.
+        Returns `Pending` if the check is not ready after `patience` seconds. While a job is judging the dataset, an
+        earlier check may be returned.
         """
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
@@ -82,7 +82,7 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """Render the line about a page's evaluators, which is empty if all of them beat the baselines.
+        """Render the line about a page's evaluators, which is empty if all of them clear the baselines.
 
         A placeholder is rendered while the check is being computed.
         """
@@ -95,12 +95,12 @@ class BaselineChecks:
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[Shortfall]:
-    """Return the evaluators that do not beat the baselines."""
+    """Return the evaluators that do not clear the baselines."""
     return [Shortfall(check, card_address(one)) for one, check in checks if not check.clears]
 
 
 def line_html(dataset: str, found: Sequence[Shortfall]) -> Markup:
-    """Render the line about evaluators that do not beat the baselines on a dataset.
+    """Render the line about evaluators that do not clear the baselines on a dataset.
 
     It is empty if there are none.
     """

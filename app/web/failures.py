@@ -63,10 +63,10 @@ def status_of(error: UserError) -> int:
 
 
 def page_status(errors: Iterable[UserError]) -> int:
-    """Return the status of a page that reports these errors, which is that of the first error caused by the page's
-    address.
+    """Return the status of a page that reports these errors.
 
-    If there is none, the status is 200; a page that has nothing to show yet is a success.
+    It is that of the first error caused by the page's address, or else 200: a page that has nothing to show yet is
+    a success.
     """
     found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
     return next(found, 200)

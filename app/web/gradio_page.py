@@ -79,7 +79,7 @@ def _answering(event: Event) -> Event:
 def client_disconnected(request: HTTPConnection | gr.Request) -> bool:
     """True if the client no longer waits for the response to its event. Call this from the event's own thread.
 
-    The client of a page is assumed to wait.
+    For a request that is not an event, such as one for a page, this is always False.
     """
     inner = request.request if isinstance(request, gr.Request) else None
     try:

@@ -102,8 +102,10 @@ def enter(request: Request, store: Store, user: User) -> Response:
 
 
 def _place(request: Request, store: Store, user: User, next: str) -> str:
-    """Return the page that a person asked for if it exists here and is open to them, or else the first page that
-    is."""
+    """Return the page to open after a login.
+
+    It is the page that the person asked for if it exists here and is open to them, or else the first page that is.
+    """
     rights = rights_of(user, store)
     rules: Rules = state_of(request)["rules"]
     rule = rules.find("GET", next.partition("?")[0]) if _OWN_ADDRESS.fullmatch(next) else None

@@ -74,8 +74,10 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _errors(record: logging.LogRecord) -> Iterator[dict[str, Any]]:
-    """Yield the exception of a record and its causes as `type`, `at`, and `reason` if the operating system gave
-    one."""
+    """Yield the exception of a record and its causes, each described by `type` and `at`.
+
+    `reason` is included if the operating system gave one.
+    """
     waiting = [record.exc_info[1]] if record.exc_info else []
     for _ in range(_MOST_CAUSES):
         error = waiting.pop(0) if waiting else None

@@ -86,8 +86,10 @@ class PageQuery(BaseModel):
         return self.changed(**changes).model_dump(by_alias=True, exclude_defaults=True)
 
     def url(self, path: str = "", /, **changes: object) -> Markup:
-        """Return the URL with some parts changed, for use in an HTML attribute. `path` gives the URL of another
-        page."""
+        """Return the URL with some parts changed, for use in an HTML attribute.
+
+        If `path` is given, the URL is that of another page.
+        """
         query = self.query(**changes)
         return escape((path or self.PATH) + (f"?{urlencode(query, doseq=True)}" if query else ""))
 

@@ -22,8 +22,7 @@ _LONGEST_PATH = 120
 
 
 class Requests:
-    """ASGI middleware that gives each request an id (see `app.access.current`) and logs it once it has been
-    answered."""
+    """ASGI middleware that gives each request an id (see `app.access.current`) and logs it when answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -72,8 +71,10 @@ class _Answer:
 
 
 def path_in_log(path: str) -> str:
-    """Return a path in a form that may be logged: without a query, and with `*` for each part that is not a short
-    word."""
+    """Return a path in a form that may be logged.
+
+    It has no query, and `*` stands for each part that is not a short word.
+    """
     parts = [part if _WORD.fullmatch(part) else "*" for part in path.split("/")]
     return "/".join(parts)[:_LONGEST_PATH]
 

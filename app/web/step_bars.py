@@ -106,8 +106,10 @@ class TraceJudgments:
         return self.offline.validity - self.online.validity
 
     def largest_change(self, trace: Trace) -> str:
-        """Name the sub-step with the largest change of validity, and the change. Returns `none` if no validity
-        changed."""
+        """Return the name of the sub-step with the largest change of validity, and the change.
+
+        Returns `none` if no validity changed.
+        """
         if self.change is None or not self.change.any():
             return "none"
         largest = int(abs(self.change).argmax())

@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print each dataset's name and kind, with its numbers of traces, traces with a gold error, steps and
-    sub-steps.
+    """Print a table of the datasets with their names, kinds and sizes.
 
-    If bad rows were left out, the number of traces looks like `6,116 of 6,216`.
+    The sizes are numbers of traces, traces with a gold error, steps and sub-steps. If bad rows were left out, the
+    number of traces looks like `6,116 of 6,216`.
     """
     with open_store(args.db) as store:
         datasets = list_datasets(store)

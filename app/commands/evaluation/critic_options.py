@@ -1,4 +1,4 @@
-"""Options for critics. They can be read without PyTorch."""
+"""Options for critics. This module does not import PyTorch."""
 
 import argparse
 from collections.abc import Sequence

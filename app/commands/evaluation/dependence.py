@@ -57,8 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Score the missing traces, then print the list of steps that carry a solution and the list of those that
-    nothing needs."""
+    """Score the missing traces, then print two lists.
+
+    One list has the steps that carry a solution, the other the steps that nothing needs.
+    """
     gap = Gap(args.gap)
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)

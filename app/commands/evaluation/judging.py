@@ -34,12 +34,11 @@ def find_evaluators(
     yes: bool = False,
     workers: int | None = None,
 ) -> list[Checked]:
-    """Return the results of `check` for the named evaluators or, without names, for those that have judged the
-    dataset.
+    """Have the chosen evaluators judge missing traces, and return the results of `check` for them.
 
-    An evaluator that can run first judges the missing traces. It does so at `place`, with the work shared among the
-    processes `ours` or among this many Ray `workers`. A critic's hindsight needs a confirmation unless `yes` is
-    set.
+    They are the named evaluators or, without names, those that have judged the dataset. Each one that can run first
+    judges the missing traces. It does so at `place`, with the work shared among the processes `ours` or among this
+    many Ray `workers`. A critic's hindsight needs a confirmation unless `yes` is set.
 
     `check` is called once for each evaluator; for stored evaluators, it is called before anything is scored.
     Baselines are always measured and never returned. Raises `UserError` if a name is not a baseline, a stored or

@@ -1,5 +1,4 @@
-"""Processes that torchrun or accelerate launch has started together, each of which scores its share of the
-traces."""
+"""Processes that were started together by torchrun or accelerate launch and share the traces among them."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -40,8 +39,10 @@ class Processes:
         return (trace for trace in traces if trace.position % self.count == self.rank)
 
     def total(self, number: int) -> int:
-        """Return the sum of a number over all processes. Every process has to call this, and it waits for the
-        others."""
+        """Return the sum of a number over all processes.
+
+        Every process has to call this, and each call waits for the others.
+        """
         if self.count == 1:
             return number
         torch = _torch()

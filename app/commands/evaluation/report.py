@@ -142,8 +142,10 @@ def run_filtering(args: argparse.Namespace) -> None:
 
 
 def _add_figures(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """Add `--figures`. For a report's subject, `default` has to be `SUPPRESS`, for the same reason as in
-    `_add_output`."""
+    """Add `--figures` to a parser.
+
+    For a report's subject, `default` has to be `SUPPRESS`, for the same reason as in `_add_output`.
+    """
     parser.add_argument(
         "--figures",
         action="store_true",
