@@ -104,8 +104,8 @@ class Mixture:
         `sources` has an entry for each source, with its origin, including hashes, and these counts:
 
         - `read`: all traces of the source
-        - `unwanted`, `overlapping`, `unlabelled`, `wrong`, `unbalanced`, `not_drawn`: the traces left out, each
-          counted under the first reason that applies
+        - `unwanted` (by `where`), `overlapping` (with a benchmark), `unlabelled`, `wrong`, `unbalanced` and
+          `not_drawn` (for the sample): the traces left out, each counted under the first reason that applies
         - `kept`: the remaining traces; `copies`: the traces that they yielded; `labels`: their labels
         - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, with truncation continued
 

@@ -32,9 +32,9 @@ class Sweep:
 
 
 def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
-    """Apply the decision rule for one class against the rest at many thresholds.
+    """Return precision, recall and F1 of one class against the rest at many thresholds.
 
-    It follows the paper's appendix on the neutral class.
+    The decision rule is that of the paper's appendix on the neutral class.
     """
     side = ternary.classify(table).against_rest(label)
     if side.ranking_problem:

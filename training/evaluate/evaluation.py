@@ -343,7 +343,7 @@ def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
 
 
 def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
-    """Return the weights of resamples of the traces in the mask `inside`; all other traces have weight 0."""
+    """Return resampling weights for the traces in the mask `inside`. All other traces have weight 0."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():
         return drawn

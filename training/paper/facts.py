@@ -330,9 +330,10 @@ def _measured_cells(table: PublishedTable, measured: Mapping[tuple[str, str, str
 
 
 def label_facts(store: Store, dataset: Dataset, split: str) -> Facts:
-    """Return the counts and shares of labels of a dataset of PRM800K that holds this `split`.
+    """Return the counts and shares of the labels in a dataset of PRM800K, and its number of traces in the grid's
+    pool.
 
-    The facts include the number of its traces in the grid's pool.
+    `split` names the part of PRM800K that the dataset holds, `train` or `test`.
     """
     gold = read_gold(store, dataset)
     labels = gold.label[gold.label != SILENT]

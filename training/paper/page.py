@@ -1,5 +1,7 @@
-"""The paper as one page that shows beside each printed item the value computed from the paper's own tables, and
-StepSight's."""
+"""The paper as one page, item by item.
+
+Beside each printed item stand the value computed from the paper's own tables and StepSight's own value.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -125,7 +125,7 @@ class Excerpt:
 def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     """Return an excerpt of the report in one mode and for one kind of error.
 
-    The changes caused by later steps involve both modes.
+    The section on changes by later steps covers both modes.
     """
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))

@@ -96,7 +96,8 @@ def _patched_name(patched: Patched) -> str:
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:
-    """Return the patches by the names of their datasets."""
+    """Return the patches, by the names of their datasets. Raises `UserError` if a dataset is not reported or has
+    two."""
     by_dataset: dict[str, Patch] = {}
     for patch in patches:
         if patch.dataset not in {dataset.name for dataset in datasets}:

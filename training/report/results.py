@@ -351,8 +351,10 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Return a table of online minus offline, paired trace by trace, or None if no evaluator has judged in both
-    modes."""
+    """Return a table of figures online minus offline, or None if no evaluator has judged in both modes.
+
+    The differences are paired trace by trace.
+    """
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -401,7 +403,8 @@ def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
 
 
 def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table | None:
-    """Return a table of offline minus online in each third, or None if no evaluator has judged in both modes."""
+    """Return a table of figures offline minus online in each third, or None if no evaluator has judged in both
+    modes."""
     if not has_pairs(evaluation):
         return None
     gains = {key: part for key, part in values.items() if any(name.endswith("_gain") for name in part[Third.EARLY])}
@@ -458,8 +461,8 @@ def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
 def outcomes(evaluation: Evaluation) -> Table | None:
     """Return a table of the outcomes of first errors, in traces, or None if no evaluator judges steps.
 
-    The first step called wrong may be the gold's first error or a different step, or only one of the two may have
-    an error.
+    The first step that the evaluator calls wrong may be the gold's first error or a different step, or only one of
+    the two may find an error.
     """
     rows = [row for row in ordered(subjects(evaluation)) if _says_validity(row)]
     columns = [EVALUATOR, MODE, *(Column(kind.value, title, CellKind.COUNT) for kind, title in OUTCOMES.items())]

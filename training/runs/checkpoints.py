@@ -41,7 +41,7 @@ class Checkpoints:
             shutil.rmtree(old, ignore_errors=True)
 
     def adopt(self, folder: Path, last: str) -> None:
-        """Move the files in `partial` to `folder`, ending with the file `last`, which marks completion."""
+        """Move the files in `partial` to `folder`. The file `last`, which marks completion, is moved last."""
         for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
             path.replace(folder / path.name)
         self.partial.rmdir()

@@ -19,7 +19,7 @@ Watch = Callable[[str, int, int | None], None]
 
 
 def unwatched(counted: str, done: int, total: int | None) -> None:
-    """Show nothing: the `Watch` of a run whose progress is not shown."""
+    """Ignore progress. This is the `Watch` of a run that shows none."""
 
 
 @contextmanager

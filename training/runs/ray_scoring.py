@@ -46,7 +46,7 @@ def check_for_workers(spec: str, place: Placement) -> None:
 
 @dataclass(frozen=True)
 class WorkerEvaluator:
-    """The description by which workers load an evaluator.
+    """The description from which workers load an evaluator.
 
     `spec` and `place` are the arguments of `load_evaluator`; `place` gives the device and type of the weights on
     the workers. `fingerprint` is that of the evaluator on this machine. `cores` is the number of cores of this

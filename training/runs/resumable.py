@@ -124,11 +124,11 @@ class Resumable(Trainer):
 
     @contextmanager
     def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
-        """Wrap the whole run. A first line announces it; `learnt` says what is learnt, such as `24 traces, 900
-        tokens`.
+        """Wrap the whole run in a `with` block.
 
-        If the run is interrupted, a line says how to resume it. At the end, processes that were launched together
-        wait for one another.
+        At the start, a line announces the run, in which `learnt` says what is learnt, such as `24 traces, 900
+        tokens`. If the run is interrupted, a line says how to resume it. At the end, processes that were launched
+        together wait for one another.
         """
         if self.args.should_save:
             self._announce(learnt, batch_size)

@@ -117,7 +117,7 @@ def model_fingerprint(folder: Path, prompt: str) -> str:
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
     """Write a Llama with random weights, and a byte-level tokenizer learnt from the texts.
 
-    The weights are drawn with `seed`. The tokenizer has `vocabulary` tokens and an end token.
+    The weights are drawn with `seed`. The tokenizer has `vocabulary` tokens plus an end token.
     """
     learnt = train_tokenizer(texts, vocabulary)
     learnt.add_special_tokens([_END])

@@ -36,7 +36,7 @@ _UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 def slug(name: str) -> str:
-    """Return a name in a form that is fit for a folder."""
+    """Return a name in a form that can be the name of a folder."""
     return _UNSAFE.sub("-", name).strip("-.") or "evaluator"
 
 

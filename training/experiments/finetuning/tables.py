@@ -157,7 +157,7 @@ def _rules(groups: Sequence[str]) -> tuple[int, ...]:
 
 
 def printed_table(printed: Sequence[Printed]) -> Table:
-    """Return the paper's table, with differences of the printed figures."""
+    """Return the paper's table, with the differences from the random subsets computed from the printed figures."""
     base = {row.scorer: row.accuracy for row in printed if row.subset == RANDOM}
     rows: list[tuple[Cell, ...]] = []
     for row in sorted(printed, key=lambda row: row.subset == RANDOM):
