@@ -45,8 +45,8 @@ class Scale(StrEnum):
 class Agreement:
     """The agreement of several people.
 
-    `agreeing` is the share of equal pairs among all pairs of ratings within units. `n_units` counts the units with
-    at least two ratings, and `n_pairs` the pairs within them.
+    `alpha` is Krippendorff's. `agreeing` is the share of equal pairs among all pairs of ratings within units.
+    `n_units` counts the units with at least two ratings, and `n_pairs` the pairs within them.
     """
 
     alpha: Value

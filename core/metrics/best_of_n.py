@@ -176,7 +176,8 @@ def pass_at(correct: Bools, size: int) -> float:
 def voted(correct: Bools, method: RankingMethod, logs: Floats64, groups: Ints, size: int) -> float:
     """Return the share of subsets of `size` candidates in which the vote chooses a correct one.
 
-    It covers all subsets, or `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased too.
+    The share is taken over all subsets, or over `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased
+    too.
     """
     subsets = _subsets(len(logs), min(size, len(logs)))
     return float(Ballots.of(method, logs, groups, subsets).right(correct[subsets]).mean())

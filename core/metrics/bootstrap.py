@@ -94,7 +94,7 @@ def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Fl
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
     """Sum numbers per trace, shape (traces, columns), over the traces of each resample.
 
-    The result has shape (draws, columns) and the type of the numbers, in which it is computed.
+    The sums have shape (draws, columns). They are computed and returned in the type of the numbers.
     """
     drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
     return np.concatenate(drawn)
@@ -113,8 +113,8 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
 def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
     """Return the share of hits among items.
 
-    It has an interval if `weights` are given and the items belong to several traces. `lacking` is the reason that
-    is given if there are no items.
+    It has an interval if `weights` are given and the items belong to several traces. `lacking` is the reason to
+    give if there are no items.
     """
     if not len(hit):
         return Value.none(lacking)

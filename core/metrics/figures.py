@@ -54,8 +54,8 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
     These are `accuracy`, `macro_f1` and `macro_auc`, and each class against the rest: `neg_auc`, `neu_auc` and
     `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity. An evaluator that
-    gives verdicts instead of scores gets no figures. There are also none if the gold has a single label, since such
-    a gold says only whether steps are valid.
+    gives verdicts instead of scores gets no figures. If the gold has a single label, it says only whether steps are
+    valid, and there are no figures either.
     """
     steps = ternary.classify(subject.table)
     figures: dict[str, Measurement] = {}
@@ -92,7 +92,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
 
 
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
-    """Measure the part of MR-Score that concerns steps."""
+    """Measure first-error accuracy, the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
 
 
@@ -102,7 +102,7 @@ def _processbench_f1(subject: Subject, weights: Weights) -> Measurement:
 
 
 def _mr_mcc(subject: Subject, weights: Weights) -> Measurement:
-    """Measure the part of MR-Score that concerns solutions."""
+    """Measure Matthews' correlation, the part of MR-Score that concerns solutions."""
     return without_interval(matthews(subject.first_errors), weights)
 
 

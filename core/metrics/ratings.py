@@ -48,8 +48,8 @@ class Ratings:
     def first_errors(self) -> Floats64:
         """The first step of each trace that each person calls neg, shape (people, traces), 0-based or `NO_ERROR`.
 
-        It is NaN if this cannot be told: if a step before the first neg is unsure or unlabelled, or if no step is
-        neg and any is unsure or unlabelled.
+        It is NaN if it cannot be determined: if a step before the first neg is unsure or unlabelled, or if no step
+        is neg and any is unsure or unlabelled.
         """
         if not self.traces:
             return np.empty((len(self.people), 0))

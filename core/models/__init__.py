@@ -1,4 +1,4 @@
 """A checkpoint in memory: backbone, head, tokenizer and placement.
 
-Begin with `ModelEvaluator`. `open_checkpoint` opens the folder that it is read from.
+Begin with `ModelEvaluator`. Use `open_checkpoint` to open its folder.
 """

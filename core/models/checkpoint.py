@@ -28,8 +28,9 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 class Checkpoint:
     """An evaluator's folder.
 
-    `config` is its config.json, and `card` its stepsight.json, or empty if it has none. `source` is the original
-    folder if `folder` was assembled from it and others. Every error is a `UserError` that names the folder.
+    `config` holds its config.json. `card` holds its stepsight.json, and is empty if there is none. `source` is the
+    original folder if `folder` was assembled from it and others. Every error is a `UserError` that names the
+    folder.
     """
 
     folder: Path

@@ -237,7 +237,10 @@ class _Parts:
 
     @cached_property
     def is_adapter(self) -> bool:
-        """True if the folder has an adapter and no complete weights. With both, the adapter was merged already."""
+        """True if the folder has an adapter and no complete weights.
+
+        If it has both, the adapter was merged already.
+        """
         return (self.own / ADAPTER).is_file() and not self._has_safetensors
 
     @cached_property

@@ -1,8 +1,8 @@
 """Reading the JSON files of a checkpoint that give sizes and file names.
 
-These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files come from
-strangers, so sizes are checked against bounds before anything large is allocated, and weight files have to lie in
-the checkpoint's folder.
+These are config.json, an adapter's adapter_config.json, and the index of sharded weights. The files may come from
+anyone, so sizes are checked against bounds before anything large is allocated, and weight files have to lie in the
+checkpoint's folder.
 """
 
 import re

@@ -66,7 +66,7 @@ def keep_freed_memory() -> None:
     """Have the C library keep up to 64 MB of freed memory for reuse.
 
     This is for a process that scores and ends. A forward pass frees a few megabytes with every product, and getting
-    them back from the system page by page takes a tenth of its time.
+    this memory back from the system page by page takes a tenth of the time of the pass.
     """
     _set_limits(2**25, 2**26)
 
@@ -84,7 +84,7 @@ def _set_option(option: int, value: int) -> None:
 
 
 def release_memory() -> None:
-    """Return the freed memory that the C library keeps to the system.
+    """Make the C library return the freed memory that it keeps to the system.
 
     A long solution leaves 200 MB behind that shorter ones do not need.
     """

@@ -333,7 +333,10 @@ class DecoderNetwork:
         return states, projected
 
     def mask(self, queries: Tensor, tokens: int) -> Tensor:
-        """True for each of the first `tokens` tokens that the tokens at positions `queries` can see."""
+        """Return which of the first `tokens` tokens each of the tokens at positions `queries` can see.
+
+        The mask has shape (queries, tokens).
+        """
         places = torch.arange(tokens)
         if not self.config.is_causal:
             return torch.ones(len(queries), tokens, dtype=torch.bool)

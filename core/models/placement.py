@@ -53,9 +53,9 @@ class Placement:
 
 
 def typed_name(name: str, dtype: str) -> str:
-    """Return the name of an evaluator whose weights have this type.
+    """Return the name of an evaluator whose weights have this data type.
 
-    The type is added unless it is float32, since scores differ from those in float32.
+    The type is part of the name unless it is float32, because scores in other types differ.
     """
     return name if dtype == "float32" else f"{name} ({dtype})"
 
@@ -77,7 +77,7 @@ def stored_dtype(folder: Path, untold: str = "float32") -> str:
     """Return the data type in which a folder's weights are stored.
 
     It is the type in the config if some tensor has that type or there are only pickles, else the type of most
-    numbers. It is `untold` if neither config nor tensors say.
+    numbers. If neither config nor tensors give a type, it is `untold`.
     """
     try:
         config = read_config_file(folder)

@@ -46,7 +46,7 @@ def partial_of(path: Path) -> Path:
 
 
 class Downloader:
-    """A downloader of files, one after the other.
+    """A downloader that fetches files one after the other.
 
     `explain` makes the error that is raised when a server refuses.
     """

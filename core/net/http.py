@@ -36,9 +36,9 @@ _LONGEST_ERROR = 1 << 16
 class FailedAttemptError(Exception):
     """A request that may succeed when it is repeated.
 
-    `error` is raised if it is not repeated. `after` is the number of seconds that the server asks to wait, or None
-    if it does not say. `costs` is the number of attempts that this failure counts as, 0 if the server is merely
-    busy.
+    `error` is the exception to raise when no attempt is left. `after` is the number of seconds that the server asks
+    to wait, or None if it does not say. `costs` is the number of attempts that this failure counts as, 0 if the
+    server is merely busy.
     """
 
     def __init__(self, error: Exception, after: float | None = None, *, costs: int = 1) -> None:
@@ -157,7 +157,7 @@ def read_bounded(response: httpx2.Response, most: int) -> bytes | None:
 
 
 async def read_bounded_async(response: httpx2.Response, most: int) -> bytes | None:
-    """Do the same as `read_bounded` for an asynchronous client."""
+    """Return the body of a response as `read_bounded` does, for an asynchronous client."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -23,7 +23,7 @@ _MOST_KEPT, _LONGEST_KEPT = 1_000, 1_000
 
 
 class Pieces:
-    """A tokenizer of the pieces of an input, which gives the same tokens as if they were one long text.
+    """A tokenizer for the pieces of an input. It gives the same tokens as for one long text.
 
     A SentencePiece tokenizer puts a space mark at the start of a text, and a byte-level one may do so. It marks
     either the whole input once, or each stretch between added tokens, as its tokenizer.json says. A piece that

@@ -78,9 +78,10 @@ class Prefixes:
         return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
-        """Return the hidden states, shape (rows, tokens, hidden), of `rows` that each follow the prefix.
+        """Return the hidden states, shape (rows, tokens, hidden), of several inputs that each follow the prefix.
 
-        `rows` has shape (rows, tokens) and is right-padded, since later tokens do not change earlier states.
+        `rows` holds the token ids of these inputs, shape (rows, tokens). They are right-padded, since later tokens
+        do not change earlier states.
         """
         return self._run(_cache(prefix, len(rows)), rows)
 
@@ -134,7 +135,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 
 
 def _cache(prefix: Prefix, rows: int) -> "DynamicCache":
-    """Create a cache in which `rows` inputs have read the prefix. Copies are made only as the layers run."""
+    """Create a cache for `rows` inputs that have all read the prefix. Copies are made only as the layers run."""
     # It brings Transformers.
     from transformers.cache_utils import DynamicCache, DynamicLayer
 

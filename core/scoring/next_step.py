@@ -39,7 +39,7 @@ class Asked:
     def shared(self) -> int:
         """The number of shared leading tokens to keep.
 
-        These are at most the tokens of the steps, since the beginnings that candidates share are not kept.
+        It never exceeds the tokens of the steps, so beginnings that only the candidates share are not kept.
         """
         tokens = shared([item.ids for item in self.inputs])
         # A step that is read at the token before its last can be read in the prefix.

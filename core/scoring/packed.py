@@ -122,7 +122,7 @@ class PackedForward:
 
 
 def _bounds(inputs: Iterable[Input]) -> list[int]:
-    """Return the start of each input when they are concatenated, and the end of the last."""
+    """Return where each input starts when they are concatenated, and where the last one ends."""
     return [0, *accumulate(item.length for item in inputs)]
 
 

@@ -121,8 +121,8 @@ class PrefixContinuation:
     ) -> tuple[Floats32, list[Floats32]]:
         """Append the tokens of `prefix` up to `stop` to the buffer, and run them together with the `rests`.
 
-        Each of the `rests` follows the first `start` tokens of the buffer. Returns the probabilities at the reads
-        among the new tokens, and at the reads of each of the `rests`.
+        Each of the `rests` follows a prefix of the buffer, whose length is given in `starts`. Returns the
+        probabilities at the reads among the new tokens, and at the reads of each of the `rests`.
         """
         before = len(buffer.ids)
         new = prefix.ids[before:stop]

@@ -68,7 +68,7 @@ class Scorer(AbstractScorer):
         mode: Mode | str = Mode.OFFLINE,
         check: Check = never_cancel,
     ) -> Iterator[Judgment]:
-        """Do the same as `score` for traces that `Evaluator.encode` has already encoded.
+        """Yield a judgment for each trace as `score` does, for traces that `Evaluator.encode` has already encoded.
 
         `check` is called between parts of the work, and an error that it raises stops the work.
         """

@@ -82,7 +82,10 @@ class _StoryWriter:
             yield self._answer()
 
     def _calculation(self, group: LinkGroup, end: str) -> SolutionStep:
-        """Write one step. Its faulty and its correct version use the same position in their lists of templates."""
+        """Write one step.
+
+        The faulty and the correct version pick their template at the same relative position.
+        """
         bare = len(group.indices) > 1 and self.rng.random() < BARE_RATE
         calculation = group.last(self.right).calculation
         # A mistake without a calculation shows only a result, so right steps of that calculation often do too.

@@ -183,7 +183,7 @@ def assemble_trace(
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """Draw the checks that are shown, by the solution step that they follow."""
+    """Draw the checks to show, grouped by the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
     wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
@@ -203,7 +203,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Self
 
 
 def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """Draw the redundant steps that are shown, by the solution step that they follow."""
+    """Draw the redundant steps to show, grouped by the solution step that they follow."""
     placed: dict[int, list[RedundantStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed

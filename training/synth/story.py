@@ -81,7 +81,7 @@ _INDIRECT_RATE = 0.7
 
 
 def _values(entry: object) -> Sequence[int]:
-    """Parse `2 to 9`, `10 to 90 by 10`, or a list of numbers and such ranges."""
+    """Parse a range such as `2 to 9` or `10 to 90 by 10`, or a list of numbers and such ranges."""
     if isinstance(entry, str) and (match := _RANGE.fullmatch(entry)):
         first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         if values := range(first, last + 1, step):
@@ -241,7 +241,10 @@ class Calculation(Model):
         return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
 
     def turned(self, mistake: Mistake, what: str) -> Self:
-        """Return the calculation made by `mistake` as the right one, with this one as its mistake."""
+        """Return this calculation with the roles swapped.
+
+        The formula of `mistake` is the right one, and the formula of this calculation is the mistake.
+        """
         own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
         return self.model_construct(
             key=self.key,
@@ -253,7 +256,7 @@ class Calculation(Model):
         )
 
     def among(self, known: Collection[str]) -> Self:
-        """Return this calculation with only those of its mistakes that use only `known` keys."""
+        """Return this calculation without those of its mistakes that use other keys than the `known` ones."""
         kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
         # A copy would keep cached properties of the other mistakes.
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -287,10 +290,10 @@ class Story(Model):
     In `problems`, {n} is a number, @{p} is an amount in dollars, and {d_} is "7 days" or "a week". `verifications`
     lead back from the answer. The right solution must meet `conditions`. `bounds` are true of any right solution,
     and each comes with a text that states it for the values. An error is settled only by violating a bound. Results
-    are whole unless `whole` is false, and lie between `smallest` and `largest`, which is raised if larger numbers
-    are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan. `hidden`
-    quantities, such as roots, do not appear in the problem; others are computed from them. `readings` is True if a
-    step may read a quantity off the problem.
+    are whole unless `whole` is false. They lie between `smallest` and `largest`, and `largest` is raised if larger
+    numbers are asked for. `answers` replace the general wording of the last step. `outlines` announce the plan.
+    `hidden` quantities, such as roots, do not appear in the problem, and other quantities are computed from them.
+    `readings` is True if a step may read a quantity off the problem.
     """
 
     problems: Templates

@@ -70,7 +70,7 @@ class Style:
     def math(self, formula: str) -> str:
         """Return a formula in this style, with its delimiters.
 
-        The formula is given with `*` and `/` between spaces, or already in this style.
+        `formula` has `*` and `/` between spaces, or is already in this style.
         """
         over = "/" if self.over == "frac" else self.over
         text = formula.replace(" * ", f" {self.times} ").replace(" / ", f" {over} ")
