@@ -186,8 +186,7 @@ def _against(row: Row) -> tuple[Value | None, str]:
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
-    """Return remarks on rows: reasons for missing figures, thresholds other than the default, and traces not
-    judged."""
+    """Return remarks on missing figures, on thresholds other than the default, and on traces not judged."""
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
@@ -201,10 +200,8 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Merge notes of the form `NAME: REASON` that have the same reason into `NAME, NAME: REASON`.
-
-    A note may also be a plain sentence.
-    """
+    """Merge notes of the form `NAME: REASON` that share a reason into `NAME, NAME: REASON`, and keep other
+    notes."""
     by_reason: dict[str, dict[str, None]] = {}
     for note in notes:
         names, separator, reason = note.rpartition(": ")
@@ -213,7 +210,7 @@ def merged(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def first_error_figures(evaluation: Evaluation) -> Table | None:
-    """Return a table of first-error figures in every mode, with the number of traces, or None if no row has any."""
+    """Return a table of first-error figures in every mode, with the number of traces, or None if there are none."""
 
     def traces(row: Row) -> int:
         return len(row.subject.first_errors.trace)
@@ -267,8 +264,7 @@ def prm_titles(evaluation: Evaluation) -> dict[str, str]:
 
 
 def subjects(evaluation: Evaluation) -> list[Row]:
-    """Return the first row of each evaluator and mode, which has the figures that do not depend on the kind of
-    error."""
+    """Return each evaluator's first row in a mode, which has the figures common to all kinds of error."""
     first: dict[tuple[str, Mode], Row] = {}
     for row in evaluation.rows:
         first.setdefault((row.evaluator, row.mode), row)
@@ -351,10 +347,7 @@ Thirds = Mapping[tuple[str, Mode], dict[Third, dict[str, Value]]]
 
 
 def differences(evaluation: Evaluation) -> Table | None:
-    """Return a table of figures online minus offline, or None if no evaluator has judged in both modes.
-
-    The differences are paired trace by trace.
-    """
+    """Return a table of online minus offline, paired by trace, or None if no evaluator has judged in both modes."""
     columns = [EVALUATOR, Column("errors", "Errors", CellKind.TEXT)]
     columns += [Column(name, title, CellKind.POINTS) for name, title in PROTOCOL.items()]
     columns += [TRACES]
@@ -444,10 +437,7 @@ def _third_reasons(row: Row, parts: Mapping[Third, Mapping[str, Value]], names: 
 
 
 def third_reasons(values: Mapping[Third, Value], name: str = "") -> list[str]:
-    """Return the reasons why thirds have no value.
-
-    Each reason is listed once and names its thirds, unless it applies to all of them.
-    """
+    """Return each reason why thirds have no value, with the names of its thirds unless it applies to all."""
     by_reason: dict[str, list[str]] = {}
     for third, value in values.items():
         if value.reason:
@@ -486,11 +476,8 @@ def _says_validity(row: Row) -> bool:
 
 
 def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
-    """Return a table of the errors among steps whose validity fell, rose or stayed the same once later steps were
-    visible.
-
-    Returns None if no evaluator has judged in both modes.
-    """
+    """Return a table of errors by how later steps changed validity, or None if no evaluator has judged in both
+    modes."""
     if not has_pairs(evaluation):
         return None
     columns = [
