@@ -12,9 +12,9 @@ from stepsight.core.trace import Trace
 class Mode(StrEnum):
     """How much of the solution the evaluator sees when it scores a step.
 
-    offline: every step is scored in one pass over the whole trace. online: step `i`, with all its sub-steps, is
-    scored on its own input `(q, h_1 … h_i)`. hindsight: every sub-step is scored again after each later one; this
-    includes the other two modes.
+    - `offline`: every step is scored in one pass over the whole trace.
+    - `online`: step `i`, with all its sub-steps, is scored on its own input `(q, h_1 … h_i)`.
+    - `hindsight`: every sub-step is scored again after each later one. This includes the other two modes.
     """
 
     OFFLINE = "offline"
@@ -62,8 +62,8 @@ class Judgment:
 
     `solution` is the evaluator's own score of the whole solution, if it gives one (see `Outputs`). `rationale`
     holds its reasons in words, and `spent` the cost if a server wrote the judgment. A sub-step without scores has a
-    row of zeros. If a triangle has as many rows as the trace has sub-steps, it takes its step ends from the trace.
-    `created` is set for stored judgments, and `stale` is True if the trace has changed since then.
+    row of zeros. If `result` is a hindsight matrix with a row for each sub-step of the trace, its `ends` are set
+    from the trace. `created` is set for stored judgments, and `stale` is True if the trace has changed since then.
     """
 
     trace: Trace

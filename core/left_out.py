@@ -23,8 +23,8 @@ from stepsight.core.trace import Trace
 class Gap(StrEnum):
     """What takes the place of a sub-step that is left out.
 
-    deleted: nothing, so that later sub-steps move up. placeholder: a sentence without content, so that the rest of
-    the trace keeps its numbering and length.
+    - `deleted`: nothing, so that later sub-steps move up.
+    - `placeholder`: a sentence without content, so that the rest of the trace keeps its numbering and length.
     """
 
     DELETED = "deleted"

@@ -140,9 +140,9 @@ class Hindsight:
 
     `rows[j]` has shape (j + 1, 3), with columns neg, neu, pos. The last row is the offline result. Online, a
     sub-step is judged once its step is complete, because the paper's prefixes `(q, h_1 … h_i)` end with labelled
-    steps. This is the row `ends[i]`, in which the last sub-step of its step comes into view (`Trace.step_ends`). If
-    `ends` is None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), is that
-    of a causal ensemble (see `StepScores`) and is the same in every row.
+    steps. Row `ends[i]` is the one in which the step of sub-step `i` is complete (`Trace.step_ends`). If `ends` is
+    None, the steps have no sub-steps and the online result is the diagonal. `spread`, shape (n,), comes from a
+    causal ensemble (see `StepScores`) and is the same in every row.
 
     Raises `ValueError` if the rows are not a lower triangle.
     """
@@ -210,10 +210,14 @@ class Hindsight:
 class Outputs(StrEnum):
     """The kind of output that an evaluator gives.
 
-    three-way: probabilities of neg, neu and pos for each sub-step. validity: one number for each sub-step, taken as
-    `s_val`. solution: one number for the whole solution. verdict: a verdict on the whole solution, and the steps
-    that it blames. checks: for some steps, that they are wrong or that everything checked in them is right, and
-    nothing for the other steps. Only three-way outputs and verdicts on redundancy say anything about redundancy.
+    - `three-way`: probabilities of neg, neu and pos for each sub-step.
+    - `validity`: one number for each sub-step, taken as `s_val`.
+    - `solution`: one number for the whole solution.
+    - `verdict`: a verdict on the whole solution, and the steps that it blames.
+    - `checks`: for some steps, that they are wrong or that everything checked in them is right, and nothing for
+      the others.
+
+    Only three-way outputs and verdicts on redundancy say anything about redundancy.
     """
 
     THREE_WAY = "three-way"

@@ -1,4 +1,4 @@
-"""Algebra decided by expanding: identities, and values of expressions."""
+"""Algebra by expansion: comparing the sides of identities, and evaluating expressions."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -17,7 +17,7 @@ def compare_identity(left: Member, right: Member) -> Comparison | None:
     """Compare the two sides of an expansion or simplification.
 
     Returns None if the equation may just as well be one to solve. It holds if the difference vanishes. It fails
-    only if the left side had something to work out and the right side has not, and if they differ in a single term:
+    only if the left side has something to work out, the right side does not, and the two differ in a single term:
     read as an equation to solve, it would have no solution, or only zero.
     """
     a, b = left.expression, right.expression

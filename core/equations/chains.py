@@ -1,6 +1,6 @@
-"""Chains of equations `a = b = c` in a text.
+"""Chains of equations `a = b = c` in a text, whose sides are called members.
 
-A member is understood only if the text next to it cannot belong to it.
+A member is read only if no text next to it could belong to it.
 """
 
 import re

@@ -83,9 +83,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression tree and the tokens `[first, last)` that it was read from.
+    """An expression tree and the tokens `[first, last)` from which it was read.
 
-    `units` holds the unit words among them, and `choices` is the number of places that can be read in two ways.
+    `units` holds the unit words among these tokens, and `choices` is the number of places that can be read in two
+    ways.
     """
 
     node: Node
@@ -101,7 +102,7 @@ class Expression:
 
     @property
     def names_bases(self) -> bool:
-        """True if every number is written with its base."""
+        """True if every number is written with its base, as in 101_2."""
         return all("_" in node.name for node in self.node.walk() if node.kind is Kind.NUMBER)
 
 

@@ -179,7 +179,7 @@ class VllmEvaluator(ServedEvaluator):
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
         """Return the inputs of `mode_inputs` or, for a language model, one input per sub-step.
 
-        A language model needs the latter because its answer follows its input.
+        A language model answers after its input, so it needs a separate input for each sub-step.
         """
         if isinstance(self.reading, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
@@ -417,8 +417,8 @@ def _is_causal(
 ) -> bool:
     """True if later tokens do not change the server's numbers for earlier tokens.
 
-    If the server does not return a row per token, its format is one of causal models. Raises `ServerError` if
-    stepsight.json contradicts the result.
+    Also True if the server does not return a row per token, because the formats served that way are causal. Raises
+    `ServerError` if stepsight.json contradicts the result.
     """
     if len(whole) != len(encoded.ids):
         return True

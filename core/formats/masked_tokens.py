@@ -11,9 +11,9 @@ and <extra> are added tokens, whose ids the tokenizer knows.
 The model is asked twice about each step, in the folder's own chat template. The user's turn has the instruction and
 the problem. The assistant's turn has the earlier steps, the step itself, and marks to be filled in, each of which
 is read at the token before it. The first call asks for arithmetic and consistency. If neither of these marks is
-<->, a second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> there is the
-probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the authors'
-reward model. Because only <+> is ever filled in, both calls are made at once.
+<->, the second call has both filled in with <+> and asks for correctness. The softmax over <+> and <-> at its mark
+is the probability that the step is valid. A step with a <-> is wrong, and its probability is 0. This is the
+authors' reward model. Because only <+> is ever filled in, both calls are made at once.
 
 The authors' script for ProcessBench uses only the first two marks, and the one for PRMBench uses other words and
 the softmax over the whole vocabulary. Neither is supported here.

@@ -220,7 +220,7 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
 
 
 def class_rows(words: Sequence[object]) -> Rows:
-    """Return the classes of neg, neu and pos.
+    """Return the class that stands for each of neg, neu and pos.
 
     `words` has one name per class, such as LABEL_0, neg, wrong, 0, - or good. A single class means right, whatever
     its name. Raises `UserError` if the names do not show which class is which, or if there are more than three.

@@ -129,7 +129,7 @@ def storage_folder(repo: str, kind: Kind = "model") -> Path:
 
 
 def part_key(repo: str, revision: str) -> str:
-    """Return the key under which another model, at the requested `revision`, is listed by the one that needs it."""
+    """Return the key of another model that a model needs, at the requested `revision`."""
     return f"{repo}@{revision}"
 
 

@@ -61,7 +61,7 @@ class Remote:
 
     @property
     def size(self) -> int:
-        """The total size in bytes."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in self.all_files)
 
     @property

@@ -1,7 +1,7 @@
-"""The public evaluators, with what their authors state about each of them and the sources.
+"""The public evaluators, with the facts that their authors state about them and the sources.
 
 `assets/evaluators.json` lists them by their id on the model hub. A fact that no source states is missing in the
-file, and None or empty here. Does not need PyTorch.
+file, and is None or empty here. Does not need PyTorch.
 """
 
 from collections.abc import Collection

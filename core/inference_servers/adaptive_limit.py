@@ -24,7 +24,7 @@ class ConcurrencyLimit:
 
     @property
     def at_once(self) -> int:
-        """The current limit."""
+        """The current limit on simultaneous requests."""
         return max(1, int(self._limit))
 
     async def __aenter__(self) -> None:
