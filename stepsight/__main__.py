@@ -1,4 +1,4 @@
-"""Run the `stepsight` command by `python -m stepsight`."""
+"""Entry point for `python -m stepsight`, which runs the `stepsight` command."""
 
 from stepsight.app.commands.cli import main
 

@@ -59,10 +59,16 @@ def state_of(request: Asked) -> dict[str, Any]:
 
 
 class Right(StrEnum):
-    """A permission.
+    """A permission that a role may include.
 
-    In order: open the pages as a named user, read traces, judgments and results, have something scored, save views,
-    change the store other than by labelling, label traces, decide where labels differ, and manage campaigns.
+    - ENTER: open pages that require a login.
+    - READ: see traces, judgments and figures.
+    - SCORE: have something judged.
+    - KEEP: save views.
+    - WRITE: change the store other than by labelling.
+    - LABEL: label traces.
+    - ADJUDICATE: decide where labels differ.
+    - MANAGE: run campaigns.
     """
 
     ENTER = "enter"

@@ -42,7 +42,8 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that opens a path to requests with one of the `methods` and at least one of the `rights`.
+    """A rule that opens a path to requests with one of the `methods`, made by somebody with at least one of the
+    `rights`.
 
     If `rights` is empty, everybody may send the request. If it is None, the response is also the same for everybody
     and contains nothing from the store, so the person is not looked up.

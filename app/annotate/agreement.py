@@ -344,10 +344,8 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """Return the names of the existing tables, each with a function that renders the table.
-
-    The rendered table includes a link to its file.
-    """
+    """Return the names of the existing tables, each with a function that renders the table and its download
+    link."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]
 

@@ -303,7 +303,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how many later steps were in view when labels changed for the last time.
 
-    A row counts only labels whose step has that many later steps.
+    A row counts only the labels of steps that are followed by at least that many steps.
     """
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
@@ -321,8 +321,11 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 def _later(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Yield the name of each number of later steps, the labels that changed then, and those that could have changed
-    then."""
+    """Yield a row for each number of later steps.
+
+    It has the row's name, the labels that changed when that many steps were in view, and those that could have
+    changed.
+    """
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
         rest = count == _MOST_LATER and most > count
@@ -405,7 +408,7 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Tabulate how far each person and the majority agree with the gold labels and with the gold's validity."""
+    """Tabulate how far each person and the majority agree with the gold, on labels and on validity."""
     ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)

@@ -1,4 +1,4 @@
-"""The pages of campaigns: the list, and a campaign for its manager. Also describes campaigns in words and bars."""
+"""The list of campaigns and the manager's page of a campaign, with campaigns described in words and bars."""
 
 from dataclasses import dataclass
 

@@ -173,7 +173,8 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
 
 
 def router(store: Store) -> APIRouter:
-    """Build the pages of disputes and their routes. The application turns their `UserError`s into responses."""
+    """Build the routes of the dispute pages and their forms. The application turns their `UserError`s into
+    responses."""
     routes = APIRouter(include_in_schema=False)
     _add_pages(routes, store)
     _add_posts(routes, store)

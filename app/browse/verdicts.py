@@ -92,7 +92,7 @@ def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Mar
 
 
 def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
-    """Render the result of checking equations.
+    """Render the verdict of an evaluator that checks equations.
 
     Either mode will do, since later steps do not change a check.
     """

@@ -87,7 +87,7 @@ def _add_sending(routes: APIRouter, store: Store) -> None:
 def _add_adding(routes: APIRouter, store: Store) -> None:
     @routes.get("/uploads/{upload:number}")
     def show(request: Request, upload: int) -> HTMLResponse:
-        """Preview the file, read in the way that the query describes, if it does."""
+        """Preview the file, read as the query describes. Without a query, the file's kind is recognised."""
         given = get_upload(store, upload, user_of_request(request).id)
         return HTMLResponse(_file_html(store, given, dict(request.query_params)))
 

@@ -82,7 +82,7 @@ def left_out_sentence(
 
 
 def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> str:
-    """Say what rests on a sub-step and what the sub-step rests on. Returns "" if neither is known."""
+    """Describe which sub-steps rest on a sub-step, and which ones it rests on. Returns "" if neither is known."""
     parts = []
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]

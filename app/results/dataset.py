@@ -44,10 +44,7 @@ class Links:
         return f"/browse?{urlencode({key: value for key, value in (query | more).items() if value})}"
 
     def wrap(self, table: Table) -> CellWrap:
-        """Return a function that turns cells of the table into links.
-
-        Links are made of evaluators, outcomes of first errors, and cells of a confusion matrix.
-        """
+        """Return a function that turns evaluators, error outcomes and confusion-matrix cells into links."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
             url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""

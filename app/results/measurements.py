@@ -63,7 +63,7 @@ class MeasuredDataset:
 
 
 class Measurements:
-    """Measures datasets. It is thread-safe.
+    """Measures datasets on request. It is thread-safe.
 
     A result that takes long is `Pending` until it is ready, and concurrent requests share one computation. While
     judgments are being added, the last measurement remains valid, and a new one is started from time to time.

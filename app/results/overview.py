@@ -195,7 +195,7 @@ def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
 
 
 def _notes(column: OverviewColumn, figure: Figure) -> list[str]:
-    """Return the qualifications of a column's figures, each with its evaluator and dataset."""
+    """Return notes that qualify a column's figures, each of which names the evaluator and the dataset."""
     parts = [
         note.rpartition(": ")
         for note in notes(list(column.rows.values()), [figure], column.measured.evaluation.traces)

@@ -66,7 +66,7 @@ class StepMatches:
         """Match sub-steps by their texts.
 
         Sub-steps that kept their order are matched first (difflib's blocks), then those that moved. If a run of new
-        texts is as long as the run it replaced, the two are matched one by one.
+        texts is as long as the run it replaced, its sub-steps are matched with those one by one.
         """
         matches: list[StepMatch | None] = [None] * len(now)
         old: list[int] = []

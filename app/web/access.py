@@ -89,7 +89,10 @@ class Access:
                 await to_thread.run_sync(renew, self.store, requester.token)
 
     def identify(self, token: str | None) -> Requester:
-        """Return whoever holds this token, or made a request without one. Raises `UserError` if the store fails."""
+        """Return the `Requester` for a login's token, or for a request without a token.
+
+        Raises `UserError` if the store fails.
+        """
         login = find_login(self.store, token) if token else None
         if login is not None:
             rights = rights_of(login.user, self.store)

@@ -73,7 +73,7 @@ def page_status(errors: Iterable[UserError]) -> int:
 
 
 def answer_errors(application: FastAPI) -> None:
-    """Make the application respond to every `UserError` that a route raises, by `error_response`."""
+    """Register `error_response` as the handler of every `UserError` that a route raises."""
     application.add_exception_handler(UserError, _answer)
 
 

@@ -28,7 +28,10 @@ ONLY_VALIDITY = "gives validity only, not redundancy"
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
-    """Map labels to the words of an evaluator that gives its verdicts in words."""
+    """Return the words in which an evaluator gives its verdicts, by label.
+
+    It applies only to evaluators that give verdicts in words.
+    """
     return CHECK_WORDS if outputs == Outputs.CHECKS else VERDICT_WORDS
 
 
