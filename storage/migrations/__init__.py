@@ -1,1 +1,1 @@
-"""The migrations, run when a store is opened. A new one is a module `versions/NNNN_what_it_adds.py`."""
+"""The migrations, which run when a store is opened. To add one, write a module `versions/NNNN_what_it_adds.py`."""

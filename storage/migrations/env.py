@@ -1,4 +1,4 @@
-"""The script that Alembic runs: the migrations, on the connection from `storage.database.migrate`."""
+"""The script that Alembic runs. It runs the migrations on the connection from `storage.database.migrate`."""
 
 from alembic import context
 

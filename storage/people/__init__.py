@@ -1,4 +1,4 @@
-"""The people of a shared server: accounts, logins, invitations, and what each has seen.
+"""The people of a shared server: their accounts, logins and invitations, and what each of them has seen.
 
 Begin with `User` and `Login`.
 """

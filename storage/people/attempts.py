@@ -1,5 +1,8 @@
-"""Login attempts: recent failures by name and by network address, and the addresses each person usually logs in
-from."""
+"""Limiting login attempts.
+
+Recent failures are counted by name and by network address. The addresses that each person usually logs in from are
+remembered.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -36,7 +39,7 @@ _NETWORK = 64
 
 
 class LimitError(UserError):
-    """Raised after too many failed attempts; the next is allowed after `seconds`."""
+    """Raised after too many failed attempts. The next attempt is allowed after `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         wait = f"{seconds} s" if seconds < 60 else f"{ceil(seconds / 60)} min"
@@ -46,7 +49,8 @@ class LimitError(UserError):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt that counts as failed until `forgive`: the keys and rows under which it counts."""
+    """An attempt, which counts as failed until `forgive` is called. It holds the keys and rows under which it is
+    counted."""
 
     name: str
     home: str
@@ -55,14 +59,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class _Limit:
-    """The number of failures of a key without a pause, and the longest pause after more."""
+    """How many failures a key may have before a pause, and how long the pause can become after further failures."""
 
     key: str
     free: int
     longest: timedelta
 
     def pause(self, failures: int) -> timedelta:
-        """The pause after this many failures."""
+        """Return the pause after this many failures."""
         if failures < self.free:
             return timedelta(0)
         # No pause is doubled as often as that.
@@ -71,11 +75,12 @@ class _Limit:
 
 
 def begin_attempt(store: Store, name: str, address: str) -> Attempt:
-    """Begin an attempt. Raises `LimitError` during the pause that follows failed attempts at that name or from that
-    address. If the name has recently logged in from that address, only failures of that name from there count, so
-    that others' attempts elsewhere, or from the same address, lock nobody out at home.
+    """Begin an attempt. Raises `LimitError` during the pause that follows failed attempts.
 
-    The attempt counts from here on, so that parallel attempts get no more tries than sequential ones.
+    The pause depends on the failures for this name and the failures from this address. If the name has recently
+    logged in from this address, only failures for that name from there count. Other people's attempts, elsewhere or
+    from the same address, therefore lock nobody out at home. The attempt counts from now on, so parallel attempts
+    get no more tries than sequential ones.
     """
     by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
@@ -105,8 +110,10 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
 
 
 def forgive(session: Session, attempt: Attempt) -> None:
-    """Record a success: the name's failures are cleared, the address keeps only those of other attempts, and the
-    address becomes a home of the person."""
+    """Record that an attempt succeeded, and remember the address as one that the person logs in from.
+
+    The failures for the name are cleared. The address keeps the failures of other attempts.
+    """
     of_name = FailedLoginRow.key.in_([attempt.name, attempt.home])
     session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
     session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
@@ -114,8 +121,10 @@ def forgive(session: Session, attempt: Attempt) -> None:
 
 
 def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """The remaining pause caused by all failures but this one, simultaneous attempts included. It never exceeds the
-    whole pause, in case the clock was set back."""
+    """Return the remaining pause caused by all failures except this attempt, including simultaneous attempts.
+
+    It never exceeds the whole pause, even if the clock has been set back.
+    """
     rows = select(FailedLoginRow.moment).where(
         FailedLoginRow.key == limit.key,
         FailedLoginRow.id.not_in(attempt.rows),

@@ -1,8 +1,9 @@
-"""Exposures: the texts whose scores, gold or labels a person has seen, and what each person may see.
+"""Exposures: recording which texts a person has seen scores, gold or labels of, and deciding what they may see.
 
-In a blind campaign, evaluators' scores, marks on failing equations, gold and others' labels are hidden from
-annotators until they have submitted a trace. Seeing any of it elsewhere is an exposure, which is recorded for good,
-by text (problem and steps), since the same text may be in another dataset or be entered by hand.
+In a blind campaign, evaluators' scores, marks on equations that do not hold, gold and other people's labels are
+hidden from annotators until they have submitted a trace. Seeing any of this elsewhere is an exposure. Exposures are
+recorded permanently and by text (problem and steps), because the same text may be in another dataset or be entered
+by hand.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,36 +33,37 @@ _MOST = 5_000
 
 
 def note_exposure(store: Store, user: User, trace_ids: Collection[int], *what: str) -> None:
-    """Record, before it is shown, that a person is about to see `what` of these traces.
+    """Record that a person is about to see `what` of these traces. Call it before anything is shown.
 
-    Texts of open campaigns are always recorded, including submitted ones: an annotation can be withdrawn and
-    changed. Other texts are recorded for the sake of later campaigns, but a store that cannot be written to does
-    not keep anybody from seeing them. For the local user, who is alone, only texts of open campaigns are recorded,
-    which costs one short query if there is none.
+    Texts in open campaigns are always recorded, even submitted ones, because an annotation can be withdrawn and
+    changed. Other texts are recorded for the sake of later campaigns, but people may see them even if the store
+    cannot be written to. The local user is alone, so only texts in open campaigns are recorded for them. If no
+    campaign is open, that costs one short query.
     """
     ids = sorted(trace_id for trace_id in set(trace_ids) if in_range(trace_id) == trace_id)
     _note(store, user, TraceRow.id, ids, what)
 
 
 def note_texts(store: Store, user: User, traces: Collection[Trace], *what: str) -> None:
-    """`note_exposure` for texts that somebody entered, as far as the store has them."""
+    """Record exposures like `note_exposure`, for texts that somebody entered and that the store also has."""
     _note(store, user, TraceRow.text_digest, sorted({trace.text_digest for trace in traces}), what)
 
 
 def keep_exposure(store: Store, user_id: int, trace: Trace, *what: str) -> None:
-    """`note_exposure` of a trace even if no open campaign has its text, since a later one may."""
+    """Record an exposure like `note_exposure`, even if no open campaign has the text, since a later
+    campaign may."""
     _keep(store, user_id, {trace.text_digest}, what)
 
 
 def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str]:
-    """A person's exposures to the text of a trace on pages other than the labelling page."""
+    """Return what a person has seen about the text of a trace on pages other than the labelling page."""
     text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
     seen = select(ExposureRow.what).where(ExposureRow.user_id == user_id, ExposureRow.text_digest == text)
     return frozenset(session.scalars(seen))
 
 
 def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
-    """True if a person has labelled the text of an item as another item: in another campaign, or twice in one."""
+    """True if a person has labelled the same text as another item, in another campaign or in the same one."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()
@@ -73,20 +75,23 @@ def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
 
 
 def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
-    """A condition on campaigns: only the text is visible before submission."""
+    """Return the SQL condition that a campaign shows only the text before submission."""
     return (campaign.shows == "nothing") & campaign.shows_equations.is_(False)
 
 
 def is_something_hidden(store: Store) -> bool:
-    """True if an open campaign is blind, so that scores, gold and others' labels are hidden from its annotators."""
+    """True if any open campaign is blind, hiding scores, gold and other people's labels from its annotators."""
     blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
     with store.read() as session:
         return session.scalar(blind.limit(1)) is not None
 
 
 def unblinded(trace_id: InstrumentedAttribute[int], user_id: int) -> ColumnElement[bool]:
-    """A condition on a column of traces: the person has submitted the trace, has its text ahead in no open blind
-    campaign, and no open campaign hides it after submission. Gold and others' labels may then be shown."""
+    """Return the SQL condition that a person may be shown the gold and other people's labels of a trace.
+
+    It holds if the person has submitted the trace, no open blind campaign still has the same text in store for
+    them, and no open campaign hides this information after submission. `trace_id` is the column with the trace.
+    """
     # The column may belong to one of these tables itself.
     mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
 
@@ -112,7 +117,7 @@ def is_unblinded(store: Store, user_id: int, trace_id: int) -> bool:
 def _note(
     store: Store, user: User, column: InstrumentedAttribute[Any], values: Sequence[Any], what: Collection[str]
 ) -> None:
-    """Record `what` for the texts of traces with one of the `values` in a column."""
+    """Record `what` for the texts of the traces that have one of the `values` in a column."""
     if not values or not what:
         return
     ever, open_now = user.name != LOCAL, _is_any_open(store)
@@ -138,7 +143,7 @@ def _is_any_open(store: Store) -> bool:
 
 
 def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """A condition on a column of texts: an open campaign has the text."""
+    """Return the SQL condition that an open campaign has the text in this column."""
     # The column may belong to one of these tables itself.
     item, campaign = aliased(ItemRow), aliased(CampaignRow)
     return exists().where(item.text_digest == text, campaign.id == item.campaign_id, campaign.closed.is_(None))
@@ -147,7 +152,7 @@ def _in_open_campaign(text: InstrumentedAttribute[str]) -> ColumnElement[bool]:
 def _keep(
     store: Store, user_id: int, texts: Collection[str], what: Collection[str], *, brief: bool = False
 ) -> None:
-    """Store the exposures that are new, in parts, so that annotators need not wait for all of them."""
+    """Store new exposures in several parts, so that annotators need not wait for all of them."""
     every = sorted(texts)
     seen = select(ExposureRow.text_digest, ExposureRow.what).where(ExposureRow.user_id == user_id)
     for start in range(0, len(every), _MOST):

@@ -1,4 +1,4 @@
-"""Invitations: links for becoming a user, or for choosing a new password. Nothing is sent."""
+"""Invitations: links for becoming a user, or for choosing a new password. StepSight does not send them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,8 +24,11 @@ LASTS = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Invitation:
-    """A valid invitation, for `name`, or for a name of the person's choice if that is None. With `resets`, the user
-    exists and chooses a new password. `campaigns` are those that the person will annotate."""
+    """A valid invitation.
+
+    `name` is the name of the new user, or None if the person may choose one. If `resets` is True, the user already
+    exists and chooses a new password. `campaigns` are the campaigns that the person will annotate.
+    """
 
     id: int
     name: str | None
@@ -37,11 +40,11 @@ class Invitation:
 
 
 def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
-    """Create an invitation and return its token; whoever accepts it becomes an annotator of the campaign, if one is
-    given.
+    """Create an invitation and return its token.
 
-    Raises `UserError` if the name is invalid or taken, or the role cannot label in the campaign, and
-    `NotFoundError` if there is no such open campaign.
+    If a campaign is given, the person who accepts the invitation becomes an annotator of it. Raises `UserError` if
+    the name is invalid or taken, or if the role cannot label in the campaign. Raises `NotFoundError` if there is no
+    such open campaign.
     """
     with store.read() as session:
         if name is not None:
@@ -52,8 +55,10 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
-    """Create an invitation to choose a new password and return its token. Raises `NotFoundError` if there is no
-    such active user."""
+    """Create an invitation to choose a new password and return its token.
+
+    Raises `NotFoundError` if there is no such active user.
+    """
     active = select(UserRow).where(UserRow.name == name, UserRow.name != LOCAL, UserRow.ended.is_(None))
     with store.read() as session:
         row = session.scalars(active).one_or_none()
@@ -64,14 +69,14 @@ def invite_to_reset(store: Store, name: str, by: User) -> str:
 
 
 def list_invitations(store: Store) -> list[Invitation]:
-    """The valid invitations, newest first."""
+    """List the valid invitations, newest first."""
     with store.read() as session:
         rows = session.execute(_usable().order_by(InvitationRow.id.desc())).all()
         return [_invitation(session, row) for row in rows]
 
 
 def find_invitation(store: Store, token: str) -> Invitation:
-    """The invitation of a token. Raises `NotFoundError` if it is unknown, used or expired."""
+    """Return the invitation with this token. Raises `NotFoundError` if it is unknown, used or expired."""
     with store.read() as session:
         row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
         if row is not None:
@@ -80,7 +85,7 @@ def find_invitation(store: Store, token: str) -> Invitation:
 
 
 def revoke(store: Store, invitation_id: int) -> None:
-    """Revoke an invitation. Raises `NotFoundError` if there is no such valid one."""
+    """Revoke an invitation. Raises `NotFoundError` if there is no such valid invitation."""
     unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
     with store.write() as session:
         if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
@@ -88,11 +93,11 @@ def revoke(store: Store, invitation_id: int) -> None:
 
 
 def accept(store: Store, token: str, name: str, password: str) -> User:
-    """Accept an invitation, once: become a user, or set a new password. `name` is used if the invitation leaves it
-    open.
+    """Accept an invitation, which becomes a user or sets a new password. An invitation can be accepted only once.
 
-    Raises `NotFoundError` if the invitation is not valid, and `UserError` if the name is invalid or taken or the
-    password too short; the invitation stays valid then.
+    `name` is used if the invitation leaves the name open. Raises `NotFoundError` if the invitation is not valid.
+    Raises `UserError` if the name is invalid or taken, or if the password is too short; the invitation then stays
+    valid.
     """
     invitation = find_invitation(store, token)
     hashed = hash_password(password)
@@ -163,7 +168,8 @@ def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> st
 
 
 def _usable() -> Select[InvitationRow, str]:
-    """Invitations made by current admins, not for deactivated users."""
+    """Select the valid invitations. The inviter must still be an admin, and the invited user must not be
+    deactivated."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(InvitationRow, inviter.name)
@@ -175,7 +181,10 @@ def _usable() -> Select[InvitationRow, str]:
 
 
 def _inviter(invitation_id: int) -> Select[int]:
-    """The admin who made an invitation, if still an admin and the invited user is not deactivated."""
+    """Select the admin who created an invitation.
+
+    There is none if that person is no longer an admin, or if the invited user has been deactivated.
+    """
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
         select(inviter.id)

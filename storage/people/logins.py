@@ -1,4 +1,4 @@
-"""Logins: the person behind a token, and its expiry."""
+"""Logins: finding the person who belongs to a token, and when the login expires."""
 
 import hashlib
 import secrets
@@ -24,7 +24,7 @@ _TOKEN_BYTES = 32
 
 
 class WrongLoginError(UserError):
-    """The name or the password is wrong; the message does not say which."""
+    """Raised if the name or the password is wrong. The message does not say which."""
 
     def __init__(self) -> None:
         super().__init__("The name or the password is wrong.", "Try again, or ask the person who runs this server.")
@@ -32,7 +32,7 @@ class WrongLoginError(UserError):
 
 @dataclass(frozen=True)
 class Login:
-    """A logged-in person, and the expiry without further requests."""
+    """A logged-in person, and when the login expires if there are no further requests."""
 
     user: User
     expires: datetime
@@ -44,10 +44,10 @@ class Login:
 
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
-    """Log in and return the token. `address` is the person's network address, as far as the server knows.
+    """Log in and return the token. `address` is the person's network address, as far as the server knows it.
 
-    Raises `WrongLoginError`, and `storage.people.attempts.LimitError` after too many of those. An unknown name
-    takes as long as a wrong password.
+    Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.attempts.LimitError` after
+    too many such failures. An unknown name takes as long as a wrong password.
     """
     name = name.strip()
     attempt = begin_attempt(store, name, address)
@@ -66,13 +66,13 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
 
 
 def open_login(store: Store, user: User) -> str:
-    """Log in a person without a password, and return the token."""
+    """Log a person in without a password and return the token."""
     with store.write() as session:
         return _open(session, user.id)
 
 
 def find_login(store: Store, token: str) -> Login | None:
-    """The login of a token; None if it is unknown or expired, or its person is deactivated."""
+    """Return the login with this token, or None if it is unknown or expired, or if its person is deactivated."""
     logins = select(UserRow, LoginRow.expires).join(LoginRow, LoginRow.user_id == UserRow.id)
     logins = logins.where(LoginRow.digest == digest(token), LoginRow.expires > now(), UserRow.ended.is_(None))
     with store.read() as session:
@@ -81,26 +81,27 @@ def find_login(store: Store, token: str) -> Login | None:
 
 
 def user_of(store: Store, token: str) -> User | None:
-    """The user behind a token, None if there is none."""
+    """Return the user who is logged in with this token, or None."""
     login = find_login(store, token)
     return None if login is None else login.user
 
 
 def renew(store: Store, token: str) -> None:
-    """Extend a login that has not expired to its full lifetime."""
+    """Extend an unexpired login to its full lifetime."""
     held = update(LoginRow).where(LoginRow.digest == digest(token), LoginRow.expires > now())
     with store.write() as session:
         session.execute(held.values(expires=now() + LASTS).execution_options(synchronize_session=False))
 
 
 def log_out(store: Store, token: str) -> None:
-    """End the login of a token, if there is one."""
+    """End the login with this token, if there is one."""
     with store.write() as session:
         session.execute(delete(LoginRow).where(LoginRow.digest == digest(token)))
 
 
 def _look_up(store: Store, name: str) -> tuple[int, str | None]:
-    """The id of the named user and the hash of their password; 0 and None if nobody of that name can log in."""
+    """Return the id and the password hash of the user with this name, or 0 and None if nobody can log in
+    with it."""
     # PostgreSQL cannot compare with every text, and nobody can have such a name.
     if not name.isprintable():
         return 0, None
@@ -119,10 +120,10 @@ def _open(session: Session, user_id: int) -> str:
 
 
 def new_token() -> str:
-    """An unguessable secret."""
+    """Return a secret that cannot be guessed."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 def digest(token: str) -> str:
-    """The form in which a token is stored."""
+    """Return the form in which a token is stored."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

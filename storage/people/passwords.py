@@ -1,4 +1,4 @@
-"""Passwords, stored only as Argon2id hashes."""
+"""Hashing and checking passwords, which are stored only as Argon2id hashes."""
 
 import unicodedata
 from functools import cache
@@ -19,7 +19,7 @@ _AT_ONCE = Semaphore(2)
 
 
 def hash_password(password: str) -> str:
-    """The hash to store, with its salt and parameters. Raises `UserError` if the password is too short."""
+    """Return the hash to store, with its salt and parameters. Raises `UserError` if the password is too short."""
     if len(password) < SHORTEST:
         raise UserError(
             f"The password has {len(password)} characters, expected at least {SHORTEST}.",
@@ -29,13 +29,13 @@ def hash_password(password: str) -> str:
 
 
 def rehash_password(password: str) -> str:
-    """The hash of a password accepted earlier, however short."""
+    """Hash a password that was accepted earlier, however short it is."""
     with _AT_ONCE:
         return _HASHER.hash(_bytes(password))
 
 
 def is_password(hashed: str | None, password: str) -> bool:
-    """True if `hashed` is of this password. Without a hash the check takes as long, and gives False."""
+    """True if `hashed` is the hash of this password. If it is None, the check takes as long and returns False."""
     # Made on the first call in any case, since making it takes as long as a check.
     nobodys = _nobodys()
     with _AT_ONCE:
@@ -47,7 +47,7 @@ def is_password(hashed: str | None, password: str) -> bool:
 
 
 def is_outdated(hashed: str) -> bool:
-    """True if new hashes are made with other parameters than this one."""
+    """True if new hashes are made with other parameters than this hash."""
     return _HASHER.check_needs_rehash(hashed)
 
 

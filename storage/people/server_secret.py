@@ -1,4 +1,4 @@
-"""The server's secret, which keeps derived values unpredictable even to somebody who knows every id, name and seed.
+"""The server's secret. It keeps derived values unpredictable even to somebody who knows all ids, names and seeds.
 
 It is created on first use, kept in the store and in its backups, and never shown.
 """
@@ -21,7 +21,7 @@ _WANTED = select(ServerSecretRow.secret).where(ServerSecretRow.name == _NAME)
 
 
 def read_secret(store: Store) -> bytes:
-    """The secret, created if there is none yet."""
+    """Return the secret, creating it if there is none yet."""
     with store.read() as session:
         secret = session.scalar(_WANTED)
     if secret is not None:
@@ -31,7 +31,7 @@ def read_secret(store: Store) -> bytes:
 
 
 def load_secret(session: Session) -> bytes:
-    """`read_secret` within a writing session."""
+    """Do the same as `read_secret` within a writing session."""
     secret = session.scalar(_WANTED)
     if secret is None:
         # Another session may be making one as well: the one stored first counts.
@@ -41,12 +41,15 @@ def load_secret(session: Session) -> bytes:
 
 
 def keyed_digest(secret: bytes, *about: object) -> bytes:
-    """A digest of `about` keyed with the secret: stable, and revealing nothing about it."""
+    """Return a digest of `about`, keyed with the secret. It is stable and reveals nothing about `about`."""
     return hmac.digest(secret, " ".join(map(str, about)).encode(), sha256)
 
 
 def shuffle_people(store: Store, user_ids: Iterable[int], *about: object) -> list[int]:
-    """The people in an order that is stable for the same `about`, such as a campaign and an item, and unrelated to
-    the order for any other and to who they are."""
+    """Return the people in a random order that is always the same for the same `about`, such as a campaign and an
+    item.
+
+    The order is unrelated to the order for any other `about`, and to who the people are.
+    """
     secret = read_secret(store)
     return sorted(set(user_ids), key=lambda user_id: keyed_digest(secret, *about, user_id))

@@ -18,7 +18,7 @@ LOCAL = "local"
 
 
 class Role(StrEnum):
-    """A person's role, whose rights are in `app.access.rights`."""
+    """A person's role. The rights of each role are in `app.access.rights`."""
 
     VIEWER = "viewer"
     ANNOTATOR = "annotator"
@@ -28,7 +28,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class User:
-    """A person. A deactivated one, who is not `active`, cannot log in; their work stays."""
+    """A person. A deactivated person is not `active` and cannot log in, but their work is kept."""
 
     id: int
     name: str
@@ -37,9 +37,9 @@ class User:
 
 
 def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
-    """Add a person; without a password, one who cannot log in until `set_password`.
+    """Add a person. Without a password, the person cannot log in until `set_password` is called.
 
-    Raises `UserError` if the name is invalid or taken, or the password too short.
+    Raises `UserError` if the name is invalid or taken, or if the password is too short.
     """
     check_name(name, "the name of the user")
     if name == LOCAL:
@@ -64,23 +64,26 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
 
 
 def find_user(store: Store, name: str) -> User:
-    """The person of that name. Raises `NotFoundError` if there is none, and `UserError` if it is not a valid
-    name."""
+    """Return the person with this name.
+
+    Raises `NotFoundError` if there is none, and `UserError` if the name is not valid.
+    """
     check_name(name, "the name of the user")
     with store.read() as session:
         return user_of_row(_existing(session, name))
 
 
 def list_users(store: Store) -> list[User]:
-    """Everybody by name, including deactivated users and those who never had a password."""
+    """List all people by name, including deactivated users and people who never had a password."""
     with store.read() as session:
         return [user_of_row(row) for row in session.scalars(select(UserRow).order_by(UserRow.name))]
 
 
 def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -> User:
-    """Give a person another role, from the next request on.
+    """Give a person another role, which applies from their next request on.
 
-    Raises `NotFoundError`, and with `keep_admin` `ConflictError` if no admin would be left.
+    Raises `NotFoundError` if there is no such person. With `keep_admin`, raises `ConflictError` if no admin would
+    be left.
     """
     with store.write() as session:
         row = _changeable(session, name)
@@ -92,9 +95,10 @@ def set_role(store: Store, name: str, role: Role, *, keep_admin: bool = False) -
 
 
 def set_password(store: Store, name: str, password: str, *, lets_in: bool = True) -> User:
-    """Set a person's password, which ends their logins and, with `lets_in`, reactivates a deactivated user.
+    """Set a person's password and end their logins. With `lets_in`, this also reactivates a deactivated user.
 
-    Raises `NotFoundError`, and `UserError` if the password is too short or the person stays deactivated.
+    Raises `NotFoundError` if there is no such person. Raises `UserError` if the password is too short, or if the
+    person is deactivated and `lets_in` is not set.
     """
     hashed = hash_password(password)
     with store.write() as session:
@@ -107,9 +111,10 @@ def set_password(store: Store, name: str, password: str, *, lets_in: bool = True
 
 
 def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
-    """Deactivate a person at once. Their work stays.
+    """Deactivate a person with immediate effect. Their work is kept.
 
-    Raises `NotFoundError`, and with `keep_admin` `ConflictError` if no admin would be left.
+    Raises `NotFoundError` if there is no such person. With `keep_admin`, raises `ConflictError` if no admin would
+    be left.
     """
     with store.write() as session:
         row = _changeable(session, name)
@@ -121,7 +126,8 @@ def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
 
 
 def reactivate_user(store: Store, name: str) -> User:
-    """Reactivate a deactivated person, with the previous password. Raises `NotFoundError`."""
+    """Reactivate a deactivated person, whose password stays the same. Raises `NotFoundError` if there is no such
+    person."""
     with store.write() as session:
         row = _changeable(session, name)
         row.ended = None
@@ -130,7 +136,7 @@ def reactivate_user(store: Store, name: str) -> User:
 
 
 def has_users(store: Store) -> bool:
-    """True if somebody can log in; everybody then has to."""
+    """True if anybody can log in. In that case everybody has to."""
     with store.read() as session:
         return can_anybody_log_in(session)
 
@@ -141,7 +147,7 @@ def can_anybody_log_in(session: Session) -> bool:
 
 
 def local_user(store: Store) -> User:
-    """The user who acts if nobody can log in: an admin without a password, created on first use."""
+    """Return the user who acts when nobody can log in: an admin without a password, created on first use."""
     with store.read() as session:
         row = _row(session, LOCAL)
         if row is not None:

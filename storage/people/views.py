@@ -1,6 +1,6 @@
-"""Saved views: addresses of Browse that people keep under names, each for themselves.
+"""Saved views: URLs of Browse that people keep under names of their own.
 
-Views saved while nobody could log in belong to everybody: all see them, and admins may change them.
+Views saved while nobody could log in belong to everybody: all people see them, and admins may change them.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,11 @@ LONGEST_QUERY = 10_000
 
 @dataclass(frozen=True)
 class SavedView:
-    """A view of a `dataset`; `query` is the part of its address after the `?`. `is_gone` is True if the dataset no
-    longer exists, `may_change` if the person asking may rename and delete the view."""
+    """A saved view of a `dataset`.
+
+    `query` is the part of its URL after the `?`. `is_gone` is True if the dataset no longer exists. `may_change` is
+    True if the person asking may rename and delete the view.
+    """
 
     id: int
     name: str
@@ -36,7 +39,7 @@ class SavedView:
 
 
 def list_views(store: Store, user: User | None) -> list[SavedView]:
-    """The views visible to a person, or with None to people who are not logged in, by name."""
+    """List the views that a person can see, by name. None stands for people who are not logged in."""
     with store.read() as session:
         rows = session.execute(_seen_by(user).order_by(func.lower(ViewRow.name), ViewRow.id)).all()
     return [
@@ -46,8 +49,11 @@ def list_views(store: Store, user: User | None) -> list[SavedView]:
 
 
 def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> None:
-    """Save a view under a name. Raises `UserError` on an invalid name or too long a query, and `ConflictError` if
-    the person has a view of that name, or too many."""
+    """Save a view under a name.
+
+    Raises `UserError` if the name is invalid or the query is too long. Raises `ConflictError` if the person already
+    has a view with this name, or has too many views.
+    """
     check_name(name, "the name of the view")
     if len(query) > LONGEST_QUERY:
         raise UserError(f"The address has {len(query):,} characters.", "Take fewer conditions.")
@@ -62,7 +68,10 @@ def save_view(store: Store, user: User, name: str, dataset: str, query: str) -> 
 
 
 def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
-    """Rename a view and return its query. Raises as `save_view`, and `NotFoundError`."""
+    """Rename a view and return its query.
+
+    Raises `NotFoundError` if there is no such view, and the same errors as `save_view` if the name cannot be used.
+    """
     check_name(name, "the name of the view")
     try:
         with store.write() as session:
@@ -76,7 +85,7 @@ def rename_view(store: Store, user: User, view_id: int, name: str) -> str:
 
 
 def delete_view(store: Store, user: User, view_id: int) -> None:
-    """Delete a view. Raises `NotFoundError`."""
+    """Delete a view. Raises `NotFoundError` if there is no such view."""
     with store.write() as session:
         session.delete(_own(session, user, view_id))
 

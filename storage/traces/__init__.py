@@ -1,4 +1,4 @@
-"""Traces in the store: imported, written, read and searched.
+"""Importing, writing, reading and searching the traces in the store.
 
 Begin with `import_file` and `get_trace`.
 """

@@ -1,4 +1,4 @@
-"""Columns of a dataset's traces for filtering and sorting, without those of evaluators."""
+"""The columns of a dataset's traces for filtering and sorting, apart from those about evaluators."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -20,12 +20,18 @@ GROUP_KEYS = ("classification", "question_type", "family", "generator")
 
 @dataclass(frozen=True, eq=False)
 class TraceColumns:
-    """The `n` traces of a dataset in file order, each column of shape (n,).
+    """The `n` traces of a dataset in file order, as columns of shape (n,).
 
-    `trace_ids` of the database; `digests`, their first characters; `steps`, their number; `first_error`, 0-based,
-    `SILENT` if the gold names none; `gold`, an index into `GOLD`; `redundant`, True if the gold calls a step so;
-    `group`, the index in `groups` of the benchmark's class of the trace, `SILENT` for none; `third`, the index in
-    `core.metrics.table.Third` of the first error's, `SILENT` for none; `relabelled`, True if a person gave labels.
+    - `trace_ids` are the database ids.
+    - `digests` are the first characters of the traces' digests.
+    - `steps` are the numbers of steps.
+    - `first_error` is the 0-based first error, `SILENT` if the gold names none.
+    - `gold` is an index into `GOLD`.
+    - `redundant` is True if the gold calls a step redundant.
+    - `group` is the index in `groups` of the benchmark's class of the trace, `SILENT` if there is none.
+    - `third` is the index in `core.metrics.table.Third` of the third with the first error, `SILENT` if
+      there is none.
+    - `relabelled` is True if a person has labelled the trace.
     """
 
     trace_ids: Ints
@@ -48,7 +54,7 @@ class TraceColumns:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def places(self, trace_ids: Ints) -> Ints:
-        """The index of each of some traces, `SILENT` for one that is not of this dataset."""
+        """Return the index of each of some traces, `SILENT` for a trace that is not in this dataset."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
         at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
@@ -61,12 +67,12 @@ class TraceColumns:
 
 
 def trace_group() -> ColumnElement[str]:
-    """The benchmark's class of a trace, "" for none."""
+    """Return the SQL expression for the benchmark's class of a trace, "" if there is none."""
     return func.coalesce(*[TraceRow.meta[key].as_string() for key in GROUP_KEYS], "")
 
 
 def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """The database ids, ascending, of a dataset's traces with a standing submitted annotation, shape (n,)."""
+    """Return the database ids of a dataset's traces that have a submitted annotation, ascending, shape (n,)."""
     submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
     statement = (
         select(ItemRow.trace_id)
@@ -79,12 +85,12 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
 
 
 def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """The columns with these traces marked as labelled by people."""
+    """Return the columns with these traces marked as labelled by people."""
     return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
-    """The columns of a dataset's traces, in memory in proportion to their number."""
+    """Read the columns of a dataset's traces. The memory they take grows with the number of traces."""
     row = TraceRow
     numbers = row.id, row.n_steps, func.coalesce(row.first_error, SILENT), row.has_gold, row.n_redundant
     statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())

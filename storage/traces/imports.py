@@ -1,4 +1,4 @@
-"""Importing a file of traces into the store, all or nothing."""
+"""Importing a file of traces into the store, either all of them or none."""
 
 import hashlib
 import json
@@ -35,8 +35,10 @@ _OTHER_LISTING = "Name another file with --skipped."
 
 
 class RefusedRows:
-    """Counts the bad rows of the file called `name`, so that its refusal can give their number and the way to
-    `leave_out` them."""
+    """Counts the bad rows of the file called `name` so that it can be refused.
+
+    The error says how many bad rows there are, and how to leave them out (`leave_out`).
+    """
 
     def __init__(self, name: str, leave_out: str = "with --skip-bad") -> None:
         self._name, self._leave_out = name, leave_out
@@ -50,7 +52,8 @@ class RefusedRows:
         self._first = sorted(rows, key=lambda bad: _number(bad[0]))[:_SHOWN]
 
     def finish(self, good: int) -> None:
-        """Raises `UserError` if there was a bad row, showing the first few; `good` rows were not."""
+        """Raise `UserError`, showing the first few bad rows, if there are any. `good` is the number of good
+        rows."""
         if not self.count:
             return
         if self.count == 1:
@@ -64,15 +67,15 @@ class RefusedRows:
         raise UserError("\n".join([head, *lines, *more]))
 
     def close(self) -> None:
-        """Nothing to clean up."""
+        """Do nothing, since there is nothing to clean up."""
 
 
 class LeftOutRows:
-    """Stores the bad rows of the file called `name` with the dataset, and lists them in the file `listing` if one
-    is given.
-
-    The list is JSON Lines. It appears if the import succeeds and there was a bad row, and never replaces another
+    """Stores the bad rows of the file called `name` with the dataset and, if `listing` is given, lists them in that
     file.
+
+    The list is JSON Lines. It is created only if the import succeeds and there are bad rows, and it never replaces
+    another file.
     """
 
     def __init__(self, session: Session, dataset_id: int, name: str, source: str, listing: Path | None) -> None:
@@ -96,7 +99,7 @@ class LeftOutRows:
             self._flush()
 
     def finish(self, good: int) -> None:
-        """Move the list into place. Raises `UserError` if there is another file, or no row is good."""
+        """Move the list into place. Raises `UserError` if another file is there, or if no row is good."""
         if not self.count:
             return
         if not good:
@@ -106,13 +109,15 @@ class LeftOutRows:
             self._listing.finish()
 
     def close(self) -> None:
-        """Remove a list that was not moved into place."""
+        """Remove the list if it was not moved into place."""
         if self._listing:
             self._listing.close()
 
     def _digest(self, content: bytes) -> str:
-        """A digest of the content and the number of its earlier occurrences in the file: two equal bad rows are
-        two."""
+        """Return a digest of the content and of how often it has already occurred in the file.
+
+        Two equal bad rows thus count as two.
+        """
         digest = hashlib.sha256(content)
         key = digest.digest()
         if self._seen[key]:
@@ -131,7 +136,8 @@ class LeftOutRows:
 
 
 class _Listing:
-    """A file with a line for every bad row, written beside its place and moved there at the end."""
+    """A file with a line for every bad row. It is written under a temporary name beside `path` and moved there at
+    the end."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._partial = path, path.with_name(f"{path.name}.partial")
@@ -146,7 +152,7 @@ class _Listing:
             raise self._unwritable(fault) from None
 
     def finish(self) -> None:
-        """Move it into place. Raises `UserError` if there is another file."""
+        """Move the file into place. Raises `UserError` if another file is there."""
         try:
             if not self._path.exists():
                 os.replace(self._partial, self._path)
@@ -175,8 +181,11 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """True if two lists name the same rows. Their errors may differ, since an import that finds the good rows
-    stored may report others than the first one did."""
+    """True if two lists name the same rows.
+
+    Their errors may differ: an import that finds the good rows already stored may report other errors than the
+    first import.
+    """
     with open(one, encoding="utf-8") as left, open(other, encoding="utf-8", errors="replace") as right:
         return all(_place(a) == _place(b) for a, b in zip_longest(left, right, fillvalue=""))
 
@@ -193,7 +202,7 @@ def _number(place: str) -> int:
 
 
 def _without_place(name: str, place: str, error: UserError) -> str:
-    """The error of a row without its place."""
+    """Return the text of a row's error without the row's place."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()
 
 
@@ -205,10 +214,13 @@ Change = Callable[[Trace], Trace | None]
 
 @dataclass(frozen=True)
 class ImportSummary:
-    """The outcome of an import. `unchanged` traces were stored before, `repeated` ones occur twice in the file,
-    `left_out` rows are bad, and `unwanted` ones do not meet the conditions, each counted at the first that it
-    fails, or were `given_up`. `total` is the number of traces in the dataset now, and `labelled` the labelled steps
-    of the traces read."""
+    """The outcome of an import.
+
+    `added` traces are new, `unchanged` traces were already stored, and `repeated` traces occur more than once in
+    the file. `left_out` is the number of bad rows. `unwanted` counts the traces that do not meet a condition, each
+    under the first condition that it fails. `given_up` traces were dropped by the import's `change`. `total` is the
+    number of traces in the dataset now, and `labelled` is the number of labelled steps in the traces read.
+    """
 
     dataset: str
     kind: str
@@ -223,7 +235,7 @@ class ImportSummary:
 
     @property
     def read(self) -> int:
-        """The number of wanted traces in the file."""
+        """The number of traces in the file that were wanted."""
         return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:
@@ -248,19 +260,21 @@ def import_file(
     where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """Store the traces of a file in one transaction and bounded memory.
+    """Store the traces of a file in one transaction and with bounded memory.
 
-    Importing a file again changes nothing; rows new to the dataset are added after the others. Two traces are the
-    same if problem, steps and gold are (`Trace.digest`); other fields stay as first stored.
+    Importing a file again changes nothing. Rows that are new to the dataset are added after the existing ones. Two
+    traces are the same if their problem, steps and gold are (`Trace.digest`); other fields stay as they were first
+    stored.
 
-    A bad row is not a trace of the kind, or has an id that already stands for other content. With `skipped`, bad
-    rows are left out, listed in that file as JSON Lines, and stored with the dataset; the file is created only if
-    there are any, and one with other content is left alone. Traces whose metadata does not meet `where` are left
-    out, as are those that `change` drops; the others are stored as it returns them.
+    A row is bad if it is not a trace of the kind, or if its id already belongs to other content. With `skipped`,
+    bad rows are left out, listed in that file as JSON Lines, and stored with the dataset. The file is created only
+    if there are bad rows, and an existing file with other content is not replaced. Traces whose metadata does not
+    meet `where` are left out, and so are traces that `change` drops. All other traces are stored as `change`
+    returns them.
 
-    Raises `UserError`, with nothing stored: with the number of bad rows unless they are to be skipped, and if the
-    file holds no trace or no wanted one, looks like another kind, or cannot be read to its end, or the dataset is
-    of another kind.
+    Raises `UserError`, naming the number of bad rows, if there are any and `skipped` is not given. Also raises
+    `UserError` if the file contains no trace or no wanted trace, looks like another kind, or cannot be read to its
+    end, and if the dataset is of another kind. Nothing is stored in these cases.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
@@ -279,7 +293,7 @@ def import_table(
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
 ) -> ImportSummary:
-    """As `import_file`, for the rows of one or more files with named columns."""
+    """Import the rows of one or more files with named columns, like `import_file`."""
     return import_source(store, data.kind(columns), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
@@ -296,8 +310,11 @@ BadRows = RefusedRows | LeftOutRows
 
 
 class LineSource(Protocol):
-    """The lines of a file called `name` in messages and `file_name` in the store; `fraction`, from 0 to 1, is the
-    share read so far, and `sha256` is of the bytes read."""
+    """The lines of a file.
+
+    The file is called `name` in messages and `file_name` in the store. `fraction` is the share read so far, from 0
+    to 1. `sha256` is the hash of the bytes read.
+    """
 
     @property
     def name(self) -> str: ...
@@ -320,7 +337,8 @@ def import_source(
     where: RowConditions | None = None,
     change: Change | None = None,
 ) -> ImportSummary:
-    """As `import_file`, from any source; `bad_rows` makes the handler of the dataset's bad rows."""
+    """Import traces from any source, like `import_file`. `bad_rows` creates the handler of the dataset's
+    bad rows."""
     check_name(dataset, "the name of the dataset")
     with store.write() as session:
         writer = TraceWriter(session, dataset, kind.name, source.file_name)
@@ -369,7 +387,7 @@ class _Wanted:
             yield place, changed
 
     def check(self, name: str) -> None:
-        """Raises `UserError` if traces were read and none met the conditions."""
+        """Raise `UserError` if traces were read but none of them is wanted."""
         try:
             self._where.check()
         except UserError as error:
@@ -408,5 +426,6 @@ def _counted(count: int, what: str) -> str:
 
 
 def _file_name(path: Path) -> str:
-    """The name without bytes that are not text, which a file system allows and a database does not."""
+    """Return the file's name, replacing bytes that are not text. A file system allows them, but a database does
+    not."""
     return os.fsencode(path.name).decode("utf-8", "replace")

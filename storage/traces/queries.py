@@ -23,8 +23,11 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset and its counts. `errors` counts the traces whose gold names a first error, `left_out` the bad rows
-    that were skipped on import."""
+    """A dataset and its counts.
+
+    `errors` is the number of traces whose gold names a first error. `left_out` is the number of bad rows that were
+    left out on import.
+    """
 
     id: int
     name: str
@@ -41,13 +44,14 @@ class Dataset:
 
     @property
     def size(self) -> str:
-        """The number of its traces, and of the rows they came from, such as `6,116 of 6,216`."""
+        """The number of its traces and, if some were left out, of the rows they came from, such as `6,116 of
+        6,216`."""
         return f"{self.traces:,} of {self.traces + self.left_out:,}" if self.left_out else f"{self.traces:,}"
 
 
 @dataclass(frozen=True)
 class StoredTrace(Trace):
-    """A trace with its place in the store: `id` is its id within the dataset, `trace_id` the database's.
+    """A trace with its place in the store. `id` is its id within the dataset, and `trace_id` is its database id.
 
     It can be scored like any trace, and the resulting judgment can be stored.
     """
@@ -75,20 +79,20 @@ class TraceSummary:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The `trace_id` before and after a trace, None at either end."""
+    """The `trace_id` of the traces before and after a trace, None at either end."""
 
     previous: int | None
     next: int | None
 
 
 def list_datasets(store: Store) -> list[Dataset]:
-    """Every dataset by name, with its counts."""
+    """List all datasets by name, with their counts."""
     with store.read() as session:
         return _with_counts(store, session, _datasets().order_by(DatasetRow.name))
 
 
 def find_dataset(store: Store, name: str) -> Dataset:
-    """The dataset of that name. Raises `NotFoundError`."""
+    """Return the dataset with this name. Raises `NotFoundError` if there is none."""
     check_text(name, "the name of the dataset")
     with store.read() as session:
         if datasets := _with_counts(store, session, _datasets().where(DatasetRow.name == name)):
@@ -99,7 +103,7 @@ def find_dataset(store: Store, name: str) -> Dataset:
 
 
 def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
-    """The bad rows that were left out of a dataset: the `file`, the `place` in it, and the `error`."""
+    """List the bad rows that were left out of a dataset, with the `file`, the `place` in it, and the `error`."""
     with store.read() as session:
         rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
         found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
@@ -107,7 +111,7 @@ def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
 
 
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
-    """The trace with that database id. Raises `NotFoundError`."""
+    """Return the trace with this database id. Raises `NotFoundError` if there is none."""
     with store.read() as session:
         matches = load_traces(session, traces().where(TraceRow.id == in_range(trace_id)))
     if not matches:
@@ -116,7 +120,7 @@ def get_trace(store: Store, trace_id: int) -> StoredTrace:
 
 
 def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
-    """The trace with that id within the dataset of that name. Raises `NotFoundError`."""
+    """Return the trace with this id in the dataset with this name. Raises `NotFoundError` if there is none."""
     check_text(dataset, "the name of the dataset")
     check_text(id, "the id")
     with store.read() as session:
@@ -127,23 +131,25 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
 
 
 def list_trace_ids(store: Store, dataset_id: int) -> list[int]:
-    """The database ids of a dataset's traces in file order."""
+    """Return the database ids of a dataset's traces in file order."""
     wanted = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
     with store.read() as session:
         return list(session.scalars(wanted))
 
 
 def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
-    """Yield every trace of a dataset in file order, reading `BATCH` at a time and holding no connection in
-    between."""
+    """Yield every trace of a dataset in file order.
+
+    Traces are read `BATCH` at a time, and no database connection is held in between.
+    """
     return iterate(store, dataset_id, traces())
 
 
 def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset selected by a statement made from `traces()`, as `iterate_traces` does.
+    """Yield the traces of a dataset that a statement made from `traces()` selects, as `iterate_traces` does.
 
-    Reads ranges of positions, whether few or all of their traces are wanted: with a limit instead, a database may
-    plan for the whole dataset every time.
+    Ranges of positions are read, no matter how many of their traces are selected. With a limit instead, a database
+    might plan for the whole dataset every time.
     """
     for start in count(0, BATCH):
         within = TraceRow.position.between(start, start + BATCH - 1)
@@ -158,14 +164,14 @@ def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[S
 
 
 def list_ids(store: Store, dataset_id: int) -> list[str]:
-    """The ids of a dataset's traces in file order."""
+    """Return the ids of a dataset's traces in file order."""
     statement = select(TraceRow.external_id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
     with store.read() as session:
         return list(session.scalars(statement))
 
 
 def traces() -> Select[Any]:
-    """A statement for `load_traces`, to be narrowed and ordered."""
+    """Return a statement for `load_traces`, to be narrowed down and ordered."""
     return select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.dataset_id, DatasetRow.name,
@@ -173,8 +179,10 @@ def traces() -> Select[Any]:
 
 
 def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
-    """Yield the traces with these database ids, in order, except those deleted meanwhile; no connection is held
-    between batches."""
+    """Yield batches of the traces with these database ids, in order, skipping traces deleted in the meantime.
+
+    No database connection is held between batches.
+    """
     for start in range(0, len(trace_ids), BATCH):
         ids = trace_ids[start : start + BATCH]
         with store.read() as session:
@@ -184,7 +192,10 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
 
 
 def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
-    """The traces of a statement made from `traces()`, in its order, with their steps: three queries."""
+    """Load the traces that a statement made from `traces()` selects, in its order and with their steps.
+
+    This takes three queries.
+    """
     rows = session.execute(statement).all()
     steps = _load_steps(session, [row.id for row in rows]) if rows else {}
     return [
@@ -226,7 +237,7 @@ def _datasets() -> Select[Any]:
 
 
 def _with_counts(store: Store, session: Session, statement: Select[Any]) -> list[Dataset]:
-    """The datasets of a statement. Counting traces is slow, so it is done once per revision."""
+    """Return the datasets that a statement selects. Counting traces is slow, so it is done once per revision."""
     cache, datasets = store.cache, []
     for row in session.execute(statement).mappings().all():
         values: dict[str, Any] = dict(row)

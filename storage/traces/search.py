@@ -1,9 +1,10 @@
 r"""Searching the texts of traces.
 
-A search matches any part of a text, regardless of case: `3/4`, `x^2`, `\frac{1}{2}`, the middle of a word. The
-index therefore holds every sequence of three characters: SQLite's FTS5 with its trigram tokenizer, and in
-PostgreSQL a GIN index on arrays of them, since its own full-text search knows only words and would find none of
-those. Searches for fewer than three characters read the texts.
+A search matches any part of a text and ignores case. It finds `3/4`, `x^2`, `\frac{1}{2}` and the middle of a word.
+The index therefore holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram
+tokenizer. In PostgreSQL it is a GIN index on arrays of these sequences, because PostgreSQL's own full-text search
+knows only words and would find none of these examples. Searches for fewer than three characters read the texts
+themselves.
 """
 
 from collections.abc import Iterable
@@ -40,9 +41,9 @@ _EITHER = (
 
 
 def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
-    """Add stored traces to the index; each comes with its database id.
+    """Add stored traces to the index. Each comes with its database id.
 
-    PostgreSQL updates its index itself. A deleted trace is removed from the index by a trigger.
+    PostgreSQL updates its index by itself. A trigger removes deleted traces from the index.
     """
     if session.get_bind().dialect.name == "sqlite":
         rows = [{"id": id, "text": _BETWEEN.join((trace.problem, *trace.substeps))} for id, trace in traces]
@@ -50,13 +51,13 @@ def index_texts(session: Session, traces: Iterable[tuple[int, Trace]]) -> None:
 
 
 def index_everything(session: Session) -> None:
-    """Add the traces of a store to an empty index, for example after they were copied into it."""
+    """Add all traces of a store to an empty index, for example after they have been copied into the store."""
     if session.get_bind().dialect.name == "sqlite":
         session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
-    """True for each trace that contains a text in the problem or a sub-step, shape (n,)."""
+    """Return a mask, shape (n,), of the traces that contain a text in their problem or a sub-step."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}

@@ -26,11 +26,11 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class TraceWriter:
-    """Adds traces to one dataset within a transaction, after the existing ones.
+    """Adds traces to one dataset within a transaction, after the existing traces.
 
-    The dataset is created if it does not exist, and locked until the transaction ends. Counts the traces `added`,
-    `unchanged` since an earlier transaction, and `repeated` in this one. Raises `UserError` if the dataset is of
-    another kind.
+    The dataset is created if it does not exist, and it is locked until the transaction ends. `added` counts the new
+    traces, `unchanged` those stored in an earlier transaction, and `repeated` those that already occurred in this
+    one. Raises `UserError` if the dataset is of another kind.
     """
 
     def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
@@ -53,14 +53,14 @@ class TraceWriter:
 
     @property
     def total(self) -> int:
-        """The number of traces of the dataset."""
+        """The number of traces in the dataset."""
         return self._next
 
     def add(self, batch: list[Located], on_bad: OnBad | None = None) -> None:
-        """Add the new traces of a batch; each comes with its place, such as `file.jsonl line 3`.
+        """Add the new traces of a batch. Each comes with its place, such as `file.jsonl line 3`.
 
-        Raises `UserError` at an id that exists with other content, and at content that cannot be stored, or reports
-        it to `on_bad` and adds the others.
+        A trace is bad if its id exists with other content, or if its content cannot be stored. It is reported to
+        `on_bad` and the other traces are added, or it raises `UserError` if there is no `on_bad`.
         """
         fit = [(where, trace) for where, trace in batch if _passes(_check, on_bad, where, trace)]
         stored = self._stored(fit)
@@ -84,7 +84,8 @@ class TraceWriter:
             self._refresh()
 
     def _stored(self, batch: list[Located]) -> dict[str, tuple[str, int]]:
-        """Digest and position of the ids that the dataset has, including those of earlier batches."""
+        """Return the digest and position of each id that the dataset already has, including those from earlier
+        batches."""
         ids = [trace.id for _, trace in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
@@ -123,8 +124,8 @@ class TraceWriter:
     def _refresh(self) -> None:
         """Update PostgreSQL's statistics on the size of the tables.
 
-        It would notice the growth itself, but not within this transaction nor in the first minute after it, and
-        meanwhile would scan whole tables instead of using an index.
+        PostgreSQL would notice the growth by itself, but neither within this transaction nor in the first minute
+        after it. Until then it would scan whole tables instead of using an index.
         """
         if self._session.get_bind().dialect.name == "postgresql":
             for model in (TraceRow, StepRow, SubstepRow):
@@ -150,7 +151,7 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
 
 
 def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: str, trace: Trace) -> bool:
-    """True if a trace passes a check; without `on_bad`, an error is raised instead of False."""
+    """True if a trace passes a check. Without `on_bad`, a failure raises the error instead."""
     try:
         check(where, trace)
     except UserError as error:
@@ -162,7 +163,7 @@ def _passes(check: Callable[[str, Trace], None], on_bad: OnBad | None, where: st
 
 
 def _check(where: str, trace: Trace) -> None:
-    """Refuse content that a core trace allows and a database does not."""
+    """Refuse content that a `Trace` allows but a database does not."""
     try:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
@@ -218,17 +219,17 @@ _ID_LENGTH = 16
 
 @dataclass(frozen=True)
 class SavedTrace:
-    """The trace as stored; `new` is True if its dataset did not have it."""
+    """A trace as it was stored. `new` is True if its dataset did not have it before."""
 
     trace: StoredTrace
     new: bool
 
 
 def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
-    """Store a trace under an id made from its content: the same trace saved twice is one.
+    """Store a trace under an id made from its content, so that a trace saved twice is stored only once.
 
-    Raises `UserError` if the name is invalid or is that of an imported dataset, whose figures saved traces would
-    change.
+    Raises `UserError` if the name is invalid, or if it is the name of an imported dataset, whose figures saved
+    traces would change.
     """
     check_name(dataset, "the name of the dataset")
     named = replace(trace, id=trace.digest[:_ID_LENGTH])

@@ -12,12 +12,12 @@
       "total_time": 164458, "finish_reason": "found_error"}}
 
 Ratings of -1, 0 and 1 are neg, neu and pos, and null is unlabelled. As in PRM800K, the labels end at the first
-error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. Labels after an error,
-which PRM800K does not have, are written after it.
+error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. PRM800K has no labels
+after an error; if there are any, they are written too.
 
-`finish_reason` is `found_error` if there is an error, `solution` if every step was labelled and none is wrong,
-`give_up` if some step was not labelled, and `bad_problem` if more than half of the annotators said so. With several
-annotators, `labeler` is "consensus" and the timestamp is the latest one.
+`finish_reason` is `bad_problem` if more than half of the annotators flagged the problem. Otherwise it is
+`found_error` if a step is neg, `solution` if every step was labelled and none is neg, and `give_up` if some step
+was not labelled. With several annotators, `labeler` is "consensus" and the timestamp is the latest one.
 """
 
 from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
