@@ -30,6 +30,9 @@ class Benchmark:
 
     `dataset` is the name of the dataset that it becomes, and `kind` is the kind of the file. `traces` and `size`,
     in bytes, are None if unknown.
+
+    If `parts` are named, the file only lists files with their SHA-256. The traces are then in those whose paths
+    begin with one of the parts, in the order of the parts.
     """
 
     dataset: str
@@ -42,11 +45,17 @@ class Benchmark:
     licence: str
     source: str
     scores: tuple[ScoreFile, ...]
+    parts: tuple[str, ...] = ()
 
     @property
     def can_be_fetched(self) -> bool:
         """True if the hash of the file's content is known."""
         return self.file.digest is not None
+
+    @property
+    def evaluators(self) -> tuple[str, ...]:
+        """Return the evaluators whose scores were published, each once."""
+        return tuple(dict.fromkeys(score.evaluator for score in self.scores))
 
     @property
     def whole_size(self) -> int:
@@ -81,6 +90,23 @@ def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
     return _known().get(sha256)
 
 
+def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
+    """Return the files with the traces of a benchmark in parts, from the content of its list.
+
+    Raises `UserError` if there is none of a part.
+    """
+    root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
+    pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]
+    listed = {path.strip().removeprefix("./"): sha256 for sha256, path in pairs}
+    found: list[PublicFile] = []
+    for part in benchmark.parts:
+        paths = sorted(path for path in listed if path.startswith(part))
+        if not paths:
+            raise UserError(f"{benchmark.file.name}: lists no file of {part}.", "Report it to StepSight.")
+        found += [PublicFile(path.rsplit("/", 1)[-1], f"{root}/{path}", listed[path]) for path in paths]
+    return found
+
+
 @cache
 def _known() -> dict[str, tuple[Benchmark, ScoreFile | None]]:
     return dict(_pairs())
@@ -106,7 +132,8 @@ def _benchmark(values: dict[str, Any], root: str) -> Benchmark:
         size=values.get("size"),
         licence=values["licence"],
         source=values["source"],
-        scores=tuple(_scores(score, root) for score in values["scores"]),
+        scores=tuple(_scores(score, values.get("scores_root", root)) for score in values["scores"]),
+        parts=tuple(values.get("parts", ())),
     )
 
 

@@ -1,21 +1,43 @@
 """StrictPRMBench: solutions to GSM8K by one model, 32 per problem, and pairs with and without a step.
 
-The step that a pair differs in is either necessary or not. A file has the candidates (`gsm8k_candidates.jsonl`) or
-the texts with a step deleted (`gsm8k_necessary_pairs.jsonl`):
+Its files are read as published: pools with the candidates of one problem, and edits, each with the solution that a
+step is deleted from. Either may also come with a solution a row:
 
+    {"problem_id": "gsm8k_000", "n": 32, "candidates": [{"problem": {"question": "Janet's ducks …",
+     "ground_truth": "18"}, "steps": [{"text": "…"}], "extracted_answer": "18", "is_correct": true}]}
+    {"problem_id": "gsm8k_000", "candidate_index": 4, "pair_type": "necessary", "deleted_step_index_0based": 7,
+     "original_trace": {"problem": {"question": "Janet's ducks …"}, "steps": [{"text": "…"}]}}
     {"problem_id": "gsm8k_000", "candidate_index": 0, "problem": "Janet's ducks …", "answer": "18", "steps": ["…"]}
 
-The id of a trace is such as `gsm8k_000/0`, and the benchmark's score files name traces in the same way. The steps
-have no gold. Some first steps begin with the prompt of a chat, which is kept because it was part of the scored
-text.
+A trace's id is `gsm8k_000/0`. There is no gold of steps. The metadata `necessary` and `inert` list the steps, from
+1, whose deletion breaks the solution or leaves it whole; edits come before the pool that their solution is in. Some
+first steps begin with the prompt of a chat, which was scored with them and is kept. Its score files name the trace
+in the same way.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.fields import field, located, rest, text, texts, whole
-from stepsight.storage.importers.kind import FileKind, Row
+from stepsight.storage.importers.fields import canonical, describe, field, listed, located, rest, text, texts, whole
+from stepsight.storage.importers.kind import FileKind, OnBad, PublicFile, Row, Rows, json_rows
 
 STEP = "deleted_step_index_0based"
 """The field of its score files that names the step without which a solution was scored."""
+SCORES = ("step_scores", "clean_step_scores")
+"""The fields of its score files with the scores of a whole solution, without or with a step deleted."""
+NECESSARY, INERT = "necessary", "inert"
+"""The metadata with the steps of each kind."""
+_KINDS = (NECESSARY, INERT)
+_CANDIDATES, _ORIGINAL = "candidates", "original_trace"
+# The fields of a solution that are kept, by their names there.
+_FACTS = {"extracted_answer": "extracted_answer", "is_correct": "is_correct", "model_name": "generator"}
+_PUBLIC = (
+    "https://raw.githubusercontent.com/staged-benchmark-2026/StrictPRMBench/"
+    "2ad65edd36e93c5141f5d091f0c23b9e38309395"
+)
 # The largest number of a candidate or a step that is read.
 _LARGEST = 2**31 - 2
 
@@ -27,13 +49,44 @@ def identify(row: Row) -> str:
 
 
 def translated(row: Row) -> Row:
-    """Translate a row of the benchmark's scores with a step deleted into StepSight's form.
+    """Translate a row of the benchmark's score files into StepSight's form.
 
     Raises `UserError` as `identify` does.
     """
-    step = whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0")
-    scores = {"whole": field(row, "clean_step_scores"), "scores": field(row, "modified_step_scores")}
-    return {"id": identify(row), "left_out": step + 1, **scores}
+    if STEP not in row:
+        return {"id": identify(row), "scores": field(row, SCORES[0])}
+    scores = {"whole": field(row, SCORES[1]), "scores": field(row, "modified_step_scores")}
+    return {"id": identify(row), "left_out": _deleted(row), **scores}
+
+
+def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """Yield (where, row) for each solution, as `json_rows` does.
+
+    The solutions of a pool come one by one. Those with deleted steps come at the end, unless a pool has them, since
+    several deletions may be of one solution.
+    """
+    edited: dict[str, tuple[str, Row]] = {}
+    count = 0
+    for where, row in json_rows(_as_array(lines), name, on_bad):
+        try:
+            if _is_edit(row):
+                edit = _edit(row)
+                place, before = edited.get(identify(edit), (where, {}))
+                edited[identify(edit)] = place, _with_deletions(edit, before)
+                continue
+            solutions = _candidates(row) if _CANDIDATES in row else [row]
+        except UserError as error:
+            if on_bad is None:
+                raise error.at(where) from None
+            on_bad(where, error, canonical(row))
+            continue
+        for solution in solutions:
+            count += 1
+            if _CANDIDATES in row:
+                where = f"{name} row {count}"
+                solution = _with_deletions(solution, edited.pop(identify(solution), ("", {}))[1])
+            yield where, solution
+    yield from edited.values()
 
 
 def parse(row: Row, where: str) -> Trace:
@@ -47,10 +100,77 @@ def parse(row: Row, where: str) -> Trace:
         )
 
 
+def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Return the lines of a file, in an array if they are a single object over several lines, as pools are."""
+    source = iter(lines)
+    first = next(source, b"")
+    if first.strip() == b"{":
+        return chain([b"[" + first], source, [b"]"])
+    return chain([first], source)
+
+
+def _deleted(row: Row) -> int:
+    """Return the deleted step, from 1."""
+    return whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0") + 1
+
+
+def _is_edit(row: Row) -> bool:
+    return STEP in row and _kind_of_edit(row) in _KINDS
+
+
+def _kind_of_edit(row: Row) -> str:
+    return str(row.get("pair_type", row.get("pair_id", ""))).rpartition("::")[2]
+
+
+def _edit(row: Row) -> Row:
+    """Return the solution of a row of edits, with its deleted step."""
+    deletion = {_kind_of_edit(row): [_deleted(row)]}
+    if _ORIGINAL in row:
+        return _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index")) | deletion
+    return rest(row, "pair_id", STEP) | deletion
+
+
+def _with_deletions(solution: Row, other: Row) -> Row:
+    """Return a solution with the deleted steps of another row of it."""
+    steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
+    return solution | {kind: found for kind, found in steps.items() if found}
+
+
+def _candidates(row: Row) -> list[Row]:
+    """Return the solutions of a pool."""
+    problem_id = text(row, "problem_id")
+    return [_solution(one, problem_id, number) for number, one in enumerate(listed(row, _CANDIDATES))]
+
+
+def _solution(held: Any, problem_id: str, number: int) -> Row:
+    """Return a solution as a row, from its form in pools and edits."""
+    held = _object(held, "a solution")
+    problem = _object(field(held, "problem"), "the field 'problem'")
+    steps = [field(_object(step, "a step"), "text") for step in listed(held, "steps")]
+    facts = {name: held[theirs] for theirs, name in _FACTS.items() if theirs in held}
+    named = {"problem_id": problem_id, "candidate_index": number, "problem": field(problem, "question")}
+    return named | {"answer": problem.get("ground_truth"), "steps": steps} | facts
+
+
+def _object(value: Any, what: str) -> Row:
+    if not isinstance(value, dict):
+        raise UserError(f"{what} is {describe(value)}, expected an object.")
+    return value
+
+
 KIND = FileKind(
     name="strict-prmbench",
     title="StrictPRMBench's candidates, or its solutions with a step to leave out",
     fields=frozenset({"problem_id", "candidate_index", "problem", "steps"}),
     parse=parse,
     dataset="strict-prmbench",
+    rows=read_rows,
+    # The list of all others.
+    files=(
+        PublicFile(
+            "manifest.sha256",
+            f"{_PUBLIC}/manifest.sha256",
+            "cddbcf645ac14dfee13ea3caf4ce77fe8f25d942c2d4dcb17cc39bbb2658e3a8",
+        ),
+    ),
 )

@@ -4,24 +4,33 @@ Every file is stored completely or not at all, and a stored file is not stored a
 therefore simply be repeated.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, read_traces
-from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
+from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.kind import FileKind, PublicFile
 from stepsight.storage.importers.recognition import Holds, kind_of
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport
 from stepsight.storage.jobs.uploads import UploadSource, get_upload, read_beginning, remove_upload
 from stepsight.storage.judgments.score_files import import_score_lines, import_scores
-from stepsight.storage.traces.imports import BadRows, FileSource, LeftOutRows, RefusedRows, import_source
+from stepsight.storage.traces.imports import (
+    BadRows,
+    FileSource,
+    LeftOutRows,
+    LineSource,
+    RefusedRows,
+    import_source,
+)
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 Progress = Callable[[int, int], None]
@@ -55,16 +64,51 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
     bad_rows = _bad_rows(path.name, leave_out=True)
-    with open_input(path) as file:
-        source = FileSource(Path(path.name), file)
-        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad_rows)
+    with _opened(benchmark, path, files) as source:
+        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad_rows, files.check)
     said = [str(summary)]
-    wanted = benchmark.scores if scores else ()
-    for score in wanted:
+    for score in benchmark.scores if scores else ():
         import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
-    if wanted:
-        said.append(f"Scores of {', '.join(score.evaluator for score in wanted)}.")
+    if scores and benchmark.scores:
+        said.append(f"Scores of {', '.join(benchmark.evaluators)}.")
     return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id, summary.left_out)
+
+
+@contextmanager
+def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineSource]:
+    """Open the lines of a benchmark's file, or of all parts that it lists."""
+    if not benchmark.parts:
+        with open_input(path) as file:
+            yield FileSource(Path(path.name), file)
+        return
+    parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
+    files.expect(parts, benchmark.size or 0)
+    yield _Parts(path.name, [files.fetch(part) for part in parts], digest_of(path, "0" * 64))
+
+
+class _Parts:
+    """The lines of several files, each of JSON Lines or with one JSON object. `sha256` is that of the list of
+    files, `name`, which determines them."""
+
+    def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
+        self.name = self.file_name = name
+        self.sha256 = sha256
+        self._paths = paths
+        self._done = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for path in self._paths:
+            with open_input(path) as file:
+                if path.suffix == ".json":
+                    # No JSON text spans lines.
+                    yield b"".join(line.strip() for line in file) + b"\n"
+                else:
+                    yield from file
+            self._done += 1
+
+    @property
+    def fraction(self) -> float:
+        return self._done / len(self._paths)
 
 
 class _Files:
@@ -76,6 +120,14 @@ class _Files:
         if scores:
             self._sizes |= {score.file.name: score.size or 0 for score in benchmark.scores}
         self._before = 0
+
+    def expect(self, files: Sequence[PublicFile], size: int) -> None:
+        """Take `size`, which stood for one file so far, for these and it."""
+        self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
+
+    def check(self, *_: object) -> None:
+        """Report that work goes on, which ends if the import must."""
+        self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:
         def show(there: int, size: int | None) -> None:

@@ -62,7 +62,9 @@ def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
 def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
     """Start fetching a benchmark. Raises `UserError` if the catalogue has no benchmark of this name."""
     benchmark = find_benchmark(wanted.benchmark)
-    scores = f" with the scores of {len(benchmark.scores)} evaluators" if wanted.scores and benchmark.scores else ""
+    scores = (
+        f" with the scores of {len(benchmark.evaluators)} evaluators" if wanted.scores and benchmark.scores else ""
+    )
     return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(wanted))
 
 

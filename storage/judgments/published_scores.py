@@ -19,16 +19,18 @@ from stepsight.core.left_out import Gap
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
-from stepsight.storage.importers.fields import describe, whole
+from stepsight.storage.importers.fields import describe, text, whole
 from stepsight.storage.importers.fields import field as field_of
 from stepsight.storage.importers.kind import Row
-from stepsight.storage.importers.strict_prmbench import STEP, translated
+from stepsight.storage.importers.strict_prmbench import SCORES as STRICT_PRMBENCH
+from stepsight.storage.importers.strict_prmbench import translated
 
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9
 _WORDS = ("correctness_pred", "error_step_pred")
 _VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
 _OF_REDUNDANCY = ("absent", "present")
+_THEIR_NAME = "prm_name"
 _LEFT_OUT, _BOTH = "left_out", ("whole", "scores")
 # A number of more digits is past the end of any solution, and Python refuses to read the longest.
 _DIGITS = 9
@@ -119,10 +121,11 @@ def parse_scores(row: Row) -> PublishedScores:
     """Parse a row in any of the formats. Raises `UserError`, saying what was found and what was expected."""
     if row.get("format") == RECORD:
         return _recorded(validate(JudgmentRecord, row, "the row"))
+    if any(name in row for name in STRICT_PRMBENCH):
+        evaluator = text(row, _THEIR_NAME) if _THEIR_NAME in row else None
+        return replace(parse_scores(translated(row)), evaluator=evaluator)
     if _LEFT_OUT in row:
         return _without_a_step(row)
-    if STEP in row:
-        return _without_a_step(translated(row))
     identifier = row.get("id", row.get("uuid"))
     if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
         raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")

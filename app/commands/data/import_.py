@@ -27,12 +27,13 @@ from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.catalogue import benchmarks
+from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.importers.column_mapping import LABELS as LABEL_FORMS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.importers.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.prm800k import beside_the_paper
 from stepsight.storage.jobs.import_folder import find_files, import_found
@@ -142,7 +143,7 @@ def run(args: argparse.Namespace) -> None:
     if args.kind == AUTO:
         _import_found(args)
         return
-    if args.scores:
+    if args.scores or (args.download and args.kind not in ANY and _is_in_parts(args)):
         _fetch_benchmark(args)
         return
     path = _fetch(args.kind, args.path, args.sha256) if args.download else Path(args.path)
@@ -178,22 +179,35 @@ def _import_found(args: argparse.Namespace) -> None:
         raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The others are stored.")
 
 
+def _find_benchmark(file: PublicFile) -> Benchmark | None:
+    return next((one for one in benchmarks() if one.file.url == file.url), None)
+
+
+def _is_in_parts(args: argparse.Namespace) -> bool:
+    """True if the published file only lists those with the traces."""
+    benchmark = _find_benchmark(find_kind(args.kind).public_file(args.path, None))
+    return benchmark is not None and bool(benchmark.parts)
+
+
 def _fetch_benchmark(args: argparse.Namespace) -> None:
     file = find_kind(args.kind).public_file(args.path, None)
-    benchmark = next((one for one in benchmarks() if one.file.url == file.url), None)
+    benchmark = _find_benchmark(file)
     if benchmark is None:
         raise UserError(f"No scores are published for {file.name}.", "Leave --scores out.")
+    what = "--scores" if args.scores else benchmark.title
     if args.sha256 is not None or args.skip_bad:
-        raise UserError("--sha256 and --skip-bad do not go with --scores.", "Its hashes are known; leave them out.")
+        raise UserError(f"--sha256 and --skip-bad do not go with {what}.", "Its hashes are known; leave them out.")
+    if args.where:
+        raise UserError(f"--where does not go with {what}.", "Leave it out.")
     if args.dataset not in (None, benchmark.dataset):
-        raise UserError(f"With --scores the dataset is {benchmark.dataset}.", "Leave --dataset out.")
+        raise UserError(f"With {what} the dataset is {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:
 
         def show(there: int, size: int) -> None:
             bar.set_description_str(f"{there / 1e6:,.1f} MB", refresh=False)
             bar.update(min(1.0, there / size) - bar.n if size else 0)
 
-        print(fetch_benchmark(store, benchmark, show).summary)
+        print(fetch_benchmark(store, benchmark, show, scores=args.scores).summary)
 
 
 def _columns(args: argparse.Namespace) -> ColumnMap:

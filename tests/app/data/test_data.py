@@ -60,7 +60,7 @@ def add_files(client, *files):
 def test_an_empty_store_offers_benchmarks_and_a_place_for_files(client):
     page = page_of(client)
     assert [one.text for one in page.all("h2")] == ["Add files", "In this store", "Public benchmarks"]
-    assert len(fetching(page)) == 8
+    assert len(fetching(page)) == 9
     (first, *_) = fetching(page)
     assert first["data-fetch"] == "mr-math-invalid"
     assert "licence: none stated" in page.text

@@ -78,6 +78,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "label": "q Step 1: a +\nStep 2: b -",
         "task": "GSM8K",
     },
+    "strict-prmbench": {"problem_id": "p", "candidate_index": 0, "problem": "q", "steps": ["a", "b"]},
     "stepwise": {"prompt": "q", "completions": ["a", "b", "c"], "labels": [True, False, None]},
 }
 
@@ -172,6 +173,50 @@ def test_an_id_made_of_the_content_depends_on_it_and_not_on_the_order_of_keys(ki
     turned = dict(reversed(ROWS[kind].items()))
     ((_, trace),) = read_traces(KINDS[kind], [b"\n", json.dumps(turned).encode()], "f")
     assert trace.id == read(kind).id != read(kind, other=1).id
+
+
+SOLUTION = {
+    "problem": {"question": "q", "ground_truth": "2"},
+    "steps": [{"text": "a"}, {"text": "b"}],
+    "is_correct": True,
+}
+EDIT = {"problem_id": "p", "candidate_index": 1, "pair_type": "necessary", "deleted_step_index_0based": 0}
+
+
+def read_published(*rows: object) -> list[Trace]:
+    lines = [json.dumps(row).encode() for row in rows]
+    return [trace for _, trace in read_traces(KINDS["strict-prmbench"], lines, "f")]
+
+
+def test_strict_prmbench_pools_are_read_with_the_steps_that_are_deleted_from_their_solutions() -> None:
+    inert = EDIT | {"pair_type": "inert", "deleted_step_index_0based": 1}
+    edits = [one | {"original_trace": SOLUTION} for one in (EDIT, inert, EDIT | {"candidate_index": 7})]
+    pool = {"problem_id": "p", "candidates": [SOLUTION, SOLUTION]}
+    traces = read_published(*edits, pool)
+    steps = {trace.id: (trace.meta.get("necessary"), trace.meta.get("inert")) for trace in traces}
+    assert steps == {"p/0": (None, None), "p/1": ([1], [2]), "p/7": ([1], None)}
+    assert traces[0].substeps == ("a", "b")
+    assert traces[0].meta == {"problem_id": "p", "candidate_index": 0, "answer": "2", "is_correct": True}
+    # A pool is published over several lines.
+    lines = json.dumps(pool, indent=2).encode().splitlines(keepends=True)
+    assert [trace.id for _, trace in read_traces(KINDS["strict-prmbench"], lines, "f")] == ["p/0", "p/1"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"problem_id": "p", "candidates": [SOLUTION | {"problem": "q"}]},
+        {"problem_id": "p", "candidates": [SOLUTION | {"steps": ["a"]}]},
+        {"problem_id": 1, "candidates": [SOLUTION]},
+        EDIT | {"original_trace": None},
+        EDIT | {"original_trace": SOLUTION, "deleted_step_index_0based": -1},
+        EDIT | {"original_trace": SOLUTION, "candidate_index": "1"},
+    ],
+    ids=["problem", "step", "id", "no solution", "deleted step", "candidate"],
+)
+def test_a_strict_prmbench_row_with_a_wrong_field_is_refused(row: dict[str, Any]) -> None:
+    with refused():
+        read_published(row)
 
 
 def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:

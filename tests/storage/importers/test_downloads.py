@@ -189,8 +189,8 @@ def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_public_files_are_pinned_or_lack_a_hash() -> None:
     files = [file for kind in KINDS.values() for file in kind.files]
-    assert len(files) == 14
-    assert len({file.url for file in files}) == 14
+    assert len(files) == 15
+    assert len({file.url for file in files}) == 15
     for file in files:
         assert file.url.startswith("https://")
         assert file.url.lower().endswith(f"/{file.name}".lower())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.catalogue import benchmarks, find_benchmark, find_file
+from stepsight.storage.importers.catalogue import benchmarks, find_benchmark, find_file, list_parts
 from stepsight.storage.importers.recognition import BEGINNING, Finding, recognise
 from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row
@@ -37,6 +37,8 @@ def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:
     [
         {"id": 1, "scores": [0.5]},
         {"scores": [[0.1, 0.2, 0.7]]},
+        {"problem_id": "p", "candidate_index": 0, "step_scores": [0.5]},
+        {"problem_id": "p", "candidate_index": 0, "clean_step_scores": [0.5], "modified_step_scores": []},
         {"id": 1, "gpt4": {"correctness_pred": "wrong", "error_step_pred": "2"}},
     ],
 )
@@ -87,15 +89,20 @@ def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file() -> None:
     assert {one.kind for one in benchmarks()} <= set(KINDS)
     first = benchmarks()[0]
     assert (first.dataset, len(first.scores), first.traces) == ("mr-math-invalid", 12, 159)
-    assert {len(one.scores) for one in benchmarks()} == {0, 2, 12}
+    assert {len(one.scores) for one in benchmarks()} == {0, 2, 12, 21}
     for one in benchmarks():
         assert one.licence
         assert one.source.startswith("https://")
-        assert len({score.evaluator for score in one.scores}) == len(one.scores)
+        assert len({(score.evaluator, score.file.name) for score in one.scores}) == len(one.scores)
         assert all(score.file.digest and score.file.url.startswith("https://") for score in one.scores)
     with refused():
         find_benchmark("odd")
     assert find_file("0" * 64) is None
+
+
+def test_a_list_of_files_without_those_of_a_part_is_refused() -> None:
+    with refused():
+        list_parts(find_benchmark("strict-prmbench"), f"{'0' * 64}  ./README.md\n")
 
 
 def test_the_real_files_are_known_by_their_hash(data: Path) -> None:

@@ -28,12 +28,14 @@ from stepsight.storage.jobs.jobs import State, Task, list_jobs, list_requests
 from stepsight.storage.jobs.preview import preview
 from stepsight.storage.jobs.uploads import Upload, begin_upload, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.people.users import local_user
-from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
+from stepsight.storage.traces.queries import find_dataset, find_trace, list_datasets, list_left_out
 from tests.messages import refused
 from tests.storage.jobs.samples import send, send_file
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import invalid_row, plain_row
+from tests.storage.strict_prmbench import publish
 
 GOOD = [json.dumps(plain_row(number)).encode() for number in range(3)]
 BAD = b'{"id": "x", "problem": "?"}'
@@ -271,6 +273,37 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
         fetch_benchmark(store, wrong, lambda done, total: None)
     (folder,) = Path(os.environ[CACHE_VARIABLE]).rglob("0" * 40)
     assert [path.name for path in folder.iterdir()] == [".lock"]
+
+
+def test_a_benchmark_in_parts_comes_with_scores_and_those_with_a_step_left_out(
+    store: Store, public: PublicServer, data: Path
+) -> None:
+    benchmark = publish(data, public)
+    seen: list[tuple[int, int]] = []
+    done = fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
+    assert done.summary == (
+        "strict-prmbench: 48 traces added; 48 in the dataset. Scores of Qwen2.5-Math-PRM-7B, Math-Shepherd,"
+        " Llama3.1-8B-PRM-Deepseek-Data, Skywork-o1-Open-PRM-Qwen-2.5-7B, Skywork-o1-Open-PRM-Qwen-2.5-1.5B,"
+        " internlm2-7b-reward, internlm2-1_8b-reward."
+    )
+    assert all(now <= total for now, total in seen)
+    assert seen[-1] == (sum(map(len, public.files.values())),) * 2
+    evaluators = evaluators_of(store, done.dataset_id)
+    assert len(evaluators) == 7
+    for evaluator in evaluators:
+        found = [
+            (trace.id, left_out.known) for trace, left_out in iterate_left_out(store, done.dataset_id, evaluator.id)
+        ]
+        assert found == [
+            ("gsm8k_084/5", (1,)), ("gsm8k_084/14", (7,)), ("gsm8k_137/5", (6,)), ("gsm8k_137/9", (7,)),
+            ("gsm8k_137/15", (10,)), ("gsm8k_259/9", (1,)), ("gsm8k_259/14", (1,)),
+        ]  # fmt: skip
+    edited = [find_trace(store, "strict-prmbench", f"gsm8k_084/{number}").meta for number in (5, 14, 15)]
+    assert [(one.get("necessary"), one.get("inert")) for one in edited] == [([2], None), (None, [8]), (None, None)]
+    # Everything is here already.
+    asked = len(public.requests)
+    again = fetch_benchmark(store, benchmark, lambda *progress: None)
+    assert (again.dataset_id, len(public.requests)) == (done.dataset_id, asked)
 
 
 def test_the_real_files_are_read_as_what_they_are(store: Store, data: Path) -> None:
