@@ -95,7 +95,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The description of a backup that is stored in it.
+    """The description of a backup, which is stored inside the backup.
 
     `source` is the kind of database that the store was on. `revision` is the revision of its schema.
     """

@@ -16,9 +16,8 @@ from stepsight.storage.judgments.evaluators import thresholds_in_force
 class Distribution:
     """A histogram of step validities, split by gold.
 
-    `counts`, shape (3, BINS), has a row for each kind of gold in `STEP_GOLD` and a column for each of `BINS` bins
-    of equal width. Steps without gold or without a validity are not counted. A step counts as valid if its validity
-    is at least `threshold`.
+    `counts`, shape (3, BINS), has a row for each kind of gold in `STEP_GOLD` and a column for each bin of equal
+    width. It leaves out steps without gold or validity. A step is valid if its validity is at least `threshold`.
     """
 
     counts: Ints
@@ -26,10 +25,8 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """Return the distribution for the filter's evaluator in the filter's mode.
-
-    The filter must name an evaluator. All its conditions apply except the one on a bin.
-    """
+    """Return the distribution for the filter's evaluator, which must be named, in the filter's mode. All conditions
+    of the filter apply except the one on a bin."""
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

@@ -52,9 +52,9 @@ CHANGES = (0.1, 0.3, 0.5)
 class Facet:
     """The values of one facet for `n` traces or buckets.
 
-    `codes`, shape (n,), has the index in `names` of each value, or `SILENT` if there is none. `also` has the values
-    that an entry can have in addition to the one in `codes`: it maps each of them to an array of shape (n,) that is
-    True for the entries that have it.
+    `codes`, shape (n,), has the index in `names` of each value, or `SILENT` if there is none. `also` is for values
+    that a trace can have in addition to the one in `codes`. It maps each of them to a mask of the traces or buckets
+    that have it, shape (n,).
     """
 
     names: tuple[str, ...]
@@ -62,7 +62,8 @@ class Facet:
     also: Mapping[str, Bools] = field(default_factory=dict)
 
     def has(self, value: str) -> Bools:
-        """Return a mask, shape (n,), of the entries with this value, all False if the value does not exist."""
+        """Return a mask, shape (n,), of the traces or buckets with this value, all False if the value does not
+        exist."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:

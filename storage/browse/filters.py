@@ -1,7 +1,7 @@
 """The filter of a dataset's traces, by gold, text, class, metadata and evaluators' verdicts.
 
-It is declared only here. The URL of the Browse page, the query of the API, the options of `stepsight campaign
-create` and the conditions stored with a campaign are all read with these models.
+The filter is declared only here. The URL of the Browse page, the query of the API, the options of `stepsight
+campaign create` and the conditions stored with a campaign are all read with these models.
 """
 
 from dataclasses import dataclass

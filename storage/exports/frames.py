@@ -257,9 +257,9 @@ def _columns(
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
     """Return the entries in order. An entry is a judgment in a mode.
 
-    The three arrays have, for each entry, the index of the judgment, the index of the mode, and True if the
-    judgment stands in that mode. A hindsight judgment provides the change, so it has an entry in both modes even if
-    another judgment stands. An entry that does not stand comes directly before the one that does.
+    For each entry, the three arrays have the index of the judgment, the index of the mode, and whether the judgment
+    stands in that mode. A hindsight judgment has an entry in both modes even if another judgment stands, because it
+    provides the change. An entry that does not stand comes directly before the one that does.
     """
     standing = judgments.stands[:, : len(MODES)]
     entry, mode = np.nonzero(standing | judgments.hindsight[:, None])

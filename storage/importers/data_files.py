@@ -41,7 +41,7 @@ class DataFile:
 class DataFiles:
     """The files of one dataset, as a source for `storage.traces.imports`.
 
-    `name` is used in messages and `file_name` in the store. The rows are read by the kind that `kind` returns.
+    `name` is used in messages and `file_name` in the store. `kind()` returns the kind that reads the rows.
     """
 
     def __init__(self, name: str, files: Sequence[DataFile], file_name: str = "") -> None:

@@ -1,15 +1,16 @@
-"""MR-MATH, invalid steps: solutions to MATH problems with the first wrong step named (GAIR-NLP/ReasonEval).
+r"""MR-MATH, invalid steps: solutions to MATH problems with the first wrong step named (GAIR-NLP/ReasonEval).
 
-JSON Lines in spite of the `.json` name. A step is a list of sub-steps; the first error is 1-based:
+The file is JSON Lines in spite of its name ending in `.json`. A step is a list of sub-steps, and the first error is
+1-based:
 
-    {"id": 4, "question": "Compute $\\sin 45^\\circ$.", "ground_truth_answer": "\\frac{\\sqrt{2}}{2}",
+    {"id": 4, "question": "Compute $\sin 45^\circ$.", "ground_truth_answer": "\frac{\sqrt{2}}{2}",
      "generator": "Abel13B-001", "model_output": "1. The problem …", "model_output_step_format":
      [["1. The problem asks …"], ["2. The sine of …", "So it is …"]],
      "model_output_answer_correctness": "correct", "model_output_solution_correctness": "wrong",
      "model_output_solution_first_error_step": 2}
 
-A correct solution has `"N/A"` for the first error. The gold says which steps are valid, but not whether a
-valid one is redundant, so a step before the first error is valid without a label, and one after it is
+A correct solution has `"N/A"` for the first error. The gold says which steps are valid, but not whether a valid
+step is redundant. A step before the first error is therefore valid without a label, and a step after it is
 unlabelled.
 """
 

@@ -1,7 +1,7 @@
-"""MR-MATH, redundant steps: every step of a solution rated (GAIR-NLP/ReasonEval).
+"""MR-MATH, redundant steps: solutions in which every step is rated (GAIR-NLP/ReasonEval).
 
-JSON Lines in spite of the `.json` name. A step is a list of sub-steps; `rating` has one number per step, 1
-for pos, 0 for neu, -1 for neg, as in PRM800K:
+The file is JSON Lines in spite of its name ending in `.json`. A step is a list of sub-steps. `rating` has one
+number per step, 1 for pos, 0 for neu and -1 for neg, as in PRM800K:
 
     {"id": 1, "question": "Simplify $19x + 1 - 4x - 81$.", "ground_truth_answer": "15x - 80",
      "generator": "GPT-4 (PRM800K)",

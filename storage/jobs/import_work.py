@@ -59,7 +59,7 @@ def run_import(store: Store, wanted: FileImport | BenchmarkImport, progress: Pro
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
     """Import a benchmark of the catalogue and its published scores, fetching the files that are not in the cache.
 
-    Bad rows are left out, because a published file cannot be corrected here. PRMBench has some.
+    Bad rows are left out, because a published file cannot be corrected here. PRMBench, for example, has bad rows.
     """
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)

@@ -238,8 +238,9 @@ def take_job(
     """Give the oldest available job of `tasks` to `worker` and return it, or return None if there is none.
 
     A job is available if it is queued or, unless `queued_only` is set, if its worker has gone. Two workers never
-    get the same job. A job during which three workers in a row have ended fails. A heartbeat in the future counts
-    as lost: it was written before the clock was set back, and a live worker would have written another one since.
+    get the same job. A job fails once three workers in a row have ended while they held it. A heartbeat in the
+    future counts as lost: it was written before the clock was set back, and a live worker would have written
+    another one since.
     """
 
     def oldest() -> Select[JobRow]:

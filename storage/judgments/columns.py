@@ -179,9 +179,9 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Read the `label` and `valid` of the steps of some traces, one trace after the other.
+    """Read the `label` and `valid` of the steps of some traces, one trace after the other, `SILENT` without gold.
 
-    `counts` are the numbers of steps of the traces. A value is `SILENT` where the gold says nothing.
+    `counts` are the numbers of steps of the traces.
     """
     statement = text(_STEPS[session.get_bind().dialect.name]).bindparams(bindparam("ids", expanding=True))
     signs: dict[int, str] = {}
@@ -230,16 +230,11 @@ def within(counts: AnyInts) -> Ints:
 class JudgmentRows:
     """The stored rows of `m` judgments that stand in at least one of the requested modes.
 
-    These arrays have shape (m,):
-
-    - `trace` and `evaluator` are indices of the judgment's trace and evaluator.
-    - `hindsight` is True for a hindsight judgment.
-    - `start` is the index of the judgment's first row in `probs`, which has shape (rows, 3).
-    - `solution` is the evaluator's score of the whole solution, NaN if there is none.
-    - `spread_start` is the index of its first value in `spread`, `SILENT` if there is none.
-    - `rationale` is an index into `rationales`, `SILENT` if there is none.
-
-    `stands`, shape (m, modes), is True for the modes in which the judgment stands.
+    `trace`, `evaluator` and `hindsight` (True for a hindsight judgment) have shape (m,). `stands`, shape (m,
+    modes), is True for the modes in which the judgment stands. `start`, shape (m,), is the index of its first row
+    in `probs`, shape (rows, 3). `solution` is its score of the whole solution, NaN if there is none. `spread_start`
+    is the index of its first value in `spread`, and `rationale` is an index into `rationales`; both are `SILENT` if
+    there is none.
     """
 
     trace: Ints
@@ -255,10 +250,7 @@ class JudgmentRows:
     rationales: tuple[str, ...]
 
     def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """Return the spread of one sub-step of each of some judgments, NaN for a judgment without a spread.
-
-        `i` has the index of each sub-step within its trace.
-        """
+        """Return the spread of the sub-step `i` of each of some judgments, NaN for a judgment without a spread."""
         start = self.spread_start[judgment]
         there = start != SILENT
         if not there.any():
@@ -453,10 +445,8 @@ class JudgedProfiles:
 def read_profiles(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int, wanted: Sequence[Mode] = tuple(Mode)
 ) -> Iterator[JudgedProfiles]:
-    """Yield the profiles of an evaluator's judgments of a dataset, some traces at a time.
-
-    Only judgments made in one of the modes `wanted` are read.
-    """
+    """Yield the profiles of an evaluator's judgments that were made in the modes `wanted`, some traces at a
+    time."""
     row = JudgmentRow
     of_pair = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
     there = {mode for mode in Mode if session.scalar(select(exists().where(*of_pair, row.mode == mode.value)))}

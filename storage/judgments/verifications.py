@@ -42,7 +42,7 @@ class Verification:
 
     @property
     def words(self) -> str:
-        """A line of text.
+        """A line of text that compares the two figures.
 
         For example, `ProcessBench gsm8k (400 traces): F1 61.2 (57.9 to 64.1) at threshold 0.5, published 59.0:
         differs`.

@@ -200,10 +200,10 @@ def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
 
 
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Add a slot of a hidden gold item whose text the person has not had, as often as the campaign asks for.
+    """Add a slot of a hidden gold item if it is time for one, and return the slot's id. Otherwise return None.
 
-    Returns None otherwise. The timing depends on the person, the number of traces they have had, and a secret, so
-    it cannot be predicted.
+    Gold items come as often as the campaign asks for, and only if the person has not had their text. The timing
+    depends on the person, the number of traces they have had, and a secret, so it cannot be predicted.
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0

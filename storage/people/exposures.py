@@ -63,7 +63,7 @@ def exposures_of(session: Session, user_id: int, trace_id: int) -> frozenset[str
 
 
 def has_labelled_text(session: Session, user_id: int, item_id: int) -> bool:
-    """True if a person has labelled the same text as another item, in another campaign or in the same one."""
+    """True if a person has labelled another item with the same text, in the same campaign or another one."""
     item = aliased(ItemRow)
     text = select(ItemRow.text_digest).where(ItemRow.id == item_id).scalar_subquery()
     others = session.scalars(select(item.id).where(item.text_digest == text, item.id != item_id)).all()

@@ -1,4 +1,4 @@
-"""Logins: finding the person who belongs to a token, and when the login expires."""
+"""Logins: finding the person who belongs to a token, and letting logins expire."""
 
 import hashlib
 import secrets

@@ -49,8 +49,9 @@ class Consensus:
     - `majority`: more annotators gave this label than any other.
     - `tie`: two labels have equally many votes, so the step is unlabelled.
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
-    - `none`: nobody labelled the step. Or the campaign does not label steps after the first error, and the
-      step comes after the error agreed upon; annotators who did not see that error may have labelled it.
+    - `none`: nobody labelled the step, or it comes after the agreed first error in a campaign that labels
+      no steps after the first error. In the latter case, annotators who did not see that error may have
+      labelled it.
 
     `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is that of the trace as labelled.
     """
@@ -217,7 +218,7 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 class TraceLabels:
     """A campaign's consensus on a trace, with all annotations of the trace.
 
-    `ahead` is True if the viewer still has to label the trace, and so must not see them.
+    `ahead` is True if the viewer still has to label the trace. The labels must then be hidden from them.
     """
 
     campaign: Campaign

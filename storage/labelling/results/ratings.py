@@ -90,7 +90,7 @@ class CampaignRatings:
 def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
     """Return the submitted annotations of a campaign as ratings.
 
-    With `exposed`, annotations by people who had seen what the campaign hides are included. Unless `named` is set,
+    With `exposed`, annotations by people who had seen what the campaign hides are included. If `named` is False,
     people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
     """
     collected = _Collected()

@@ -33,7 +33,7 @@ def format_row(labelled: LabelledTrace) -> Row:
 
 
 def _answer_correct(meta: Mapping[str, Any]) -> bool | None:
-    """Whether the final answer is right according to ProcessBench, MR-MATH or MR-GSM8K, or None if it is
+    """Return whether the final answer is right according to ProcessBench, MR-MATH or MR-GSM8K, or None if
     unknown."""
     correct = meta.get("final_answer_correct")
     if isinstance(correct, bool):
