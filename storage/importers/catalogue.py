@@ -26,13 +26,11 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A file of a benchmark, with what one should know before fetching it.
+    """A benchmark in the catalogue, with what one should know before fetching it.
 
-    `dataset` is the name of the dataset that it becomes, and `kind` is the kind of the file. `traces` and `size`,
-    in bytes, are None if unknown.
-
-    If `parts` are named, the file only lists files with their SHA-256. The traces are then in those whose paths
-    begin with one of the parts, in the order of the parts.
+    `dataset` is the name of the dataset that it becomes, and `kind` is the kind of its file. `traces` and `size`,
+    in bytes, are None if unknown. If `parts` are given, `file` only lists other files with their SHA-256. The
+    traces are then in the files whose paths begin with one of the parts, in the order of the parts.
     """
 
     dataset: str
@@ -54,7 +52,7 @@ class Benchmark:
 
     @property
     def evaluators(self) -> tuple[str, ...]:
-        """Return the evaluators whose scores were published, each once."""
+        """The evaluators whose scores were published, each once."""
         return tuple(dict.fromkeys(score.evaluator for score in self.scores))
 
     @property
@@ -91,9 +89,10 @@ def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
 
 
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
-    """Return the files with the traces of a benchmark in parts, from the content of its list.
+    """Return the files that hold the traces of a benchmark with `parts`.
 
-    Raises `UserError` if there is none of a part.
+    `content` is the content of the benchmark's file, which lists them. Raises `UserError` if it lists no file for a
+    part.
     """
     root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
     pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]

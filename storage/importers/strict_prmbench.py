@@ -1,7 +1,7 @@
 """StrictPRMBench: solutions to GSM8K by one model, 32 per problem, and pairs with and without a step.
 
-Its files are read as published: pools with the candidates of one problem, and edits, each with the solution that a
-step is deleted from. Either may also come with a solution a row:
+Its files are read as published. A pool has the candidate solutions to one problem. An edit has a solution and the
+step that is deleted from it. Either may also be published with one solution per row:
 
     {"problem_id": "gsm8k_000", "n": 32, "candidates": [{"problem": {"question": "Janet's ducks …",
      "ground_truth": "18"}, "steps": [{"text": "…"}], "extracted_answer": "18", "is_correct": true}]}
@@ -9,10 +9,10 @@ step is deleted from. Either may also come with a solution a row:
      "original_trace": {"problem": {"question": "Janet's ducks …"}, "steps": [{"text": "…"}]}}
     {"problem_id": "gsm8k_000", "candidate_index": 0, "problem": "Janet's ducks …", "answer": "18", "steps": ["…"]}
 
-A trace's id is `gsm8k_000/0`. There is no gold of steps. The metadata `necessary` and `inert` list the steps, from
-1, whose deletion breaks the solution or leaves it whole; edits come before the pool that their solution is in. Some
-first steps begin with the prompt of a chat, which was scored with them and is kept. Its score files name the trace
-in the same way.
+The id of a trace is such as `gsm8k_000/0`, and the benchmark's score files name traces in the same way. The steps
+have no gold. The metadata `necessary` and `inert` list the steps, counted from 1, whose deletion breaks the
+solution or leaves it intact. Edits have to come before the pool that contains their solution. Some first steps
+begin with the prompt of a chat, which is kept because it was part of the scored text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -62,8 +62,8 @@ def translated(row: Row) -> Row:
 def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
     """Yield (where, row) for each solution, as `json_rows` does.
 
-    The solutions of a pool come one by one. Those with deleted steps come at the end, unless a pool has them, since
-    several deletions may be of one solution.
+    The solutions of a pool come one by one, each with the steps that edits delete from it. Several edits may be of
+    the same solution, so solutions that are in edits but in no pool come at the end.
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
@@ -101,7 +101,8 @@ def parse(row: Row, where: str) -> Trace:
 
 
 def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the lines of a file, in an array if they are a single object over several lines, as pools are."""
+    """Return the lines of a file, wrapped into a JSON array if they are a single object over several lines, like a
+    pool."""
     source = iter(lines)
     first = next(source, b"")
     if first.strip() == b"{":
@@ -110,7 +111,7 @@ def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _deleted(row: Row) -> int:
-    """Return the deleted step, from 1."""
+    """Return the number of the deleted step, counted from 1."""
     return whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0") + 1
 
 
@@ -123,7 +124,7 @@ def _kind_of_edit(row: Row) -> str:
 
 
 def _edit(row: Row) -> Row:
-    """Return the solution of a row of edits, with its deleted step."""
+    """Return the solution in an edit, with its deleted step."""
     deletion = {_kind_of_edit(row): [_deleted(row)]}
     if _ORIGINAL in row:
         return _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index")) | deletion
@@ -131,7 +132,7 @@ def _edit(row: Row) -> Row:
 
 
 def _with_deletions(solution: Row, other: Row) -> Row:
-    """Return a solution with the deleted steps of another row of it."""
+    """Return a solution with the deleted steps of another row of the same solution added to its own."""
     steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
     return solution | {kind: found for kind, found in steps.items() if found}
 
@@ -143,7 +144,7 @@ def _candidates(row: Row) -> list[Row]:
 
 
 def _solution(held: Any, problem_id: str, number: int) -> Row:
-    """Return a solution as a row, from its form in pools and edits."""
+    """Convert a solution from its form in pools and edits to a row."""
     held = _object(held, "a solution")
     problem = _object(field(held, "problem"), "the field 'problem'")
     steps = [field(_object(step, "a step"), "text") for step in listed(held, "steps")]

@@ -87,8 +87,10 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
 
 
 class _Parts:
-    """The lines of several files, each of JSON Lines or with one JSON object. `sha256` is that of the list of
-    files, `name`, which determines them."""
+    """The lines of several files, each of which is JSON Lines or one JSON object.
+
+    `sha256` is the hash of the file `name`, which lists these files and their hashes.
+    """
 
     def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
         self.name = self.file_name = name
@@ -122,11 +124,12 @@ class _Files:
         self._before = 0
 
     def expect(self, files: Sequence[PublicFile], size: int) -> None:
-        """Take `size`, which stood for one file so far, for these and it."""
+        """Plan to fetch further files, so that the total stays `size` bytes. Each is assumed to have an equal share
+        of the rest."""
         self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
 
     def check(self, *_: object) -> None:
-        """Report that work goes on, which ends if the import must."""
+        """Report that the work goes on. `progress` raises an error if the import has to stop."""
         self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:
