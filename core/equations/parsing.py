@@ -133,10 +133,7 @@ class Reader:
         return node
 
     def _multiplier(self) -> str | None:
-        """Read a multiplication or division sign.
-
-        Returns `*` or `/`, an empty string for an implied product, or None if the product ends here.
-        """
+        """Read a sign and return `*` or `/`, "" for an implied product, or None if the product ends here."""
         token = self._peek()
         if token is None:
             return None
@@ -408,10 +405,7 @@ class Reader:
         raise UndecidedError
 
     def _applied(self, name: str, depth: int) -> Node:
-        """Read a function with its exponent or base and its argument.
-
-        An argument without brackets is a single number or letter.
-        """
+        """Read a function with its exponent or base. Without brackets, its argument is one number or letter."""
         parts = []
         exponent = None
         following = self._peek()
