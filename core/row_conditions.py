@@ -1,8 +1,10 @@
 """Conditions on fields, used by `--where` and `where:` to select rows of a file.
 
-source=MATH                        the field equals this text, number, true, false or null
-finish_reason=found_error,solution the field equals one of several values
-phase!=1                           the field equals none of the values
+On the command line they have these forms:
+
+    source=MATH                        the field equals this text, number, true, false or null
+    finish_reason=found_error,solution the field equals one of several values
+    phase!=1                           the field equals none of the values
 """
 
 from collections import Counter

@@ -1,11 +1,13 @@
 """The prompts of critics: how to ask for verdicts and how to parse the answers.
 
-version: 1                          incremented with every change
-reading: verdicts                   a name in `core.critics.verdict_parser.READINGS`
-system: …                           the first message, "" for none
-user: Check {problem} … {steps}     the question about the steps so far; `{now}` is the text of the last step
-step: "Step {number}: {text}"       the form in which each step is written
-models: [thinkprm]                  the preset is the default for models whose names contain one of these
+A preset is a YAML file with these keys, among others:
+
+    version: 1                          incremented with every change
+    reading: verdicts                   a name in `core.critics.verdict_parser.READINGS`
+    system: …                           the first message, "" for none
+    user: Check {problem} … {steps}     the question about the steps so far; `{now}` is the text of the last step
+    step: "Step {number}: {text}"       the form in which each step is written
+    models: [thinkprm]                  the preset is the default for models whose names contain one of these
 """
 
 import hashlib

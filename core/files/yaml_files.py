@@ -1,4 +1,4 @@
-"""YAML files in which each key occurs only once, and which can extend one another.
+"""YAML files in which each key occurs only once, and which can extend one another, as in this example.
 
 extends: llada-prm-8b.yaml        a file in the same folder, whose values are overridden by those below
 batch_size: 64

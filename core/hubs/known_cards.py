@@ -108,7 +108,7 @@ def known_card(name: str) -> Card:
 def with_known(name: str, own: Card) -> dict[str, Any]:
     """Merge a folder's own stepsight.json over the values known for its name.
 
-    If it names a different format, the known values are ignored.
+    The known values are ignored if that file names a different format.
     """
     known = known_card(name)
     if "format" in own and own["format"] != known.get("format", own["format"]):

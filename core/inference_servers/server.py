@@ -124,10 +124,11 @@ class Server:
     ) -> Iterator[tuple[Item, Answer]]:
         """Yield each item with its answer, in order. `ask` makes the requests for one item.
 
-        A few times as many items are held as there are simultaneous requests. An error that `ask` raises for an
-        item is raised after all answers before it. The same goes for a `UserError` that `items` raises in place of
-        an item. `check` is called while waiting, and an error that it raises ends the work. If the work ends with
-        an error, or the caller stops iterating, the requests in flight are cancelled, which servers notice.
+        Items are read ahead, up to a few times as many as there are simultaneous requests. An error that `ask`
+        raises for an item is raised after all answers before it. The same goes for a `UserError` that `items`
+        raises in place of an item. `check` is called while waiting, and an error that it raises ends the work. If
+        the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
+        the server can stop working on them.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
