@@ -80,7 +80,7 @@ class LeaveOneOut:
         return tuple(np.flatnonzero(~np.isnan(self.probs[:, :, 0]).all(axis=1)).tolist())
 
     def rows(self) -> dict[int, Floats32]:
-        """The rows from which `of` can rebuild these scores."""
+        """Return the rows from which `of` can rebuild these scores."""
         return {one: self.probs[one, np.arange(len(self)) != one] for one in self.known}
 
     @property
@@ -160,7 +160,7 @@ class Dependence:
         return _notable(self.changes[step])
 
     def largest_falls(self) -> Floats32:
-        """The largest fall in validity of any later sub-step when each sub-step is left out, shape (n,).
+        """Return the largest fall in validity of any later sub-step when each sub-step is left out, shape (n,).
 
         The value is below 0 if all later sub-steps rise, 0 if there are none, and NaN if the removal was not
         scored.
@@ -170,7 +170,7 @@ class Dependence:
         return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
 
     def unused(self) -> list[int]:
-        """The scored sub-steps on which no other sub-step rests."""
+        """Return the scored sub-steps on which no other sub-step rests."""
         return [step for step in self.left_out.known if not self.carries(step)]
 
     @property

@@ -52,7 +52,7 @@ class Remote:
 
     @property
     def all_files(self) -> list[RemoteFile]:
-        """Return the files of the model and of its parts, the smallest first.
+        """The files of the model and of its parts, the smallest first.
 
         A faulty model is thus noticed before its weights are fetched.
         """
