@@ -13,6 +13,7 @@ from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
+from stepsight.core.left_out import Gap
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
@@ -198,7 +199,9 @@ class TraceDetail(BaseModel):
 class JobRequest(_Given):
     dataset: str
     evaluator: str
-    mode: Mode = Mode.HINDSIGHT
+    mode: Mode | Gap = Field(
+        Mode.HINDSIGHT, description="Or `deleted` or `placeholder`, to score each trace without each of its steps."
+    )
 
 
 class JobInfo(BaseModel):
@@ -209,6 +212,9 @@ class JobInfo(BaseModel):
     evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str
     mode: Mode | None
+    gap: Gap | None = Field(
+        None, description="The replacement of the step that is left out, if the job scores without each of them."
+    )
     state: State
     total: int
     done: int = Field(description="The number of traces judged, or of bytes processed.")

@@ -16,6 +16,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.judgment import Mode
+from stepsight.core.left_out import Gap
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
@@ -23,7 +24,8 @@ from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
 _MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "offline"),
-          (Mode.ONLINE, "online"))  # fmt: skip
+          (Mode.ONLINE, "online"), (Gap.DELETED, "without each step"),
+          (Gap.PLACEHOLDER, "with each step replaced"))  # fmt: skip
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
 
@@ -58,6 +60,7 @@ def jobs_html(
         jobs=list_jobs(store, _SHOWN),
         states=_STATES,
         progress=_progress,
+        names=dict(_MODES),
         read_only=read_only,
     )
 

@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.placement_options import add_placement, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Judgment
 from stepsight.core.models.placement import DTYPES, Placement, typed_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, UnavailableError, open_store
@@ -34,6 +33,7 @@ from stepsight.storage.jobs.imports import read_request
 from stepsight.storage.jobs.jobs import Job, State, Task
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+from stepsight.storage.judgments.left_outs import count_missing_left_out, score_left_out
 from stepsight.storage.traces.queries import find_dataset
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ _PATIENCE = 5.0
 _LESS = 10
 # Seconds without a job after which the last evaluator is released.
 _IDLE = 60.0
+
+
+Work = TypeVar("Work")
 
 
 class _StoppedError(Exception):
@@ -160,11 +163,18 @@ class Worker:
     def _judge(self, job: Job, hold: "JobLease") -> str:
         """Judge the missing traces and describe the outcome in words."""
         assert job.dataset_id is not None
-        assert job.mode is not None
         scorer = self.evaluators.scorer(job)
         said = self._accept(job, scorer.evaluator)
         evaluator = register_loaded(self.store, scorer.evaluator)
         dataset = find_dataset(self.store, job.dataset)
+        if job.gap is not None:
+            missing = count_missing_left_out(self.store, job.dataset_id, evaluator.id, job.gap)
+            hold.begin(dataset.traces, dataset.traces - missing)
+            where = job.dataset_id, evaluator.id, job.gap
+            for _ in hold.watch(score_left_out(self.store, scorer, *where, hold.leave_out, hold.check)):
+                pass
+            return said
+        assert job.mode is not None
         missing = count_missing(self.store, job.dataset_id, evaluator.id, job.mode)
         hold.begin(dataset.traces, dataset.traces - missing)
         traces = missing_traces(self.store, job.dataset_id, evaluator.id, job.mode)
@@ -257,8 +267,8 @@ class JobLease:
         if self.lost.is_set():
             raise _LostError
 
-    def watch(self, judgments: Iterator[Judgment]) -> Iterator[Judgment]:
-        """Yield and count the judgments as they arrive.
+    def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
+        """Yield and count the judgments, or whatever is made of each trace, as they arrive.
 
         Raises `_LostError` once the job is lost, and `_StoppedError` once the worker is asked to stop.
         """

@@ -47,7 +47,7 @@ class JobRow(Base):
     finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     __table_args__ = (
-        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
+        CheckConstraint("mode IN ('offline', 'online', 'hindsight', 'deleted', 'placeholder')", name="mode"),
         CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
         CheckConstraint(
             "task = 'judge' AND dataset_id IS NOT NULL AND evaluator IS NOT NULL AND spec IS NOT NULL"

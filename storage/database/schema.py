@@ -325,6 +325,31 @@ class LeftOutScoresRow(Base):
     )
 
 
+class StepFallRow(Base):
+    """The largest fall of a later sub-step of a trace without sub-step `step` (see `core.left_out`).
+
+    It is beside the scores that it follows from, so that the steps of a dataset are sorted in the database.
+    """
+
+    __tablename__ = "step_falls"
+
+    evaluator_id: Mapped[int] = mapped_column(primary_key=True)
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    gap: Mapped[str] = mapped_column(String(20), primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int]
+    fall: Mapped[float]
+
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["evaluator_id", "trace_id", "gap"],
+            ["left_out_scores.evaluator_id", "left_out_scores.trace_id", "left_out_scores.gap"],
+            ondelete="CASCADE",
+        ),
+        Index("ix_step_falls_dataset_id", "dataset_id", "evaluator_id", "gap", "fall", "trace_id", "step"),
+    )
+
+
 class JudgedRow(Base):
     """An evaluator that has judged traces of a dataset. `revision` counts the changes to its judgments."""
 

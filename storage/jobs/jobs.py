@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.left_out import Gap
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import NotFoundError, Store
@@ -62,9 +63,10 @@ class Job:
     """A job and its progress.
 
     For a judging job, `evaluator` is a name for people, and `spec` is the shipped name or the folder by which a
-    worker finds the evaluator. Of `total` traces, `done` are judged, `began` of them before the current worker took
-    the job, and `left_out` are too long for the evaluator. `reason` says why the job failed, or why the first trace
-    was left out.
+    worker finds the evaluator. `mode` is the mode to judge in; it is None if `gap` says instead that the traces are
+    scored without each of their steps (see `core.left_out`). Of `total` traces, `done` are judged, `began` of them
+    before the current worker took the job, and `left_out` are too long for the evaluator. `reason` says why the job
+    failed, or why the first trace was left out.
 
     For an import or a fetch, `subject` describes the job to people and `request` describes it to the worker.
     `total`, `began` and `done` are in bytes, and `left_out` is in rows. `reason` may also be the outcome in words.
@@ -81,6 +83,7 @@ class Job:
     spec: str
     fingerprint: str
     mode: Mode | None
+    gap: Gap | None
     state: State
     total: int
     began: int
@@ -92,6 +95,13 @@ class Job:
     started: datetime | None
     heartbeat: datetime | None
     finished: datetime | None
+
+    @property
+    def asked(self) -> Mode | Gap:
+        """The mode or the gap of a judging job."""
+        found = self.mode or self.gap
+        assert found is not None
+        return found
 
     @property
     def progress(self) -> float:
@@ -135,7 +145,9 @@ def _queueing(store: Store) -> Iterator[Session]:
         call()
 
 
-def start_job(store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode) -> Job:
+def start_job(
+    store: Store, dataset_id: int, *, evaluator: str, spec: str, fingerprint: str, mode: Mode | Gap
+) -> Job:
     """Queue a judging job and return it, or return the job that is already queued or running for the same work.
 
     Raises `NotFoundError` if there is no such dataset, and `UserError` if the evaluator's name cannot be stored.
@@ -289,9 +301,8 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
     with store.write() as session:
         job = _get(session, job_id)
         assert job.dataset_id is not None
-        assert job.mode is not None
         _lock_dataset(session, job.dataset_id)
-        other = session.scalars(_same(job.dataset_id, fingerprint, job.mode)).one_or_none()
+        other = session.scalars(_same(job.dataset_id, fingerprint, job.asked)).one_or_none()
         if other is not None and other.id != job_id:
             raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
         held = (JobRow.id == job_id, JobRow.worker == worker, JobRow.state == State.RUNNING)
@@ -357,13 +368,12 @@ def _lock_requests(session: Session) -> None:
 
 def _check_alone(session: Session, job: Job) -> None:
     assert job.dataset_id is not None
-    assert job.mode is not None
-    other = session.scalars(_same(job.dataset_id, job.fingerprint, job.mode)).one_or_none()
+    other = session.scalars(_same(job.dataset_id, job.fingerprint, job.asked)).one_or_none()
     if other is not None:
         raise UserError(f"Job {other.id} does the same and is {other.state}.", "Let that one finish.")
 
 
-def _same(dataset_id: int, fingerprint: str, mode: Mode) -> Select[Any]:
+def _same(dataset_id: int, fingerprint: str, mode: Mode | Gap) -> Select[Any]:
     return select(JobRow).where(
         JobRow.dataset_id == dataset_id,
         JobRow.fingerprint == fingerprint,
@@ -391,6 +401,8 @@ def _job(row: Mapping[Any, Any]) -> Job:
     # Only a job that judges has all of these.
     for name in ("dataset", "evaluator", "spec", "fingerprint"):
         values[name] = values[name] or ""
-    mode = None if row["mode"] is None else Mode(row["mode"])
-    kinds = {"task": Task(row["task"]), "state": State(row["state"]), "mode": mode, "request": row["request"] or {}}
+    asked = row["mode"]
+    values["gap"] = Gap(asked) if asked in set(Gap) else None
+    values["mode"] = None if asked is None or values["gap"] else Mode(asked)
+    kinds = {"task": Task(row["task"]), "state": State(row["state"]), "request": row["request"] or {}}
     return Job(**(values | kinds))

@@ -1,7 +1,6 @@
 """Storing the scores of traces with a step left out, which show what each step of a solution depends on."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -10,15 +9,21 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import rounded
-from stepsight.core.errors import UserError
+from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.inference_servers.server import ServerError
 from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
+from stepsight.core.metrics.needed_steps import LabelledFall
 from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
+from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
 from stepsight.storage.judgments.judgments import is_fresh
+from stepsight.storage.judgments.step_falls import save_falls
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
@@ -28,18 +33,6 @@ _SAME = 1e-4
 _PART = 200
 _KEY = ("evaluator_id", "trace_id", "gap")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
-
-
-@dataclass(frozen=True)
-class StepFall:
-    """The largest fall in validity of a later sub-step of a trace when the sub-step `step`, 0-based, is left out.
-
-    See `core.left_out.Dependence.largest_falls`.
-    """
-
-    trace_id: int
-    step: int
-    fall: float
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
@@ -63,6 +56,7 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
         "created": now(),
     }
     insert_or_update(session, LeftOutScoresRow, [values], key=_KEY, unless_same=_CONTENT)
+    save_falls(session, {name: values[name] for name in _KEY}, trace.dataset_id, scores)
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
@@ -139,6 +133,33 @@ def count_missing_left_out(store: Store, dataset_id: int, evaluator_id: int, gap
         return session.scalar(counted.where(~_made(evaluator_id, gap, complete=True))) or 0
 
 
+def score_left_out(
+    store: Store,
+    scorer: AbstractScorer,
+    dataset_id: int,
+    evaluator_id: int,
+    gap: Gap,
+    on_skip: Skip,
+    check: Check = never_cancel,
+) -> Iterator[StoredTrace]:
+    """Score the traces of a dataset that lack such scores, and yield each once its scores are stored.
+
+    A trace that the evaluator cannot take, such as one that is too long, is skipped and reported to `on_skip`.
+    Raises `UserError` if a server fails, and whatever `check` raises between passes.
+    """
+    for trace in missing_left_out(store, dataset_id, evaluator_id, gap):
+        try:
+            scores = scorer.leave_one_out(trace, gap, check)
+        except ServerError:
+            raise
+        except UserError as error:
+            on_skip(trace, error)
+            continue
+        with store.write() as session:
+            save_left_out(session, evaluator_id, trace, scores)
+        yield trace
+
+
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
     """Return the gaps for which there are scores of a trace, by evaluator id."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
@@ -150,15 +171,29 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     return found
 
 
-def step_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]], threshold: float) -> list[StepFall]:
-    """Return the largest fall of a later sub-step for each sub-step that was left out, in descending order."""
-    found = [
-        StepFall(trace.trace_id, step, float(falls[step]))
-        for trace, left_out in scores
-        for falls in [Dependence(left_out, threshold).largest_falls()]
-        for step in left_out.known
-    ]
-    return sorted(found, key=lambda one: (-one.fall, one.trace_id, one.step))
+def labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
+    """Yield the largest fall without each scored sub-step whose need is known."""
+    for trace, left_out in scores:
+        known = _needs(trace)
+        falls = Dependence(left_out, 0.5).largest_falls() if known else ()
+        for step in left_out.known if known else ():
+            if step in known:
+                yield LabelledFall(trace.problem, float(falls[step]), known[step])
+
+
+def _needs(trace: StoredTrace) -> dict[int, bool]:
+    """Return True or False for each sub-step of a trace that is known to be needed or not.
+
+    The metadata tell it for StrictPRMBench. Otherwise a step is needed if its gold is pos, and not if it is neu.
+    """
+    owners = trace.owners.tolist()
+    edits = {name: trace.meta.get(name) for name in (NECESSARY, INERT)}
+    if any(isinstance(steps, list) for steps in edits.values()):
+        of_step = {step - 1: name == NECESSARY for name, steps in edits.items() for step in steps or ()}
+    else:
+        labels = enumerate(step.label for step in trace.steps)
+        of_step = {place: label == Label.POS for place, label in labels if label in (Label.NEU, Label.POS)}
+    return {substep: of_step[owner] for substep, owner in enumerate(owners) if owner in of_step}
 
 
 def left_out_rows(

@@ -25,9 +25,7 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
         help="answers to each question; their shares are probabilities",
     )
     group.add_argument("--temperature", type=float, metavar="T", help="the temperature of the answers")
-    group.add_argument(
-        "--yes", action="store_true", help="in hindsight, do not ask for confirmation before many calls"
-    )
+    group.add_argument("--yes", action="store_true", help="do not ask for confirmation before many calls")
 
 
 def as_asked(args: argparse.Namespace, specs: Sequence[str]) -> list[str]:

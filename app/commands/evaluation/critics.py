@@ -26,17 +26,26 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
+    confirm_calls(
+        evaluator.name, mode.value, takes, "score in another mode, which takes fewer calls", yes=yes, alone=alone
+    )
+
+
+def confirm_calls(
+    evaluator: str, what: str, takes: CallEstimate, instead: str, *, yes: bool, alone: bool = True
+) -> None:
+    """Print what a critic's work would cost and ask whether to continue, as `confirm` does."""
     if not takes.calls:
         return
     told = (
-        f"{evaluator.name}: hindsight of {takes.traces:,} {'trace' if takes.traces == 1 else 'traces'} takes "
+        f"{evaluator}: {what} of {takes.traces:,} {'trace' if takes.traces == 1 else 'traces'} takes "
         f"{takes.calls:,} calls and about {takes.tokens:,} tokens."
     )
     if yes:
         print(told, file=sys.stderr)
         return
     if not (alone and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(told, "Give --yes to go on, or score in another mode, which takes fewer calls.")
+        raise UserError(told, f"Give --yes to go on, or {instead}.")
     print(f"{told} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UserError("cancelled, nothing was sent.")

@@ -22,6 +22,7 @@ from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
+from stepsight.core.left_out import Gap
 from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
@@ -30,6 +31,7 @@ from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import judged, silence, start, until, worker_of
 from tests.checkpoints import write_evaluator
@@ -70,6 +72,40 @@ def test_every_trace_is_judged_once(store, tiny, mode):
     assert get_job(store, again.id).state == State.DONE
     assert judged(store) == before
     assert not Worker(store).work_one()
+
+
+@pytest.mark.parametrize("gap", list(Gap))
+def test_every_trace_is_scored_once_without_each_of_its_steps(sqlite_store, tiny, gap, monkeypatch):
+    """A job that is cancelled in between resumes with the rest."""
+    traces = add(sqlite_store, [*many(3), Trace.of("q", ["7" * 2000], id="long")])
+    job = start(sqlite_store, tiny, gap)
+    assert start(sqlite_store, tiny, gap) == job
+    assert (job.mode, job.gap) == (None, gap)
+    whole, seen = Scorer.leave_one_out, []
+
+    def leave_one_out(self, trace, gap, check):
+        seen.append(trace.id)
+        if len(seen) == 2:
+            cancel_job(sqlite_store, job.id)
+            # The next heartbeat learns of it.
+            time.sleep(0.2)
+        return whole(self, trace, gap, check)
+
+    monkeypatch.setattr(Scorer, "leave_one_out", leave_one_out)
+    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
+    assert Worker(sqlite_store).work_one()
+    assert get_job(sqlite_store, job.id).state == State.CANCELLED
+    resume_job(sqlite_store, job.id)
+    assert Worker(sqlite_store).work_one()
+    found = get_job(sqlite_store, job.id)
+    assert (found.state, found.total, found.done, found.left_out) == (State.DONE, 4, 3, 1)
+    assert found.reason.startswith("trace 'long' has 2,0")
+    (evaluator,) = list_evaluators(sqlite_store)
+    stored = [trace.id for trace, _ in iterate_left_out(sqlite_store, traces[0].dataset_id, evaluator.id, gap)]
+    assert stored == [trace.id for trace in traces[:3]]
+    assert judged(sqlite_store) == []
+    # Those that were there were not scored again.
+    assert len(seen) == 5
 
 
 def test_traces_too_long_are_left_out_and_told(sqlite_store, tiny):

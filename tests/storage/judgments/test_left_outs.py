@@ -8,6 +8,7 @@ import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.core.left_out import Gap, LeaveOneOut
+from stepsight.core.metrics.needed_steps import measure_falls
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
@@ -18,11 +19,12 @@ from stepsight.storage.judgments.left_outs import (
     evaluators_with_left_out,
     find_left_out,
     iterate_left_out,
+    labelled_falls,
     missing_left_out,
     save_left_out,
-    step_falls,
 )
 from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.judgments.step_falls import Need, list_falls
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.messages import refused
@@ -67,10 +69,12 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
     np.testing.assert_allclose(judgment.result.probs, found.whole.probs)
     assert find_left_out(store, evaluator.fingerprint, traces[0], Gap.PLACEHOLDER) is None
     assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id: (Gap.DELETED,)}
-    falls = step_falls(iterate_left_out(store, traces[0].dataset_id, evaluator.id), 0.5)
+    # The last step of the second trace is on neither list.
+    falls = list_falls(store, traces[0].dataset_id, evaluator.id, Gap.DELETED, Need.CARRIES, 9)
     assert [(fall.trace_id, fall.step, round(fall.fall, 6)) for fall in falls] == [
-        (traces[0].trace_id, 0, 0.6), (traces[0].trace_id, 1, 0.4), (traces[1].trace_id, 1, 0.0),
+        (traces[0].trace_id, 0, 0.6), (traces[0].trace_id, 1, 0.4),
     ]  # fmt: skip
+    assert list_falls(store, traces[0].dataset_id, evaluator.id, Gap.DELETED, Need.UNUSED, 9) == []
     # Another file of the same evaluator adds to them.
     imported(store, traces, tmp_path, [OURS[0] | {"left_out": 3, "scores": [0.9, 0.8]}])
     again = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
@@ -176,25 +180,32 @@ def test_a_trace_is_missing_until_every_step_was_left_out(store: Store, traces: 
     assert missing() == ["p/1"]
 
 
-# From the paper's files, by the largest fall of a later step without the one that is left out.
+# By the largest fall of a later step without the one that is left out: the AUC, and its interval over 164 problems.
 PUBLIC = {
-    "qwen_prm": 0.762, "math_shepherd": 0.728, "rlhflow_prm": 0.758, "skywork_prm": 0.720,
-    "skywork_prm_1_5b": 0.713, "internlm2_7b_reward": 0.721, "internlm2_1_8b_reward": 0.780,
+    "qwen_prm": (0.762, 0.691, 0.829), "math_shepherd": (0.728, 0.661, 0.799),
+    "rlhflow_prm": (0.758, 0.682, 0.824), "skywork_prm": (0.720, 0.636, 0.798),
+    "skywork_prm_1_5b": (0.713, 0.635, 0.788), "internlm2_7b_reward": (0.721, 0.644, 0.802),
+    "internlm2_1_8b_reward": (0.780, 0.709, 0.849),
 }  # fmt: skip
 
 
-def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(sqlite_store: Store, data: Path) -> None:
+def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
+    sqlite_store: Store, data: Path, tmp_path: Path
+) -> None:
     folder = data / "prm-scores" / "deletions"
-    for kind in ("necessary", "inert"):
-        import_file(sqlite_store, "strict-prmbench", folder / f"gsm8k_{kind}_pairs.jsonl", kind)
-        for name in PUBLIC:
-            import_scores(sqlite_store, kind, folder / f"{name}_gsm8k_{kind}.jsonl", name)
+    edits = tmp_path / "edits.jsonl"
+    edits.write_bytes(
+        b"".join((folder / f"gsm8k_{kind}_pairs.jsonl").read_bytes() for kind in ("necessary", "inert"))
+    )
+    import_file(sqlite_store, "strict-prmbench", edits)
+    for name in PUBLIC:
+        for kind in ("necessary", "inert"):
+            import_scores(sqlite_store, "strict-prmbench", folder / f"{name}_gsm8k_{kind}.jsonl", name)
+    dataset = find_dataset(sqlite_store, "strict-prmbench")
+    assert dataset.traces == 383
     for evaluator in list_evaluators(sqlite_store):
         assert evaluator.attention == "causal"
-        falls = [
-            step_falls(iterate_left_out(sqlite_store, find_dataset(sqlite_store, kind).id, evaluator.id), 0.5)
-            for kind in ("inert", "necessary")
-        ]
-        inert, needed = (np.array([one.fall for one in found]) for found in falls)
-        above = (needed[:, None] > inert) + (needed[:, None] == inert) / 2
-        assert above.mean() == pytest.approx(PUBLIC[evaluator.name], abs=5e-4)
+        found = measure_falls(labelled_falls(iterate_left_out(sqlite_store, dataset.id, evaluator.id)))
+        assert (found.needed, found.others) == (200, 200)
+        figure = found.auc.number, found.auc.low, found.auc.high
+        assert tuple(round(number, 3) for number in figure) == PUBLIC[evaluator.name]

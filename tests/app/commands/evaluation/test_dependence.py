@@ -9,7 +9,7 @@ from sqlalchemy import select
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import LeftOutScoresRow
 from stepsight.storage.database.store import Store
-from tests.storage.samples import add
+from tests.storage.samples import add, write_lines
 
 Command = Callable[..., tuple[int, str, str]]
 TRACES = (Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], id="a"), Trace.of("1 + 2?", ["3"], id="b"))
@@ -23,7 +23,7 @@ def test_a_dataset_is_scored_without_each_step_once(
     where = ("--dataset", "sums", "--db", sqlite_store.name)
     code, told, err = command("dependence", "--evaluator", tiny_causal, "--output", file, *where)
     assert (code, err) == (0, "")
-    assert told.startswith("3 steps were left out, one at a time.")
+    assert told.startswith("Steps before the last were left out one at a time (deleted).")
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(row["id"], row["left_out"], len(row["whole"]), len(row["scores"])) for row in rows] == [
         ("a", 1, 3, 2), ("a", 2, 3, 2), ("a", 3, 3, 2),
@@ -46,3 +46,32 @@ def test_an_evaluator_without_such_scores_is_named(command: Command, sqlite_stor
     where = ("--dataset", "sums", "--db", sqlite_store.name)
     code, _, err = command("dependence", "--evaluator", "nobody", *where)
     assert (code, err) == (2, "stepsight dependence: There is no evaluator 'nobody'. The stored ones are: none.\n")
+
+
+def test_falls_are_compared_with_gold_for_every_evaluator(
+    command: Command, sqlite_store: Store, tmp_path: Path
+) -> None:
+    gold = ("pos", "neu", "pos")
+    add(sqlite_store, [Trace.of(f"q{n}", ["a", "b", "c"], gold, id=str(n)) for n in range(2)])
+    rows = [
+        {"id": str(n), "left_out": step, "whole": [0.9, 0.9, 0.9], "scores": scores}
+        for n in range(2)
+        for step, scores in ((1, [0.9, 0.2]), (2, [0.9, 0.8 + n / 10]))
+    ]
+    where = ("--dataset", "sums", "--db", sqlite_store.name)
+    assert command("dependence", "--against-gold", *where)[0] == 2
+    command("import-scores", "sums", write_lines(tmp_path / "x.jsonl", rows), "--evaluator", "prm", *where[2:])
+    code, told, err = command("dependence", "--against-gold", *where)
+    assert (code, err) == (0, "")
+    assert told.splitlines() == [
+        "AUC of the largest fall of a later step, needed against other steps, with its 95 % interval over problems"
+        " (deleted):",
+        "  prm  1.000 [1.000, 1.000]  2 needed, 2 others, 2 problems",
+    ]
+
+
+def test_an_evaluator_without_scores_of_steps_is_refused(command: Command, sqlite_store: Store) -> None:
+    add(sqlite_store, TRACES)
+    where = ("--dataset", "sums", "--db", sqlite_store.name)
+    code, _, err = command("dependence", "--evaluator", "equations", *where)
+    assert (code, "equations has no scores of steps" in err) == (2, True)

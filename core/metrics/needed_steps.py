@@ -1,0 +1,51 @@
+"""How well the falls of later steps tell needed steps from others: an AUC with its interval over problems.
+
+The fall is the largest that a later step suffers without the step (`core.left_out.Dependence.largest_falls`). The
+measure is our own. Its gold is a benchmark's: a step is needed or not.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepsight.core.metrics.binary import auc, auc_draws
+from stepsight.core.metrics.bootstrap import Value, interval, resamples
+from stepsight.core.metrics.table import Items
+
+
+@dataclass(frozen=True)
+class LabelledFall:
+    """The `fall` without a step of a solution to `problem`. `needed` is its gold."""
+
+    problem: str
+    fall: float
+    needed: bool
+
+
+@dataclass(frozen=True)
+class NeededSteps:
+    """The AUC of the falls for needed steps against others, and the numbers of both and of their problems."""
+
+    auc: Value
+    needed: int
+    others: int
+    problems: int
+
+
+def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
+    """Measure labelled falls; a tie counts one half.
+
+    The 95 % interval is over resamples of problems, since the steps of one problem are alike. The AUC is undefined
+    if all steps are needed or none is.
+    """
+    known = list(falls)
+    # In an order that does not depend on that of the file.
+    problems = {problem: place for place, problem in enumerate(sorted({one.problem for one in known}))}
+    needed = np.array([one.needed for one in known], np.bool_)
+    scores = np.array([one.fall for one in known], np.float64)
+    items = Items(scores, needed, needed, np.array([problems[one.problem] for one in known], np.int64))
+    value = auc(items)
+    if value.exists and len(problems) > 1:
+        value = interval(value, auc_draws(items, resamples(len(problems))))
+    return NeededSteps(value, int(needed.sum()), int((~needed).sum()), len(problems))

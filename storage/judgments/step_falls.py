@@ -1,0 +1,118 @@
+"""The steps of a dataset by how much a later step loses without them, a page at a time.
+
+A step carries its solution if a later sub-step loses `core.left_out.NOTABLE` or more of its validity without it.
+Nothing needs a step if none does. The last sub-step of a trace is on neither list, because nothing follows it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Select, delete, exists, func, insert, select, true
+from sqlalchemy.orm import Session
+
+from stepsight.core.left_out import NOTABLE, Dependence, Gap, LeaveOneOut
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, LeftOutScoresRow, StepFallRow, TraceRow
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.judgments import is_fresh
+
+MOST_COUNTED = 10_000
+"""The largest number of steps that `count_falls` counts, so that it takes as long for any dataset."""
+
+_NOTABLE = float(np.float32(NOTABLE))
+
+
+class Need(StrEnum):
+    """The lists of steps. carries: a later step loses validity without it; unused: none does."""
+
+    CARRIES = "carries"
+    UNUSED = "unused"
+
+
+@dataclass(frozen=True)
+class StepFall:
+    """The largest fall in validity of a later sub-step without sub-step `step`, 0-based.
+
+    See `core.left_out.Dependence.largest_falls`.
+    """
+
+    trace_id: int
+    step: int
+    fall: float
+
+
+def save_falls(session: Session, key: dict[str, Any], dataset_id: int, scores: LeaveOneOut) -> None:
+    """Store the falls that follow from the scores of a trace, which have this key, in place of earlier ones."""
+    falls = Dependence(scores, 0.5).largest_falls()
+    rows = [key | {"dataset_id": dataset_id, "step": step, "fall": float(falls[step])} for step in scores.known]
+    session.execute(
+        delete(StepFallRow).where(*(getattr(StepFallRow, name) == value for name, value in key.items()))
+    )
+    if rows:
+        session.execute(insert(StepFallRow), rows)
+
+
+def list_falls(
+    store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need: Need, limit: int, offset: int = 0
+) -> list[StepFall]:
+    """Return steps of a list: the largest fall first of those that carry, the smallest first of the unused."""
+    columns = StepFallRow.trace_id, StepFallRow.step, StepFallRow.fall
+    # All in one direction, in which an index has them.
+    order = [column.desc() if need == Need.CARRIES else column.asc() for column in (columns[2], *columns[:2])]
+    wanted = _falls(dataset_id, evaluator_id, gap, need).with_only_columns(*columns)
+    with store.read() as session:
+        return [StepFall(*row) for row in session.execute(wanted.order_by(*order).limit(limit).offset(offset))]
+
+
+def count_falls(store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need: Need) -> int:
+    """Return the number of steps of a list, at most `MOST_COUNTED`."""
+    some = _falls(dataset_id, evaluator_id, gap, need).with_only_columns(StepFallRow.step).limit(MOST_COUNTED)
+    with store.read() as session:
+        return session.scalar(select(func.count()).select_from(some.subquery())) or 0
+
+
+def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, tuple[int, ...]]:
+    """Return the database ids of the evaluators with scores without a step, by the database id of the dataset."""
+    conditions = [LeftOutScoresRow.dataset_id == DatasetRow.id, LeftOutScoresRow.evaluator_id == EvaluatorRow.id]
+    if gap is not None:
+        conditions.append(LeftOutScoresRow.gap == gap.value)
+    pairs = select(DatasetRow.id, EvaluatorRow.id).join(EvaluatorRow, true()).where(exists().where(*conditions))
+    found: dict[int, tuple[int, ...]] = {}
+    with store.read() as session:
+        for dataset_id, evaluator_id in session.execute(pairs.order_by(EvaluatorRow.name, EvaluatorRow.id)):
+            found[dataset_id] = (*found.get(dataset_id, ()), evaluator_id)
+    return found
+
+
+def gaps_of(store: Store, dataset_id: int, evaluator_id: int) -> Sequence[Gap]:
+    """Return the gaps for which an evaluator has scores of a dataset without a step."""
+    with store.read() as session:
+        return [
+            gap
+            for gap in Gap
+            if session.scalar(
+                select(
+                    exists().where(
+                        LeftOutScoresRow.dataset_id == dataset_id,
+                        LeftOutScoresRow.evaluator_id == evaluator_id,
+                        LeftOutScoresRow.gap == gap.value,
+                    )
+                )
+            )
+        ]
+
+
+def _falls(dataset_id: int, evaluator_id: int, gap: Gap, need: Need) -> Select[Any]:
+    """A statement for the falls of a list, of traces as they are now."""
+    scores, falls = LeftOutScoresRow, StepFallRow
+    same = (scores.evaluator_id == falls.evaluator_id) & (scores.trace_id == falls.trace_id)
+    needed = falls.fall >= _NOTABLE if need == Need.CARRIES else falls.fall < _NOTABLE
+    return (
+        select(falls)
+        .join(scores, same & (scores.gap == falls.gap))
+        .join(TraceRow, TraceRow.id == falls.trace_id)
+        .where(falls.dataset_id == dataset_id, falls.evaluator_id == evaluator_id, falls.gap == gap.value)
+        .where(needed, falls.step < TraceRow.n_substeps - 1, is_fresh(scores.trace_digest, TraceRow.digest))
+    )
