@@ -6,7 +6,6 @@ from fastapi import APIRouter, Depends, Query
 
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
-from stepsight.core.left_out import Gap, check_outputs
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.jobs.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
@@ -53,8 +52,6 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         If the same job already exists, that job is returned instead.
         """
         evaluator = context.evaluators.about(request.evaluator)
-        if isinstance(request.mode, Gap):
-            check_outputs(request.evaluator, evaluator.outputs)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -64,6 +61,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
+            outputs=evaluator.outputs,
         )
         return _info(started)
 

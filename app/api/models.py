@@ -13,12 +13,12 @@ from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
-from stepsight.core.left_out import Gap
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
+GapName = Literal["deleted", "placeholder"]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class TraceDetail(BaseModel):
 class JobRequest(_Given):
     dataset: str
     evaluator: str
-    mode: Mode | Gap = Field(
+    mode: Mode | GapName = Field(
         Mode.HINDSIGHT, description="Or `deleted` or `placeholder`, to score each trace without each of its steps."
     )
 
@@ -212,7 +212,7 @@ class JobInfo(BaseModel):
     evaluator: str = Field(description="The evaluator; empty for an import.")
     fingerprint: str
     mode: Mode | None
-    gap: Gap | None = Field(
+    gap: GapName | None = Field(
         None, description="The replacement of the step that is left out, if the job scores without each of them."
     )
     state: State

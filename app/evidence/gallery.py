@@ -19,12 +19,11 @@ from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluators
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.people.users import User
-from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, load_traces, traces
+from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, trace_batches
 from stepsight.training.evaluate.gallery import DATASET
 
 _PER_PAGE = 20
@@ -154,9 +153,7 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
     """Read the hindsight judgments of these traces, in order. Traces deleted in the meantime are left out."""
-    with store.read() as session:
-        by_id = {one.trace_id: one for one in load_traces(session, traces().where(TraceRow.id.in_(ids)))}
-    there = [by_id[trace_id] for trace_id in ids if trace_id in by_id]
+    there = [trace for batch in trace_batches(store, ids) for trace in batch]
     return [
         judgment
         for judgments in read_many(store, there, gallery.offer.id)

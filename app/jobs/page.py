@@ -15,17 +15,15 @@ from stepsight.app.markup.text import counted
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
-from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
-_MODES = ((Mode.HINDSIGHT, "hindsight (online and offline)"), (Mode.OFFLINE, "offline"),
-          (Mode.ONLINE, "online"), (Gap.DELETED, "without each step"),
-          (Gap.PLACEHOLDER, "with each step replaced"))  # fmt: skip
+# What a job does, by the modes and gaps.
+_MODES = (("hindsight", "hindsight (online and offline)"), ("offline", "offline"), ("online", "online"),
+          ("deleted", "without each step"), ("placeholder", "with each step replaced"))  # fmt: skip
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
 

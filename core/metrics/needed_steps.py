@@ -32,6 +32,10 @@ class NeededSteps:
     others: int
     problems: int
 
+    def __str__(self) -> str:
+        counts = f"{self.needed:,} needed, {self.others:,} others, {self.problems:,} problems"
+        return f"{self.auc.number:.3f} [{self.auc.low:.3f}, {self.auc.high:.3f}]  {counts}"
+
 
 def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     """Measure labelled falls; a tie counts one half.

@@ -88,6 +88,15 @@ def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
     return _known().get(sha256)
 
 
+def find_published(kind: str, name: str | None) -> Benchmark | None:
+    """Return the benchmark whose file a kind's published file of that name is, or None if there is none.
+
+    Raises `UserError` as `FileKind.public_file` does.
+    """
+    url = find_kind(kind).public_file(name).url
+    return next((one for one in benchmarks() if one.file.url == url), None)
+
+
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
     """Return the files that hold the traces of a benchmark with `parts`.
 

@@ -83,10 +83,10 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
         return
     parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
     files.expect(parts, benchmark.size or 0)
-    yield _Parts(path.name, [files.fetch(part) for part in parts], digest_of(path, "0" * 64))
+    yield _PartLines(path.name, [files.fetch(part) for part in parts], digest_of(path, "0" * 64))
 
 
-class _Parts:
+class _PartLines:
     """The lines of several files, each of which is JSON Lines or one JSON object.
 
     `sha256` is the hash of the file `name`, which lists these files and their hashes.

@@ -14,7 +14,7 @@ from stepsight.core.inference_servers.server import ServerError
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
-from stepsight.core.metrics.needed_steps import LabelledFall
+from stepsight.core.metrics.needed_steps import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
@@ -22,8 +22,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
+from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import is_fresh
-from stepsight.storage.judgments.step_falls import save_falls
+from stepsight.storage.judgments.step_falls import left_out_evaluators, save_falls
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
@@ -171,7 +172,20 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     return found
 
 
-def labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
+def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dict[str, NeededSteps]:
+    """Measure how well the largest falls tell needed steps of a dataset from others.
+
+    Returns a figure for each evaluator with scores of the dataset without a step, by its name.
+    """
+    ids = left_out_evaluators(store, gap).get(dataset_id, ())
+    return {
+        one.name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, one.id, gap)))
+        for one in list_evaluators(store)
+        if one.id in ids
+    }
+
+
+def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
     """Yield the largest fall without each scored sub-step whose need is known."""
     for trace, left_out in scores:
         known = _needs(trace)

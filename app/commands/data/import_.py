@@ -27,13 +27,12 @@ from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.catalogue import Benchmark, benchmarks
+from stepsight.storage.importers.catalogue import find_published
 from stepsight.storage.importers.column_mapping import LABELS as LABEL_FORMS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.kind import PublicFile
 from stepsight.storage.importers.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.prm800k import beside_the_paper
 from stepsight.storage.jobs.import_folder import find_files, import_found
@@ -179,21 +178,17 @@ def _import_found(args: argparse.Namespace) -> None:
         raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The others are stored.")
 
 
-def _find_benchmark(file: PublicFile) -> Benchmark | None:
-    return next((one for one in benchmarks() if one.file.url == file.url), None)
-
-
 def _is_in_parts(args: argparse.Namespace) -> bool:
     """True if the published file only lists those with the traces."""
-    benchmark = _find_benchmark(find_kind(args.kind).public_file(args.path, None))
+    benchmark = find_published(args.kind, args.path)
     return benchmark is not None and bool(benchmark.parts)
 
 
 def _fetch_benchmark(args: argparse.Namespace) -> None:
-    file = find_kind(args.kind).public_file(args.path, None)
-    benchmark = _find_benchmark(file)
+    benchmark = find_published(args.kind, args.path)
     if benchmark is None:
-        raise UserError(f"No scores are published for {file.name}.", "Leave --scores out.")
+        name = find_kind(args.kind).public_file(args.path).name
+        raise UserError(f"No scores are published for {name}.", "Leave --scores out.")
     what = "--scores" if args.scores else benchmark.title
     if args.sha256 is not None or args.skip_bad:
         raise UserError(f"--sha256 and --skip-bad do not go with {what}.", "Its hashes are known; leave them out.")

@@ -8,19 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stepsight.app.commands.evaluation.critic_options import is_critic
-from stepsight.app.commands.evaluation.critics import confirm, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, confirm_left_out, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import print_left_out, progress
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Mode
+from stepsight.core.left_out import Gap, check_outputs
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
+from stepsight.storage.judgments.left_outs import count_missing_left_out, missing_left_out, score_left_out
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.runs.ray_scoring import RayScorer, check_for_workers, open_scorer
 
@@ -135,3 +137,30 @@ def score_dataset(
             f"{dataset.traces - missing:,} were judged before.",
             file=sys.stderr,
         )
+
+
+def complete_left_out(
+    store: Store, dataset: Dataset, spec: str, gap: Gap, place: Placement, *, yes: bool
+) -> StoredEvaluator:
+    """Score the traces of a dataset without each of their steps, as far as such scores are missing.
+
+    Returns the evaluator, which is the stored one of that name if it cannot run here. A trace that it cannot take
+    is named and left out.
+    """
+    if not can_load(spec):
+        return find_by_name(store, spec)
+    scorer = open_scorer(spec, place, None)
+    assert isinstance(scorer, Scorer)
+    evaluator = scorer.evaluator
+    check_outputs(evaluator.name, evaluator.outputs)
+    row = register_loaded(store, evaluator)
+    confirm_left_out(evaluator, missing_left_out(store, dataset.id, row.id, gap), gap, yes=yes)
+    missing = count_missing_left_out(store, dataset.id, row.id, gap)
+    try:
+        for _ in progress(
+            score_left_out(store, scorer, dataset.id, row.id, gap, print_left_out), missing, "traces"
+        ):
+            pass
+    finally:
+        report(evaluator)
+    return row

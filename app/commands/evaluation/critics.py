@@ -7,6 +7,7 @@ from stepsight.core.critics.critic_prompts import CallEstimate
 from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.left_out import Gap, shortened
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
@@ -26,15 +27,25 @@ def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: b
     if not isinstance(evaluator, Critic) or mode != Mode.HINDSIGHT:
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
-    confirm_calls(
+    _confirm(
         evaluator.name, mode.value, takes, "score in another mode, which takes fewer calls", yes=yes, alone=alone
     )
 
 
-def confirm_calls(
+def confirm_left_out(evaluator: Evaluator, traces: Iterable[Trace], gap: Gap, *, yes: bool) -> None:
+    """Do the same as `confirm` for leaving out each sub-step of the traces."""
+    if not isinstance(evaluator, Critic):
+        return
+    takes = CallEstimate()
+    for trace in traces:
+        passes = [evaluator.estimate(one, Mode.OFFLINE) for one in (trace, *shortened(trace, gap))]
+        takes += CallEstimate(1, sum(one.calls for one in passes), sum(one.tokens for one in passes))
+    _confirm(evaluator.name, "leaving out each step", takes, "score fewer traces", yes=yes)
+
+
+def _confirm(
     evaluator: str, what: str, takes: CallEstimate, instead: str, *, yes: bool, alone: bool = True
 ) -> None:
-    """Print what a critic's work would cost and ask whether to continue, as `confirm` does."""
     if not takes.calls:
         return
     told = (

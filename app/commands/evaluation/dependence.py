@@ -7,40 +7,27 @@ stepsight dependence --dataset strict-prmbench --against-gold
 
 import argparse
 import json
-from itertools import chain
 
+from stepsight.app.commands.evaluation.completion import complete_left_out
 from stepsight.app.commands.evaluation.critic_options import add_critic, as_asked
-from stepsight.app.commands.evaluation.critics import confirm_calls, report
-from stepsight.app.commands.options import add_db, add_evaluator, open_output, positive, print_left_out, progress
+from stepsight.app.commands.options import add_db, add_evaluator, open_output, positive
 from stepsight.app.scoring.placement_options import add_placement, read_placement
-from stepsight.core.critics.critic_prompts import CallEstimate
-from stepsight.core.critics.evaluator import Critic
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
-from stepsight.core.left_out import NOTABLE, Gap, check_outputs, shortened
-from stepsight.core.metrics.needed_steps import NeededSteps, measure_falls
-from stepsight.core.models.location import can_load
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.left_out import NOTABLE, Gap
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_loaded
 from stepsight.storage.judgments.left_outs import (
-    count_missing_left_out,
     iterate_left_out,
-    labelled_falls,
     left_out_rows,
-    missing_left_out,
-    score_left_out,
+    measure_needed,
 )
 from stepsight.storage.judgments.step_falls import (
     MOST_COUNTED,
     Need,
     StepFall,
     count_falls,
-    left_out_evaluators,
     list_falls,
 )
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace
-from stepsight.training.runs.ray_scoring import open_scorer
 
 # Characters of a step that a list shows.
 _SHOWN = 60
@@ -86,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
             print(_against_gold(store, dataset, gap))
             return
         (spec,) = as_asked(args, [args.evaluator])
-        evaluator = _complete(store, dataset, args, spec, gap) if can_load(spec) else _find(store, args.evaluator)
+        evaluator = complete_left_out(store, dataset, spec, gap, read_placement(args), yes=args.yes)
         lists = {need: list_falls(store, dataset.id, evaluator.id, gap, need, args.list) for need in Need}
         if not any(lists.values()):
             raise UserError(
@@ -102,51 +89,8 @@ def run(args: argparse.Namespace) -> None:
             print(_lists(store, gap, lists, counts))
 
 
-def _complete(store: Store, dataset: Dataset, args: argparse.Namespace, spec: str, gap: Gap) -> StoredEvaluator:
-    """Score the missing traces, and name those that the evaluator cannot take."""
-    scorer = open_scorer(spec, read_placement(args), None)
-    assert isinstance(scorer, Scorer)
-    check_outputs(scorer.evaluator.name, scorer.evaluator.outputs)
-    evaluator = register_loaded(store, scorer.evaluator)
-    _confirm(scorer, store, dataset, evaluator.id, gap, yes=args.yes)
-    missing = count_missing_left_out(store, dataset.id, evaluator.id, gap)
-    done = score_left_out(store, scorer, dataset.id, evaluator.id, gap, print_left_out)
-    try:
-        for _ in progress(done, missing, "traces"):
-            pass
-    finally:
-        report(scorer.evaluator)
-    return evaluator
-
-
-def _confirm(scorer: Scorer, store: Store, dataset: Dataset, evaluator_id: int, gap: Gap, *, yes: bool) -> None:
-    """Ask before a critic is called: every trace takes the calls of each of its shortened forms."""
-    if not isinstance(scorer.evaluator, Critic):
-        return
-    takes = CallEstimate()
-    for trace in missing_left_out(store, dataset.id, evaluator_id, gap):
-        passes = chain([trace], shortened(trace, gap))
-        whole = sum((scorer.evaluator.estimate(one, Mode.OFFLINE) for one in passes), CallEstimate())
-        takes += CallEstimate(1, whole.calls, whole.tokens)
-    confirm_calls(scorer.evaluator.name, "leaving out each step", takes, "score fewer traces", yes=yes)
-
-
-def _find(store: Store, name: str) -> StoredEvaluator:
-    stored = {one.name: one for one in list_evaluators(store)}
-    if name not in stored:
-        raise UserError(
-            f"There is no evaluator {name!r}.", f"The stored ones are: {', '.join(sorted(stored)) or 'none'}."
-        )
-    return stored[name]
-
-
 def _against_gold(store: Store, dataset: Dataset, gap: Gap) -> str:
-    ids = left_out_evaluators(store, gap).get(dataset.id, ())
-    chosen = [one for one in list_evaluators(store) if one.id in ids]
-    measured = {
-        one.name: measure_falls(labelled_falls(iterate_left_out(store, dataset.id, one.id, gap))) for one in chosen
-    }
-    known = {name: found for name, found in measured.items() if found.auc.exists}
+    known = {name: found for name, found in measure_needed(store, dataset.id, gap).items() if found.auc.exists}
     if not known:
         raise UserError(
             f"{dataset.name} has no scores with a step left out ({gap}) of needed steps and of others.",
@@ -156,13 +100,7 @@ def _against_gold(store: Store, dataset: Dataset, gap: Gap) -> str:
     head = (
         "AUC of the largest fall of a later step, needed against other steps, with its 95 % interval over problems"
     )
-    return "\n".join([f"{head} ({gap}):", *(f"  {name:{width}}  {_figure(one)}" for name, one in known.items())])
-
-
-def _figure(found: NeededSteps) -> str:
-    value = found.auc
-    counts = f"{found.needed:,} needed, {found.others:,} others, {found.problems:,} problems"
-    return f"{value.number:.3f} [{value.low:.3f}, {value.high:.3f}]  {counts}"
+    return "\n".join([f"{head} ({gap}):", *(f"  {name:{width}}  {one}" for name, one in known.items())])
 
 
 def _lists(store: Store, gap: Gap, lists: dict[Need, list[StepFall]], counts: dict[Need, int]) -> str:

@@ -45,7 +45,7 @@ def test_an_evaluator_without_such_scores_is_named(command: Command, sqlite_stor
     add(sqlite_store, TRACES)
     where = ("--dataset", "sums", "--db", sqlite_store.name)
     code, _, err = command("dependence", "--evaluator", "nobody", *where)
-    assert (code, err) == (2, "stepsight dependence: There is no evaluator 'nobody'. The stored ones are: none.\n")
+    assert (code, err) == (2, "stepsight dependence: There is no evaluator 'nobody' in the store. It has none.\n")
 
 
 def test_falls_are_compared_with_gold_for_every_evaluator(
