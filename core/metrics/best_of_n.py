@@ -2,9 +2,11 @@
 
 All arithmetic is on logarithms, so that the product over a long solution does not underflow. The accuracy with `k`
 of `n` candidates is the mean over all subsets of size `k`, an unbiased estimate that uses every candidate. Ties
-count as a random choice, since taking the first would also measure the order of the candidates.
+count as a random choice unless asked otherwise, since taking the first also measures the order of the candidates.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,22 +23,32 @@ NO_ANSWER = -1
 """The group of a candidate without an answer."""
 MOST_SUBSETS = 1000
 """If there are more subsets than this, as many are drawn at random instead."""
+EVERY_SIZE = 64
+"""Accuracy is given for every number of candidates up to this one, and beyond it for powers of two."""
 
 # Stands for the logarithm of 0 where numbers have to be finite.
 _LOWEST = -1e300
+# Sums of weights below it may have lost some of them.
+_VANISHING = 1e-280
 
 
 class Aggregation(StrEnum):
     """How the validities of the steps combine into a solution's score.
 
     It is the minimum (Wang et al. 2024, Math-Shepherd), the product, i.e. the probability that all steps are valid
-    (Lightman et al. 2023), or the validity of the last step (Snell et al. 2024). Like validity itself, Lightman et
-    al. count neutral steps as good.
+    (Lightman et al. 2023), the validity of the last step (Snell et al. 2024), or the geometric or arithmetic mean,
+    by which long solutions do not lose. Like validity itself, Lightman et al. count neutral steps as good.
     """
 
     MIN = "min"
     PRODUCT = "product"
     LAST = "last"
+    GEOMETRIC_MEAN = "geometric-mean"
+    MEAN = "mean"
+
+    @property
+    def words(self) -> str:
+        return self.value.replace("-", " ")
 
 
 class RankingMethod(StrEnum):
@@ -56,17 +68,34 @@ class RankingMethod(StrEnum):
         return self != RankingMethod.BEST_OF_N
 
 
-def log_score(scores: StepScores, by: Aggregation) -> float:
-    """Return the logarithm of a solution's score, -inf for a score of 0.
+class Ties(StrEnum):
+    """How equal candidates count: as if one were drawn at random, or the first of them is chosen."""
 
-    Raises `ValueError` if there are no steps.
+    RANDOM = "random"
+    FIRST = "first"
+
+
+def log_scores(scores: StepScores) -> dict[Aggregation, float]:
+    """Return the logarithm of a solution's score by each aggregation, -inf for a score of 0.
+
+    Sums are rounded once, so that solutions with the same validities in another order tie. Raises `ValueError` if
+    there are no steps.
     """
     if not len(scores):
         raise ValueError("a solution without steps has no score")
+    # Rounding can lift the sum of two probabilities above 1.
+    validity = np.clip(scores.validity.astype(np.float64), 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        # Rounding can lift the sum of two probabilities above 1.
-        logs = np.log(np.clip(scores.validity.astype(np.float64), 0.0, 1.0))
-    return float({Aggregation.MIN: logs.min(), Aggregation.PRODUCT: logs.sum(), Aggregation.LAST: logs[-1]}[by])
+        logs = np.log(validity)
+        mean = float(np.log(math.fsum(validity.tolist()) / len(validity)))
+    total = math.fsum(logs.tolist())
+    return {
+        Aggregation.MIN: float(logs.min()),
+        Aggregation.PRODUCT: total,
+        Aggregation.LAST: float(logs[-1]),
+        Aggregation.GEOMETRIC_MEAN: total / len(logs),
+        Aggregation.MEAN: mean,
+    }
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
@@ -84,9 +113,7 @@ def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
     if method == RankingMethod.BEST_OF_N:
         return int(scored.argmax())
     ballots = Ballots.of(method, scored, np.asarray(groups, np.int64), np.arange(len(scored))[None])
-    elected = ballots.won[0, ballots.answers[0]]
-    stands = ballots.stands[0] & (ballots.answers[0] == ballots.answers[0, elected.argmax()])
-    return int(stands.argmax())
+    return int(ballots.first()[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +156,19 @@ class Ballots:
         won = totals == totals.max(axis=1, keepdims=True)
         return cls(answers, won, scored == best[rows[:, None], answers])
 
-    def right(self, correct: Bools) -> Floats64:
-        """Return the probability that each subset's choice is correct, shape (m,), with ties broken at random.
-
-        `correct` has shape (m, k).
-        """
+    def first(self) -> Ints:
+        """Return the place of each subset's choice, the first one in a tie, shape (m,)."""
         rows = np.arange(len(self.answers))
+        elected = self.won[rows[:, None], self.answers]
+        leading = self.answers[rows, elected.argmax(axis=1)]
+        places: Ints = (self.stands & (self.answers == leading[:, None])).argmax(axis=1)
+        return places
+
+    def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
+        """Return the probability that each subset's choice is correct, shape (m,); `correct` has shape (m, k)."""
+        rows = np.arange(len(self.answers))
+        if ties == Ties.FIRST:
+            return correct[rows, self.first()].astype(np.float64)
         standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):
             theirs = rows, self.answers[:, place]
@@ -145,23 +179,29 @@ class Ballots:
         return probability
 
 
-def sizes_up_to(most: int) -> list[int]:
-    """Return 1, 2, 4, …, up to and including `most`."""
-    return sorted({1 << power for power in range(most.bit_length())} | {most}) if most > 0 else []
+def sizes_up_to(most: int, every: int = EVERY_SIZE) -> list[int]:
+    """Return all numbers up to `every`, then powers of two, up to and including `most`."""
+    powers = {1 << power for power in range(most.bit_length())}
+    return sorted(powers | set(range(1, min(every, most) + 1)) | {most}) if most > 0 else []
 
 
-def best_of(correct: Bools, logs: Floats64, size: int) -> float:
-    """Return the share of subsets of `size` candidates whose best-scored candidate is correct.
+def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = Ties.RANDOM) -> Floats64:
+    """Return the share of subsets of each size whose best-scored candidate is correct, shape (sizes,).
 
     With candidates in ascending order of score, the `i`-th is the best in C(i - 1, k - 1) of the C(n, k) subsets
-    (Hilton and Gao 2022, "Measuring Goodhart's law"). If `size` exceeds the number of candidates, all of them are
+    (Hilton and Gao 2022, "Measuring Goodhart's law"). If a size exceeds the number of candidates, all of them are
     used.
     """
-    order = np.argsort(logs, kind="stable")
-    first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
-    # Each of several equal candidates is the best equally often.
-    shares = np.add.reduceat(correct[order].astype(np.float64), first) / np.diff([*first, len(logs)])
-    return float(_best_weights(len(logs), min(size, len(logs))) @ shares[place])
+    count = len(logs)
+    # The first of equal candidates comes last, where it is the best.
+    order = np.lexsort((-np.arange(count), logs))
+    shares = correct[order].astype(np.float64)
+    if ties == Ties.RANDOM:
+        first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
+        # Each of several equal candidates is the best equally often.
+        shares = (np.add.reduceat(shares, first) / np.diff([*first, count]))[place]
+    rates: Floats64 = _best_weights(count, tuple(min(size, count) for size in sizes)) @ shares
+    return rates
 
 
 def pass_at(correct: Bools, size: int) -> float:
@@ -173,20 +213,68 @@ def pass_at(correct: Bools, size: int) -> float:
     return 1.0 - comb(count - int(correct.sum()), size) / comb(count, size)
 
 
-def voted(correct: Bools, method: RankingMethod, logs: Floats64, groups: Ints, size: int) -> float:
-    """Return the share of subsets of `size` candidates in which the vote chooses a correct one.
+def voted(
+    correct: Bools,
+    votes: Sequence[tuple[RankingMethod, Floats64]],
+    groups: Ints,
+    sizes: Sequence[int],
+    ties: Ties = Ties.RANDOM,
+) -> Floats64:
+    """Return the share of subsets of each size in which each vote chooses a correct candidate.
 
-    The share is taken over all subsets, or over `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased
-    too.
+    A vote is a method with log scores, shape (n,), and the result has shape (votes, sizes). It covers all subsets,
+    or `MOST_SUBSETS` of them drawn with a fixed seed, which is unbiased too.
     """
-    subsets = _subsets(len(logs), min(size, len(logs)))
-    return float(Ballots.of(method, logs, groups, subsets).right(correct[subsets]).mean())
+    count, answers = len(groups), _numbered(groups)
+    right = np.bincount(answers, correct) / np.bincount(answers)
+    # The votes of each candidate for each answer, all kinds of votes beside each other: shape (n, votes * answers).
+    weights = np.stack([_weights(method, logs, groups) for method, logs in votes], axis=1)
+    cast = (weights[:, :, None] * (answers[:, None, None] == np.arange(len(right)))).reshape(count, -1)
+    rates = np.empty((len(votes), len(sizes)))
+    for column, size in enumerate(min(size, count) for size in sizes):
+        totals = (_members(count, size) @ cast).reshape(-1, len(votes), len(right))
+        most = totals.max(axis=2, keepdims=True)
+        won = totals == most
+        chances = (won * right).sum(axis=2) / won.sum(axis=2)
+        # One by one where nobody votes, weights have all but vanished, or one answer is right and wrong.
+        again = most[..., 0] < _VANISHING
+        if ties == Ties.FIRST:
+            again |= won.sum(axis=2) > 1
+        if not np.isin(right, (0.0, 1.0)).all():
+            again[:] = True
+        for row, (method, logs) in enumerate(votes):
+            subsets = _subsets(count, size)[again[:, row]]
+            if len(subsets):
+                one_by_one = Ballots.of(method, logs, groups, subsets).right(correct[subsets], ties)
+                chances[again[:, row], row] = one_by_one
+        rates[:, column] = chances.mean(axis=0)
+    return rates
+
+
+def _weights(method: RankingMethod, logs: Floats64, groups: Ints) -> Floats64:
+    """Return each candidate's weight in a vote among all of them, 0 without an answer."""
+    voting = groups != NO_ANSWER
+    if method == RankingMethod.MAJORITY:
+        return np.array(voting, np.float64)
+    scored = np.maximum(logs, _LOWEST)
+    weights: Floats64 = np.exp(np.minimum(scored - scored[voting].max(initial=_LOWEST), 0.0))
+    weights[~voting] = 0.0
+    return weights
 
 
 @lru_cache(maxsize=256)
-def _best_weights(count: int, size: int) -> Floats64:
-    total = comb(count, size)
-    return np.array([comb(below, size - 1) / total for below in range(count)])
+def _best_weights(count: int, sizes: tuple[int, ...]) -> Floats64:
+    rows = [[comb(below, size - 1) / comb(count, size) for below in range(count)] for size in sizes]
+    return np.array(rows, np.float64)
+
+
+@lru_cache(maxsize=256)
+def _members(count: int, size: int) -> Floats64:
+    """Return `_subsets` as rows of 0 and 1, shape (m, count)."""
+    subsets = _subsets(count, size)
+    members = np.zeros((len(subsets), count))
+    members[np.arange(len(subsets))[:, None], subsets] = 1.0
+    return members
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,10 @@
-"""Choose among candidate solutions of problems by an evaluator's scores of their steps.
+"""Candidate solutions of problems, chosen by evaluators' scores of their steps.
 
 stepsight rerank candidates.jsonl --evaluator mini-bidir --by min --method best-of-n --output chosen.jsonl
 stepsight rerank candidates.jsonl --method weighted-vote --by product --output voted.jsonl --report report
+stepsight rerank candidates.jsonl --scores first.jsonl --scores second.jsonl --output chosen.jsonl --report report
+stepsight rerank --scores first.jsonl --scores second.jsonl --by official --ties first --output chosen.jsonl
+stepsight rerank --dataset strict-prmbench --by official --output chosen.jsonl --report report
 """
 
 import argparse
@@ -12,22 +15,28 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from stepsight.app.commands.options import add_evaluator, open_output, progress
+from stepsight.app.commands.options import add_db, open_output, progress
 from stepsight.app.scoring.placement_options import add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod
-from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.experiments.reranking.accuracy import Accuracy, measure
-from stepsight.training.experiments.reranking.answers import AnswerComparer
+from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.reranking.candidates import CandidateSet, read_candidates
-from stepsight.training.experiments.reranking.choices import Ranked, choices, rank
-from stepsight.training.experiments.reranking.report import about, make_rerank_report, tables_of
-from stepsight.training.experiments.reranking.scores import CandidateScores, score_candidates
+from stepsight.training.experiments.reranking.pool_scores import (
+    CandidateScores,
+    EvaluatorScores,
+    is_kept,
+    read_score_file,
+    stored_scores,
+)
+from stepsight.training.experiments.reranking.report import accuracy_text, make_rerank_report
+from stepsight.training.experiments.reranking.reranking import OFFICIAL, Reranking, rerank
+from stepsight.training.experiments.reranking.scores import score_candidates
 from stepsight.training.report.report import write_report
-from stepsight.training.report.tables import to_text
+
+_DEFAULT = "mini-bidir"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +45,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " choice is right. A line has problem, and solution or steps; it may have answer, problem_id,"
         " gold (the right answer), correct (true or false) and id."
     )
-    parser.add_argument("candidates", type=Path, metavar="FILE", help="candidate solutions as JSON Lines")
-    add_evaluator(parser)
+    parser.add_argument(
+        "candidates", type=Path, nargs="?", metavar="FILE", help="candidate solutions as JSON Lines"
+    )
+    parser.add_argument("--dataset", metavar="NAME", help="instead of a file: the traces of a dataset in the store")
+    parser.add_argument(
+        "--evaluator",
+        action="append",
+        metavar="NAME",
+        help="a shipped name, a folder, a model hub's OWNER/NAME, or behind a server"
+        f" vllm:http://HOST:8000/v1#MODEL (default: {_DEFAULT}); with --dataset, one that has judged it, may be"
+        " repeated (default: all)",
+    )
     parser.add_argument(
         "--by",
-        choices=[by.value for by in Aggregation],
+        choices=[*(by.value for by in Aggregation), OFFICIAL],
         default="min",
-        help="a solution's score: the least validity of its steps, the product, or the last (default: %(default)s)",
+        help="a solution's score: the least validity of its steps, the product, the last, a mean, or what the"
+        " evaluator's authors use (default: %(default)s)",
     )
     parser.add_argument(
         "--method",
@@ -62,37 +82,86 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="for report.html and tables/")
     parser.add_argument(
+        "--ties",
+        choices=[ties.value for ties in Ties],
+        default=Ties.RANDOM.value,
+        help="in accuracies, one of equal candidates counts as drawn at random, or the first is taken (default:"
+        " %(default)s)",
+    )
+    parser.add_argument(
         "--scores",
+        action="append",
         type=Path,
         metavar="FILE",
-        help="the file for scores, to resume and to choose again without scoring (default: the output's name with"
-        " .scores.jsonl)",
+        help="an evaluator's scores: StrictPRMBench's, judgments that stepsight score wrote, or kept ones; may be"
+        " repeated. One that does not exist, or keeps scores of --evaluator, is the file for scores, to resume and"
+        " to choose again without scoring (default: the output's name with .scores.jsonl)",
     )
     parser.add_argument(
         "--skip-too-long", action="store_true", help="leave out, and name, candidates that are too long"
     )
     add_placement(parser)
+    add_db(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read and score the candidates, write the choices, and print the accuracy of the choices."""
-    kept = _scores_path(args)
+    """Read, score or read scores, and choose; write the choices, and print their accuracy."""
     method = RankingMethod(args.method)
-    place = read_placement(args)
+    pool, scored = _scored(args, method)
+    result = rerank(
+        pool,
+        scored,
+        Ties(args.ties),
+        shown=lambda problems: progress(problems, len(problems), "problems"),
+    )
+    rows = result.choices(method, args.by)
+    with open_output(args.output) as out:
+        for row in rows:
+            out.write(_line(row))
+    _report_accuracy(args, result)
+
+
+def _scored(args: argparse.Namespace, method: RankingMethod) -> tuple[CandidateSet, list[EvaluatorScores]]:
+    """Return the candidates, with scores of the store, of files, or made now."""
+    if args.dataset is not None:
+        return _scored_in_store(args, method)
+    files: list[Path] = args.scores or []
+    _check_distinct([args.candidates, Path(args.output), *files])
+    if len(files) > 1 or (files and files[0].exists() and not is_kept(files[0])):
+        return _scored_in_files(args, method, files)
+    if args.candidates is None:
+        raise UserError("no candidates to choose from.", "Name a file of them, --dataset, or files with --scores.")
+    kept = _scores_path(args)
     pool = read_candidates(args.candidates)
     _check_answers(pool, method)
-    evaluator = load_evaluator(args.evaluator, place.device, place.dtype, place.device_map)
-    if not evaluator.outputs.has_scores:
-        raise UserError(f"{evaluator.name} gives no scores to choose by.", "Choose an evaluator that does.")
-    scored = _score(args, evaluator, pool, kept)
-    with AnswerComparer() as answers:
-        ranked = rank(pool, scored, answers)
-        compared = answers.described
-    with open_output(args.output) as out:
-        for row in choices(pool, scored, ranked, method, Aggregation(args.by), evaluator.outputs):
-            row = {"evaluator": evaluator.name, "mode": args.mode} | row
-            out.write(_line(row))
-    _report_accuracy(args, evaluator, ranked, compared)
+    return pool, [_score(args, pool, kept)]
+
+
+def _scored_in_store(args: argparse.Namespace, method: RankingMethod) -> tuple[CandidateSet, list[EvaluatorScores]]:
+    if args.candidates is not None or args.scores:
+        raise UserError("a dataset has its own candidates and scores.", "Name --dataset, or files, not both.")
+    pool, scored = stored_scores(open_store(args.db), args.dataset, args.evaluator, Mode(args.mode))
+    _check_answers(pool, method)
+    return pool, scored
+
+
+def _scored_in_files(
+    args: argparse.Namespace, method: RankingMethod, files: Sequence[Path]
+) -> tuple[CandidateSet, list[EvaluatorScores]]:
+    if args.evaluator:
+        raise UserError(
+            "--evaluator scores candidates, and --scores names files that have scores.",
+            "Give one of them; --evaluator with a file of its own keeps scores that can be given later.",
+        )
+    pool = read_candidates(args.candidates or files[0])
+    if args.candidates is None and pool.has_texts:
+        raise UserError(f"{files[0]}: holds candidates, not scores.", "Name it without --scores.")
+    _check_answers(pool, method)
+    scored = [read_score_file(path, pool, Mode(args.mode)) for path in files]
+    for path, one in zip(files, scored, strict=True):
+        if one.unused:
+            print(f"{path}: {one.unused:,} rows of other candidates are left out.", file=sys.stderr)
+    return pool, scored
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -109,7 +178,7 @@ def _check_answers(pool: CandidateSet, method: RankingMethod) -> None:
     """Raise `UserError` if the method is a vote but no candidate has an answer."""
     if method.votes and not any(candidate.answer is not None for candidate in pool.candidates):
         raise UserError(
-            f"{pool.path}: no candidate has an answer, and {method.value} counts answers.",
+            f"{pool.name}: no candidate has an answer, and {method.value} counts answers.",
             "Give each an answer, or use --method best-of-n.",
         )
 
@@ -121,16 +190,29 @@ def _scores_path(args: argparse.Namespace) -> Path | None:
     """
     output = Path(args.output)
     beside = args.output != "-" and (output.is_file() or not output.exists())
-    path: Path | None = args.scores or (output.with_suffix(".scores.jsonl") if beside else None)
-    named = [path for path in (args.candidates, output, path) if path is not None]
-    if len({path.resolve() for path in named}) < len(named):
-        raise UserError("candidates, choices and scores need files of their own.", "Give each another name.")
+    path = args.scores[0] if args.scores else (output.with_suffix(".scores.jsonl") if beside else None)
+    _check_distinct([args.candidates, output, path])
     return path
 
 
-def _score(
-    args: argparse.Namespace, evaluator: Evaluator, pool: CandidateSet, path: Path | None
-) -> list[CandidateScores]:
+def _check_distinct(paths: Sequence[Path | None]) -> None:
+    """Raise `UserError` if two of these are the same file."""
+    named = [path for path in paths if path is not None]
+    if len({path.resolve() for path in named}) < len(named):
+        raise UserError("candidates, choices and scores need files of their own.", "Give each another name.")
+
+
+def _score(args: argparse.Namespace, pool: CandidateSet, path: Path | None) -> EvaluatorScores:
+    name, *others = args.evaluator or [_DEFAULT]
+    if others:
+        raise UserError(
+            "several evaluators, and one at a time scores candidates.",
+            "Score with each, then give the files that they kept with --scores.",
+        )
+    place = read_placement(args)
+    evaluator = load_evaluator(name, place.device, place.dtype, place.device_map)
+    if not evaluator.outputs.has_scores:
+        raise UserError(f"{evaluator.name} gives no scores to choose by.", "Choose an evaluator that does.")
     if evaluator.format != "stepsight":
         print(evaluator.described, file=sys.stderr)
     left_out: list[UserError] = []
@@ -142,35 +224,26 @@ def _score(
     def shown(scores: Iterator[CandidateScores], count: int) -> Iterator[CandidateScores]:
         return progress(scores, count, "candidates")
 
-    scored = score_candidates(
-        Scorer(evaluator), pool, Mode(args.mode), path, skip if args.skip_too_long else None, shown
-    )
+    mode = Mode(args.mode)
+    scored = score_candidates(Scorer(evaluator), pool, mode, path, skip if args.skip_too_long else None, shown)
     if left_out:
         print(f"{len(left_out):,} too long, chosen only where nothing else is there.", file=sys.stderr)
-    return scored
+    return EvaluatorScores(evaluator.name, mode, evaluator.outputs, scored)
 
 
-def _report_accuracy(
-    args: argparse.Namespace, evaluator: Evaluator, ranked: Sequence[Ranked], compared: str
-) -> None:
-    """Print the accuracy of the choices, and write a report on it if requested."""
-    accuracy = measure(ranked, shown=lambda problems: progress(problems, len(problems), "problems"))
-    if accuracy is None:
+def _report_accuracy(args: argparse.Namespace, result: Reranking) -> None:
+    """Print the accuracy, and write its report if requested."""
+    if not result.has_answers:
         if args.report is not None:
             raise UserError(
-                f"{args.candidates}: no line has gold or correct, so there is nothing to report.",
+                f"{result.pool.name}: no line has gold or correct, so there is nothing to report.",
                 f"The choices are in {args.output}.",
             )
         return
     with redirect_stdout(sys.stderr if args.output == "-" else sys.stdout):
-        _print(accuracy)
-        print(f"\nAnswers compared {compared}.")
+        print(accuracy_text(result, args.by))
         if args.report is not None:
-            lead = f"Scored by {evaluator.name}, {args.mode}; answers compared {compared}."
-            print(write_report(make_rerank_report(accuracy, args.candidates.name, lead), args.report))
-
-
-def _print(accuracy: Accuracy) -> None:
-    print(about(accuracy))
-    for table in tables_of(accuracy):
-        print(f"\n{to_text(table)}", end="")
+            names = ", ".join(one.name for one in result.evaluators)
+            lead = f"Scored by {names}, {args.mode}; answers compared {result.compared}."
+            page = make_rerank_report(result, args.by, Path(result.pool.name).name, lead)
+            print(write_report(page, args.report))

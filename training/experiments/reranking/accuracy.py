@@ -1,16 +1,25 @@
 """The accuracy of choosing among candidates, by the number of candidates."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, best_of, pass_at, sizes_up_to, voted
+from stepsight.core.metrics.best_of_n import (
+    Aggregation,
+    RankingMethod,
+    Ties,
+    best_of,
+    pass_at,
+    sizes_up_to,
+    voted,
+)
 from stepsight.core.metrics.bootstrap import DRAWS, Value, interval, resamples, weighted_totals
 from stepsight.training.experiments.reranking.choices import Ranked
 
 _NO_ANSWERS = "no candidate has an answer"
+_NO_TEXTS = "the texts of the candidates are not known"
 
 
 @dataclass(frozen=True)
@@ -34,11 +43,17 @@ BASELINES = (FIRST, RANDOM, SHORTEST, MAJORITY)
 """The ways of choosing that need no evaluator."""
 PASS = Way("pass", "any candidate right (pass@N)")
 SCORED = tuple(
-    Way(f"{method.value}-{by.value}", f"{title} by {by}", method, by)
+    Way(f"{method.value}-{by.value}", f"{title} by {by.words}", method, by)
     for method, title in ((RankingMethod.BEST_OF_N, "best of N"), (RankingMethod.WEIGHTED_VOTE, "weighted vote"))
     for by in Aggregation
 )
 WAYS = (*BASELINES, *SCORED, PASS)
+_VOTES = tuple(way for way in WAYS if way.method is not None and way.method.votes)
+
+
+def best_by(by: Aggregation) -> Way:
+    """Return the way that takes the candidate with the best score by a rule."""
+    return next(way for way in SCORED if way.method == RankingMethod.BEST_OF_N and way.by == by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +62,9 @@ class Accuracy:
 
     `means` holds the share of problems for which the choice is right, for each way and each number of candidates in
     `sizes`, with intervals over the problems. `gains` holds differences between two ways with all candidates,
-    paired by problem. `problems` counts the problems with a right answer to compare with, and `unknown` those
-    without.
+    paired by problem. Both come from `rates`, shape (problems, ways, sizes), with the ways in the order of `WAYS`;
+    `lacking` gives the reason for each way that cannot choose. `problems` counts the problems with a right answer
+    to compare with, and `unknown` those without.
 
     `fewer` counts the problems with fewer candidates than the largest size. For a size beyond theirs all their
     candidates are used, so that every size is measured on the same problems.
@@ -60,20 +76,62 @@ class Accuracy:
     unknown: int
     means: dict[Way, tuple[Value, ...]]
     gains: dict[tuple[Way, Way], Value]
+    rates: Floats64
+    lacking: dict[Way, str]
+    draws: int = DRAWS
 
     @property
     def candidates(self) -> int:
         """The largest number of candidates of a problem."""
         return self.sizes[-1]
 
+    @property
+    def shown_sizes(self) -> list[int]:
+        """Powers of two, and all candidates."""
+        return sizes_up_to(self.candidates, every=0)
+
+    def of_all(self, way: Way) -> Value:
+        """Return the accuracy of a way with all candidates."""
+        return self.means[way][-1]
+
+    def best(self, preferred: Way | None = None) -> Way:
+        """Return the way with a score that is most often right with all candidates.
+
+        Of equally good ones it is the `preferred` one, or the first.
+        """
+        there = [way for way in SCORED if way not in self.lacking]
+        return max(there, key=lambda way: (self.of_all(way).number, way == preferred))
+
+
+def differences(pairs: Sequence[tuple[Accuracy, Way, Accuracy, Way]]) -> list[Value]:
+    """Return how much more often the first of two ways is right than the second, with all candidates.
+
+    Intervals are over the problems, which are paired. Raises `ValueError` if the two are of other problems.
+    """
+    if not pairs:
+        return []
+    columns = []
+    for first, way, second, other in pairs:
+        if first.rates.shape != second.rates.shape:
+            raise ValueError("accuracies of other problems")
+        columns.append(first.rates[:, WAYS.index(way), -1] - second.rates[:, WAYS.index(other), -1])
+    rates, (accuracy, *_) = np.stack(columns, axis=1), pairs[0]
+    draws = weighted_totals(rates, resamples(len(rates), accuracy.draws)) / len(rates)
+    values = []
+    for place, (first, way, second, other) in enumerate(pairs):
+        reason = first.lacking.get(way) or second.lacking.get(other)
+        known = Value(float(rates[:, place].mean()))
+        values.append(Value.none(reason) if reason else interval(known, draws[:, place]))
+    return values
+
 
 def measure(
     ranked: Sequence[Ranked],
     draws: int = DRAWS,
     shown: Callable[[Sequence[Ranked]], Iterable[Ranked]] = lambda problems: problems,
+    ties: Ties = Ties.RANDOM,
 ) -> Accuracy | None:
-    """Measure the accuracy of every way over the problems that have a right answer, or return None if there are
-    none.
+    """Measure every way of choosing over the problems that have a right answer, or return None if there are none.
 
     `shown` wraps the iteration, for example in a progress bar.
     """
@@ -82,45 +140,53 @@ def measure(
         return None
     counts = np.array([len(one.numbers) for one in judged])
     sizes = tuple(sizes_up_to(int(counts.max())))
+    lacking = _lacking(judged)
     # Shape (problems, ways, sizes).
-    rates = np.array([[[_rate(one, way, size) for size in sizes] for way in WAYS] for one in shown(judged)])
+    rates = np.array([_rates(one, sizes, ties, lacking) for one in shown(judged)])
     draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
     draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
-    votes = any(one.has_answers for one in judged)
     means = {
-        way: tuple(_value(way, rates[:, i, j], draws_of[:, i, j], votes) for j in range(len(sizes)))
+        way: tuple(_value(rates[:, i, j], draws_of[:, i, j], lacking.get(way)) for j in range(len(sizes)))
         for i, way in enumerate(WAYS)
     }
     gains = {
-        (way, other): _value(way, rates[:, i, -1] - rates[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], votes)
+        (way, other): _value(
+            rates[:, i, -1] - rates[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], lacking.get(way)
+        )
         for i, way in enumerate(WAYS)
         if way in (*SCORED, MAJORITY)
         for j, other in enumerate(WAYS)
-        if other in BASELINES and (votes or other != MAJORITY)
+        if other in BASELINES and other not in lacking
     }
     fewer = int((counts < sizes[-1]).sum())
-    return Accuracy(sizes, len(judged), fewer, len(ranked) - len(judged), means, gains)
+    unknown = len(ranked) - len(judged)
+    return Accuracy(sizes, len(judged), fewer, unknown, means, gains, rates, lacking, draws)
 
 
-def _rate(one: Ranked, way: Way, size: int) -> float:
-    """Return the share of a problem's subsets of this size from which the way chooses a right candidate."""
-    assert one.correct is not None
-    if way == FIRST:
-        return float(one.correct[0])
-    if way == RANDOM:
-        return float(one.correct.mean())
-    if way == SHORTEST:
-        return best_of(one.correct, -one.sizes.astype(np.float64), size)
-    if way == PASS:
-        return pass_at(one.correct, size)
-    assert way.method is not None
-    logs = one.logs[way.by or Aggregation.MIN]
-    if way.method == RankingMethod.BEST_OF_N:
-        return best_of(one.correct, logs, size)
-    return voted(one.correct, way.method, logs, one.groups, size)
+def _lacking(judged: Sequence[Ranked]) -> dict[Way, str]:
+    """Return the reason for each way by which nothing can be chosen."""
+    votes = {} if any(one.has_answers for one in judged) else dict.fromkeys(_VOTES, _NO_ANSWERS)
+    return votes | ({} if any(one.sizes.any() for one in judged) else {SHORTEST: _NO_TEXTS})
 
 
-def _value(way: Way, numbers: Floats64, draws: Floats64, votes: bool) -> Value:
-    if way.method is not None and way.method.votes and not votes:
-        return Value.none(_NO_ANSWERS)
-    return interval(Value(float(numbers.mean())), draws)
+def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
+    """Return the share of a problem's subsets of each size from which each way chooses a right candidate."""
+    correct = one.correct
+    assert correct is not None
+    votes = [way for way in _VOTES if way not in lacking]
+    rates = {way: np.zeros(len(sizes)) for way in WAYS}
+    rates[FIRST] += float(correct[0])
+    rates[RANDOM] += float(correct.mean())
+    rates[PASS] += [pass_at(correct, size) for size in sizes]
+    rates[SHORTEST] += best_of(correct, -one.sizes.astype(np.float64), sizes, ties)
+    for way in SCORED:
+        if way.method == RankingMethod.BEST_OF_N and way.by is not None:
+            rates[way] += best_of(correct, one.logs[way.by], sizes, ties)
+    if votes:
+        ballots = [(way.method, one.logs[way.by or Aggregation.MIN]) for way in votes if way.method is not None]
+        rates |= zip(votes, voted(correct, ballots, one.groups, sizes, ties), strict=True)
+    return np.array([rates[way] for way in WAYS])
+
+
+def _value(numbers: Floats64, draws: Floats64, reason: str | None) -> Value:
+    return Value.none(reason) if reason else interval(Value(float(numbers.mean())), draws)

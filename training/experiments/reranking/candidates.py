@@ -1,4 +1,4 @@
-r"""Reading candidate solutions from JSON Lines, one candidate per line, and grouping them by problem.
+r"""Candidate solutions of problems: those of a file, one per line, and those of a dataset in the store.
 
     {"problem": "What is 2 + 3?", "solution": "2 + 3 = 6.\nSo 6.", "answer": "6", "gold": "5"}
     {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "answer": "5", "gold": "5", "id": "b"}
@@ -7,11 +7,14 @@ A solution is split into steps in the same way as a pasted one. Problems are ide
 given, or else by their text. `answer` defaults to the content of the solution's last box, or the text after its
 `####`. `gold` is the right answer of a problem. `correct` marks a candidate as right or wrong, whatever its answer.
 The lines of a problem need not be adjacent.
+
+StrictPRMBench's candidates are read as well; their `answer` is the right one. Its score files alone are candidates
+without texts and answers that are marked as right or wrong.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,19 +23,32 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input, read_row
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace, check_text
+from stepsight.storage.database.store import Store
+from stepsight.storage.importers.strict_prmbench import SCORES, identify
+from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.experiments.reranking.answers import answer_of
+
+Row = dict[str, Any]
+Rows = Callable[[Sequence[int]], Iterator[Row]]
+"""The rows of some candidates by their numbers, read again."""
+
+# The field by which StrictPRMBench's rows are recognised, and some of their fields by the names used here.
+_NUMBER = "candidate_index"
+_STRICT = {"answer": "extracted_answer", "gold": "answer", "correct": "is_correct"}
+_FACTS = ("problem_id", *_STRICT)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate in the file, with the values that are needed for choosing. Its text stays in the file.
+    """A candidate with the values that choosing needs.
 
-    `line` is its line, counted from 1, and `start` the byte at which the line begins. `size` is the number of
-    characters in its steps.
+    `line` is its line in the file, or its place in the dataset, counted from 1. `id` is None if it has none.
+    `steps` is the number of its steps and `size` the number of their characters; both are 0 without texts.
     """
 
     line: int
-    start: int
+    id: str | None
+    steps: int
     size: int
     answer: str | None
     correct: bool | None
@@ -53,42 +69,32 @@ class ProblemGroup:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSet:
-    """The candidates of a file, and its problems in order of first occurrence.
+    """Candidates, and their problems in order of first occurrence.
 
-    `digest` is the digest of the file's bytes.
+    `name` is that of the file or dataset, and `digest` that of the file's bytes. The texts stay there, and are read
+    again by `read`. `has_texts` is False if only scores are there.
     """
 
-    path: Path
+    name: str
     digest: str
     candidates: tuple[Candidate, ...]
     problems: tuple[ProblemGroup, ...]
+    read: Rows
+    has_texts: bool = True
+    of_file: bool = True
 
     def __len__(self) -> int:
         return len(self.candidates)
 
-    @property
-    def where(self) -> str:
-        return str(self.path)
+    def place(self, candidate: Candidate) -> str:
+        """Return a candidate's place in words."""
+        return f"{self.name} line {candidate.line}" if self.of_file else f"{self.name} {candidate.id!r}"
 
     def traces(self, start: int = 0) -> Iterator[Trace]:
-        """Read the candidates from number `start` on again, and yield them as traces with ids that name their
-        lines."""
-        if start >= len(self.candidates):
-            return
-        with open_input(self.path) as file:
-            file.seek(self.candidates[start].start)
-            for candidate in self.candidates[start:]:
-                file.seek(candidate.start)
-                row = _reread(file.readline(), candidate, self)
-                yield parse_candidate(row, f"{self.path} line {candidate.line}")
-
-    def rows(self, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
-        """Read the rows of these candidates again and yield them."""
-        with open_input(self.path) as file:
-            for number in numbers:
-                candidate = self.candidates[number]
-                file.seek(candidate.start)
-                yield _reread(file.readline(), candidate, self)
+        """Yield the candidates from that number on as traces, read again; each is named by its place."""
+        wanted = self.candidates[start:]
+        for candidate, row in zip(wanted, self.read(range(start, len(self.candidates))), strict=True):
+            yield parse_candidate(row, self.place(candidate))
 
 
 def read_candidates(path: Path) -> CandidateSet:
@@ -98,28 +104,114 @@ def read_candidates(path: Path) -> CandidateSet:
     text or gold answer of its problem. Also raises it if there is no candidate.
     """
     digest = hashlib.sha256()
-    candidates: list[Candidate] = []
-    problems: dict[tuple[str, str], ProblemGroup] = {}
+    pool = _Pool()
+    starts: list[int] = []
     start = 0
     with open_input(path) as file:
         for line, raw in enumerate(file, start=1):
             digest.update(raw)
             row = read_row(raw, line, str(path))
             if row is not None:
-                where = f"{path} line {line}"
-                trace = parse_candidate(row, where)
-                try:
-                    candidate = Candidate(
-                        line, start, sum(map(len, trace.substeps)), _answer(row, trace), _correct(row)
-                    )
-                    _add(problems, row, line).candidates.append(len(candidates))
-                except UserError as error:
-                    raise error.at(where) from None
-                candidates.append(candidate)
+                pool.add(_translated(row, f"{path} line {line}"), line, f"{path} line {line}")
+                starts.append(start)
             start += len(raw)
-    if not candidates:
+    if not pool.candidates:
         raise UserError(f"{path}: no candidate found.", "Write one JSON object per line.")
-    return CandidateSet(path, digest.hexdigest(), tuple(candidates), tuple(problems.values()))
+    candidates = tuple(pool.candidates)
+
+    def read(numbers: Sequence[int]) -> Iterator[Row]:
+        with open_input(path) as file:
+            for number in numbers:
+                file.seek(starts[number])
+                yield _reread(file.readline(), candidates[number].line, path)
+
+    return CandidateSet(
+        str(path), digest.hexdigest(), candidates, tuple(pool.problems.values()), read, pool.has_texts
+    )
+
+
+def stored_candidates(store: Store, dataset: Dataset) -> CandidateSet:
+    """Return the traces of a dataset as candidates. Their answers are in their metadata or at their ends.
+
+    Raises `UserError` naming the trace as `read_candidates` does.
+    """
+    pool = _Pool()
+    trace_ids: list[int] = []
+    for trace in iterate_traces(store, dataset.id):
+        pool.add(_row_of(trace), trace.position + 1, f"{dataset.name} {trace.id!r}")
+        trace_ids.append(trace.trace_id)
+
+    def read(numbers: Sequence[int]) -> Iterator[Row]:
+        for batch in trace_batches(store, [trace_ids[number] for number in numbers]):
+            yield from map(_row_of, batch)
+
+    found = tuple(pool.candidates), tuple(pool.problems.values())
+    return CandidateSet(dataset.name, dataset.sha256, *found, read, of_file=False)
+
+
+def _row_of(trace: StoredTrace) -> Row:
+    """Return a stored trace as a row, with what its metadata say about its answer."""
+    meta = _by_our_names(trace.meta) if _NUMBER in trace.meta else trace.meta
+    facts = {key: meta[key] for key in _FACTS if isinstance(meta.get(key), str | int | float)}
+    if not isinstance(facts.get("correct"), bool):
+        facts.pop("correct", None)
+    steps = [list(step.substeps) for step in trace.steps]
+    return {"id": trace.id, "problem": trace.problem, "steps": steps} | facts
+
+
+def _translated(row: Row, where: str) -> Row:
+    """Return a row in our form; one of StrictPRMBench by our names."""
+    if _NUMBER not in row:
+        return row
+    try:
+        return _by_our_names(row) | {"id": identify(row)}
+    except UserError as error:
+        raise error.at(where) from None
+
+
+def _by_our_names(row: Mapping[str, Any]) -> Row:
+    ours = {key: row.get(theirs) for key, theirs in _STRICT.items()}
+    # What could not be extracted is empty.
+    return {**row, **ours, "answer": ours["answer"] or None}
+
+
+class _Pool:
+    """Candidates as they are read, by problem."""
+
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        self.problems: dict[tuple[str, str], ProblemGroup] = {}
+        self.has_texts = True
+
+    def add(self, row: Row, line: int, where: str) -> None:
+        """Add a row. Raises `UserError` that starts with `where`."""
+        if not self.candidates:
+            self.has_texts = not _is_of_scores(row)
+        trace = parse_candidate(row, where) if self.has_texts else None
+        try:
+            if trace is None and not _is_of_scores(row):
+                raise UserError("a row without scores, the first has only scores.", "Use one kind per file.")
+            _add(self.problems, row, line).candidates.append(len(self.candidates))
+            self.candidates.append(_candidate(row, line, trace))
+        except UserError as error:
+            raise error.at(where) from None
+
+
+def _is_of_scores(row: Row) -> bool:
+    return SCORES[0] in row and "problem" not in row
+
+
+def _candidate(row: Row, line: int, trace: Trace | None) -> Candidate:
+    id = row.get("id")
+    steps, size = (0, 0) if trace is None else (len(trace.steps), sum(map(len, trace.substeps)))
+    return Candidate(
+        line,
+        str(id) if isinstance(id, str | int) and not isinstance(id, bool) else None,
+        steps,
+        size,
+        None if trace is None else _answer(row, trace),
+        _correct(row),
+    )
 
 
 def parse_candidate(row: Mapping[str, Any], where: str) -> Trace:
@@ -175,7 +267,7 @@ def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], 
 
     Raises `UserError` if the row contradicts an earlier row of the problem.
     """
-    digest = hashlib.sha256(row["problem"].encode()).hexdigest()
+    digest = hashlib.sha256(row.get("problem", "").encode()).hexdigest()
     named = row.get("problem_id")
     key = ("text", digest) if named is None else ("id", _short(named, "problem_id"))
     problem = problems.setdefault(key, ProblemGroup(digest, line))
@@ -194,8 +286,8 @@ def _add(problems: dict[tuple[str, str], ProblemGroup], row: Mapping[str, Any], 
     return problem
 
 
-def _reread(raw: bytes, candidate: Candidate, pool: CandidateSet) -> dict[str, Any]:
-    row = read_row(raw, candidate.line, pool.where)
+def _reread(raw: bytes, line: int, path: Path) -> Row:
+    row = read_row(raw, line, str(path))
     if row is None:
-        raise UserError(f"{pool.path}: changed while it was read.", "Begin again.")
-    return row
+        raise UserError(f"{path}: changed while it was read.", "Begin again.")
+    return _translated(row, f"{path} line {line}")

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, choose, log_score
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, choose, log_scores
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet
-from stepsight.training.experiments.reranking.scores import CandidateScores
+from stepsight.training.experiments.reranking.pool_scores import CandidateScores
 
 _DIGITS = 6
 # Fields of a row that are copied to the output if present.
 _KEPT = ("id", "steps", "solution")
+_NO_SCORES = dict.fromkeys(Aggregation, -math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +45,8 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
     ranked = []
     for problem in pool.problems:
         scores = [scored[number] for number in problem.candidates]
-        logs = {
-            by: np.array([-math.inf if one is None else log_score(one, by) for one in scores]) for by in Aggregation
-        }
+        each = [_NO_SCORES if one is None else log_scores(one) for one in scores]
+        logs = {by: np.array([one[by] for one in each]) for by in Aggregation}
         theirs = [pool.candidates[number] for number in problem.candidates]
         groups = np.array(answers.groups([one.answer for one in theirs]), np.int64)
         right_or_not = [one.correct for one in theirs]
@@ -83,8 +83,8 @@ def choices(
     """
     for one in ranked:
         place = choose(method, one.logs[by], one.groups)
-        rows = list(pool.rows(iter(one.numbers)))
-        row: dict[str, Any] = {"problem": rows[0]["problem"]}
+        rows = list(pool.read(one.numbers))
+        row: dict[str, Any] = {"problem": rows[0]["problem"]} if pool.has_texts else {}
         if rows[0].get("problem_id") is not None:
             row = {"problem_id": rows[0]["problem_id"]} | row
         shown = [_candidate(pool, scored, one, i, outputs) for i in range(len(rows))]

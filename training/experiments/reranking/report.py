@@ -1,12 +1,14 @@
 """The report on choosing among candidates: tables, curves and conclusions, as one page and as files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 import numpy as np
 import plotly.graph_objects as go
 
-from stepsight.core.metrics.best_of_n import RankingMethod
+from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties
+from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.official_rules import official_rule
 from stepsight.training.experiments.reranking.accuracy import (
     BASELINES,
     FIRST,
@@ -17,11 +19,16 @@ from stepsight.training.experiments.reranking.accuracy import (
     SHORTEST,
     WAYS,
     Accuracy,
+    Way,
+    best_by,
+    differences,
 )
+from stepsight.training.experiments.reranking.reranking import OFFICIAL, RankedPool, Reranking
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.plots import GREY, INKS, Plot, make_figure, make_plot, rounded
 from stepsight.training.report.report import Report
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.results import slug
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, to_text
 
 _THE = {
     FIRST: "the first candidate",
@@ -30,29 +37,66 @@ _THE = {
     MAJORITY: "the majority vote",
 }
 _DASHES = {FIRST: "dot", RANDOM: "longdash", SHORTEST: "solid", MAJORITY: "dashdot", PASS: "dash"}
+_NO_RULE = "the authors state no rule that is known here"
+# Above this number of points, a curve has no marks on them.
+_MARKED = 8
+
+Measured = Sequence[tuple[RankedPool, Accuracy]]
 
 
-def make_rerank_report(accuracy: Accuracy, source: str, lead: str, day: date | None = None) -> Report:
-    """Return the report on the accuracy for `source`.
+def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, day: date | None = None) -> Report:
+    """Make the report on a pool called `source`; evaluators are compared by the rule `by`.
 
-    `lead` names the evaluator and says how answers were compared.
+    `lead` names the evaluators and the way answers were compared. Raises `ValueError` if no right answer is known.
     """
-    tables = tables_of(accuracy)
-    contents: list[Content] = [
-        about(accuracy),
-        tables[0],
-        [curve(accuracy, method) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE)],
+    measured = measured_of(reranking)
+    if not measured:
+        raise ValueError("no right answer is known")
+    several = len(measured) > 1
+    if several:
+        overview: list[Content] = [about(measured[0][1], reranking.ties), *overview_of(measured, by)]
+        parts = [Part(source, lead, [Section("Evaluators", overview)])]
+        for one, accuracy in measured:
+            parts.append(Part(one.name, "", [Section("Accuracy", _contents(accuracy, f"-{slug(one.name)}"))]))
+    else:
+        ((one, accuracy),) = measured
+        rules = [] if official_rule(one.name) is None else [rules_table(measured)]
+        contents = [about(accuracy, reranking.ties), *_contents(accuracy), *rules]
+        parts = [Part(source, lead, [Section("Accuracy", contents)])]
+    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", parts)
+
+
+def measured_of(reranking: Reranking) -> Measured:
+    """Return the evaluators with their accuracies; () if no right answer is known."""
+    return [(one, one.accuracy) for one in reranking.evaluators if one.accuracy is not None]
+
+
+def accuracy_text(reranking: Reranking, by: str) -> str:
+    """Return the main tables of the report as text for a terminal."""
+    measured = measured_of(reranking)
+    accuracy = measured[0][1]
+    tables = overview_of(measured, by) if len(measured) > 1 else tables_of(accuracy)
+    parts = [about(accuracy, reranking.ties), "", *(f"{to_text(table)}" for table in tables)]
+    return "\n".join([*parts, f"Answers compared {reranking.compared}."])
+
+
+def _contents(accuracy: Accuracy, suffix: str = "") -> list[Content]:
+    first, *others = tables_of(accuracy, suffix)
+    curves = [
+        curve(accuracy, method)
+        for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE)
+        if any(way.method == method and way not in accuracy.lacking for way in SCORED)
     ]
-    part = Part(source, lead, [Section("Accuracy", [*contents, *tables[1:]])])
-    return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", [part])
+    return [first, curves, *others]
 
 
-def about(accuracy: Accuracy) -> str:
+def about(accuracy: Accuracy, ties: Ties = Ties.RANDOM) -> str:
     """Describe the problems and candidates behind the figures in a few sentences."""
+    equal = "the choice among them counts as random" if ties == Ties.RANDOM else "the first of them is chosen"
     text = (
         f"{accuracy.problems:,} {_noun(accuracy.problems)}, up to {accuracy.candidates:,} candidates each. With"
         " fewer than there are, a figure is the mean over all subsets of that size, for a vote over 1,000 of them"
-        " where there are more. Where several are equal, the choice among them counts as random. Brackets hold 95 %"
+        f" where there are more. Where several are equal, {equal}. Brackets hold 95 %"
         " intervals over the problems."
     )
     if accuracy.fewer:
@@ -64,20 +108,88 @@ def about(accuracy: Accuracy) -> str:
     return text
 
 
-def tables_of(reached: Accuracy) -> tuple[Table, ...]:
-    """Return two tables: the accuracy by way and number of candidates, and the gains of the ways with all
-    candidates."""
-    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
-    columns += [Column(f"n{size}", f"N = {size:,}") for size in reached.sizes]
-    rows: tuple[tuple[Cell, ...], ...] = tuple((way.title, *reached.means[way]) for way in WAYS)
-    rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[3]), WAYS.index(PASS))
-    accuracy = Table(
-        "rerank-accuracy", "Problems whose choice is right, percent", tuple(columns), rows, _notes(rows), rules
+def overview_of(measured: Measured, by: str) -> list[Table]:
+    """Return the tables that compare evaluators: rules, authors' rules, and differences between evaluators by the
+    rule `by`. Raises `UserError` if it is that of authors, and some state none."""
+    return [evaluators_table(measured), rules_table(measured), _between(measured, by)]
+
+
+def evaluators_table(measured: Measured) -> Table:
+    """Return the accuracy of each evaluator by each rule with all candidates, beside choices without one."""
+    plain = [way for way in (FIRST, MAJORITY, PASS) if way not in measured[0][1].lacking]
+    ways = [*map(best_by, Aggregation), *plain]
+    columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
+    columns += [Column(way.key, way.by.words if way.by is not None else way.title) for way in ways]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.name, *(accuracy.of_all(way) for way in ways)) for one, accuracy in measured
     )
-    return accuracy, _gains(reached)
+    caption = f"Best of {measured[0][1].candidates:,} by each rule, percent"
+    return Table("rerank-evaluators", caption, tuple(columns), rows, _notes(rows))
 
 
-def _gains(accuracy: Accuracy) -> Table:
+def rules_table(measured: Measured) -> Table:
+    """Return the rule that each evaluator's authors use, with its source and its accuracy beside the best way."""
+    rows: list[tuple[Cell, ...]] = []
+    for one, accuracy in measured:
+        rule = official_rule(one.name)
+        own = None if rule is None else best_by(rule.by)
+        best = accuracy.best(own)
+        reached = best.title, accuracy.of_all(best)
+        if rule is None or own is None:
+            none = Value.none(_NO_RULE)
+            rows.append((one.name, None, none, *reached, none, None))
+        else:
+            (gain,) = differences([(accuracy, own, accuracy, best)])
+            rows.append((one.name, rule.by.words, accuracy.of_all(own), *reached, gain, rule.source))
+    columns = (
+        Column("evaluator", "Evaluator", CellKind.TEXT),
+        Column("official", "Authors' rule", CellKind.TEXT),
+        Column("accuracy", "Its accuracy"),
+        Column("best", "Best way", CellKind.TEXT),
+        Column("best_accuracy", "Its accuracy"),
+        Column("difference", "Authors' minus best", CellKind.POINTS),
+        Column("source", "Source of the rule", CellKind.TEXT),
+    )
+    caption = f"The rules of evaluators' authors, with {measured[0][1].candidates:,} candidates"
+    notes = (*_notes(rows), "The best way is chosen on the same problems, so that its figure flatters it.")
+    return Table("rerank-rules", caption, columns, tuple(rows), notes)
+
+
+def _between(measured: Measured, by: str) -> Table:
+    """Return the paired differences between evaluators."""
+    ways = [best_by(one.rule(by)) for one, _ in measured]
+    accuracies = [accuracy for _, accuracy in measured]
+    sides = list(zip(accuracies, ways, strict=True))
+    values = iter(differences([(*row, *column) for row in sides for column in sides if row is not column]))
+    columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
+    columns += [Column(f"over_{slug(one.name)}", f"over {one.name}", CellKind.POINTS) for one, _ in measured]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.name, *(None if side is other else next(values) for other in sides))
+        for (one, _), side in zip(measured, sides, strict=True)
+    )
+    rule = "each by its authors' rule" if by == OFFICIAL else f"by {Aggregation(by).words}"
+    caption = f"Differences between evaluators, best of {accuracies[0].candidates:,} {rule}, percentage points"
+    return Table("rerank-between", caption, tuple(columns), rows, _notes(rows))
+
+
+def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
+    """Return the accuracy by way and number of candidates, each way's gain with all of them, and the differences
+    between rules. `suffix` is added to the names of their files."""
+    sizes = reached.shown_sizes
+    places = [reached.sizes.index(size) for size in sizes]
+    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
+    columns += [Column(f"n{size}", f"N = {size:,}") for size in sizes]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (way.title, *(reached.means[way][place] for place in places)) for way in WAYS
+    )
+    half = len(SCORED) // 2
+    rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[half]), WAYS.index(PASS))
+    title = "Problems whose choice is right, percent"
+    accuracy = Table(f"rerank-accuracy{suffix}", title, tuple(columns), rows, _notes(rows), rules)
+    return accuracy, _gains(reached, suffix), _between_rules(reached, suffix)
+
+
+def _gains(accuracy: Accuracy, suffix: str) -> Table:
     others = [other for other in BASELINES if any(pair[1] == other for pair in accuracy.gains)]
     columns = [Column("way", "Way of choosing", CellKind.TEXT)]
     columns += [Column(f"over_{other.key}", f"over {_THE[other]}", CellKind.POINTS) for other in others]
@@ -86,7 +198,24 @@ def _gains(accuracy: Accuracy) -> Table:
         for way in (MAJORITY, *SCORED)
     )
     caption = f"What is gained with N = {accuracy.candidates:,}, percentage points"
-    return Table("rerank-gains", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
+    return Table(f"rerank-gains{suffix}", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
+
+
+def _between_rules(accuracy: Accuracy, suffix: str) -> Table:
+    """Return the paired differences between the rules for a solution's score."""
+    ways: list[Way] = [best_by(by) for by in Aggregation]
+    pairs = [(accuracy, way, accuracy, other) for way in ways for other in ways if way != other]
+    values = iter(differences(pairs))
+    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
+    columns += [
+        Column(f"over_{way.key}", f"over {by.words}", CellKind.POINTS)
+        for by, way in zip(Aggregation, ways, strict=True)
+    ]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (way.title, *(None if way == other else next(values) for other in ways)) for way in ways
+    )
+    caption = f"Differences between rules with N = {accuracy.candidates:,}, percentage points"
+    return Table(f"rerank-between-rules{suffix}", caption, tuple(columns), rows, _notes(rows))
 
 
 def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
@@ -96,6 +225,7 @@ def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
     """
     figure = make_figure("Candidates N", "Problems whose choice is right")
     ways = [PASS, *(way for way in SCORED if way.method == method), *reversed(BASELINES)]
+    mode = "lines+markers" if len(accuracy.sizes) <= _MARKED else "lines"
     notes = []
     for place, way in enumerate(ways):
         values = accuracy.means[way]
@@ -105,11 +235,10 @@ def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:
         line = {"color": GREY, "dash": _DASHES[way], "width": 1.5} if way in _DASHES else {"color": INKS[place - 1]}
         numbers = np.array([value.number for value in values])
         figure.add_trace(
-            go.Scatter(x=list(accuracy.sizes), y=rounded(numbers), name=way.title, mode="lines+markers", line=line)
+            go.Scatter(x=list(accuracy.sizes), y=rounded(numbers), name=way.title, mode=mode, line=line)
         )
-    figure.update_xaxes(
-        type="log", tickvals=list(accuracy.sizes), ticktext=[f"{size:,}" for size in accuracy.sizes]
-    )
+    shown = accuracy.shown_sizes
+    figure.update_xaxes(type="log", tickvals=shown, ticktext=[f"{size:,}" for size in shown])
     title = "Best of N" if method == RankingMethod.BEST_OF_N else "Weighted vote"
     return make_plot(f"{title} by the number of candidates", figure, notes)
 

@@ -20,11 +20,9 @@ from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.experiments.reranking.candidates import CandidateSet
+from stepsight.training.experiments.reranking.pool_scores import CandidateScores, parse_kept
 from stepsight.training.runs.folder import locked
 from stepsight.training.runs.row_file import RowFile
-
-CandidateScores = StepScores | None
-"""The scores of a candidate's steps; None if it is too long for the evaluator."""
 
 Shown = Callable[[Iterator[CandidateScores], int], Iterator[CandidateScores]]
 """Wraps an iteration over a known number of scores, for example in a progress bar."""
@@ -85,7 +83,7 @@ def _score(
     for candidate in pool.candidates[start:]:
         scores = None
         row: dict[str, Any] = {"line": candidate.line}
-        name = f"{pool.path} line {candidate.line}"
+        name = pool.place(candidate)
         if judgment is not None and judgment.trace.id == name:
             scores = _by_step(judgment)
             # Nine digits are enough to give the same float32 again.
@@ -117,7 +115,9 @@ def _read(file: RowFile, head: dict[str, Any], pool: CandidateSet, window: int) 
         return []
     _check_head(first, head, file.path)
     whole = _whole_windows(list(rows)[: len(pool)], window, len(pool))
-    return [_parse(row, candidate.line, file.path) for row, candidate in zip(whole, pool.candidates, strict=False)]
+    return [
+        parse_kept(row, candidate.line, file.path) for row, candidate in zip(whole, pool.candidates, strict=False)
+    ]
 
 
 def _check_head(first: dict[str, Any], head: dict[str, Any], path: Path) -> None:
@@ -136,12 +136,3 @@ def _whole_windows(rows: list[dict[str, Any]], window: int, expected: int) -> li
     ends = np.flatnonzero(["steps" in row for row in rows])
     whole = len(ends) // window * window
     return rows[: int(ends[whole - 1]) + 1] if whole else []
-
-
-def _parse(row: dict[str, Any], line: int, path: Path) -> CandidateScores:
-    try:
-        if row["line"] != line:
-            raise ValueError(f"line {row['line']!r:.20} where {line} belongs")
-        return None if "too_long" in row else StepScores(np.array(row["steps"], np.float32))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not a file of scores ({error}).", "Remove it.") from None

@@ -9,7 +9,7 @@ import pytest
 from stepsight.app.commands.cli import main
 from tests.checkpoints import write_evaluator, write_math_shepherd
 from tests.forked import Forked
-from tests.training.experiments.reranking.samples import ROWS, write_rows
+from tests.training.experiments.reranking.samples import CANDIDATES, ROWS, SCORES, score_rows, write_rows
 
 
 @pytest.fixture
@@ -149,3 +149,76 @@ def test_a_name_that_no_file_can_hold_is_written_in_escapes(given, tmp_path):
     (tmp_path / "c.jsonl").write_text(text)
     assert main(given) == 0
     assert {row["choice"].get("id") for row in read(tmp_path / "out.jsonl")} == {"\ud800"}
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A pool of StrictPRMBench, and the scores of two evaluators as arguments."""
+    write_rows(tmp_path / "c.jsonl", CANDIDATES)
+    files = []
+    for name, scores in (("qwen_prm", SCORES), ("skywork_prm", [theirs[::-1] for theirs in SCORES])):
+        files += ["--scores", str(write_rows(tmp_path / f"{name}.jsonl", score_rows(name, scores)))]
+    return files
+
+
+def test_scores_of_several_evaluators_are_read_from_files(two, tmp_path, capsys):
+    given = ["rerank", str(tmp_path / "c.jsonl"), *two, "--output", str(tmp_path / "out.jsonl")]
+    assert main([*given, "--by", "official", "--report", str(tmp_path / "report")]) == 0
+    # By the product 0.375 against 0.25, by the mean 0.625 each, of which the first is chosen.
+    assert [(row["evaluator"], row["by"], row["choice"]["id"]) for row in read(tmp_path / "out.jsonl")] == [
+        ("qwen_prm", "product", "a/0"), ("qwen_prm", "product", "b/0"),
+        ("skywork_prm", "mean", "a/0"), ("skywork_prm", "mean", "b/0"),
+    ]  # fmt: skip
+    out = capsys.readouterr().out
+    # Right for sure, and half the time.
+    for line in (
+        "qwen_prm     product        100.0 [100.0, 100.0]",
+        "skywork_prm  mean             75.0 [50.0, 100.0]",
+    ):
+        assert line in out
+    assert main(["rerank", *two, "--output", str(tmp_path / "out.jsonl"), "--method", "majority"]) == 2
+    assert "no candidate has an answer, and majority counts answers" in capsys.readouterr().err
+
+
+def test_the_scores_of_a_dataset_are_those_of_the_store(two, tmp_path, capsys):
+    store = ["--db", str(tmp_path / "store.db")]
+    assert main(["import", "strict-prmbench", str(tmp_path / "c.jsonl"), "--dataset", "pool", *store]) == 0
+    given = ["rerank", "--dataset", "pool", *store, "--output", str(tmp_path / "out.jsonl")]
+    assert main(given) == 2
+    assert "no evaluator has scored the steps of pool" in capsys.readouterr().err
+    for path in two[1::2]:
+        assert main(["import-scores", "pool", path, *store]) == 0
+    assert main([*given, "--by", "last"]) == 0
+    assert [row["choice"]["id"] for row in read(tmp_path / "out.jsonl")] == ["a/0", "b/0", "a/1", "b/0"]
+    assert main([*given, "--evaluator", "skywork_prm"]) == 0
+    assert {row["evaluator"] for row in read(tmp_path / "out.jsonl")} == {"skywork_prm"}
+
+
+def test_a_candidate_without_a_score_is_named_and_nothing_is_written(two, tmp_path, capsys):
+    write_rows(tmp_path / "skywork_prm.jsonl", score_rows("skywork_prm", SCORES)[1:])
+    out = tmp_path / "out.jsonl"
+    given = [str(tmp_path / "c.jsonl"), *two, "--output", str(out), "--report", str(tmp_path / "report")]
+    assert main(["rerank", *given]) == 2
+    assert "skywork_prm.jsonl: no score of the candidate 'a/0'" in capsys.readouterr().err
+    assert not out.exists()
+    assert not (tmp_path / "report").exists()
+
+
+def test_sources_that_exclude_each_other_are_refused(two, tmp_path, capsys):
+    out = ["--output", str(tmp_path / "out.jsonl")]
+    pool = str(tmp_path / "c.jsonl")
+    for given, error in (
+        ([], "no candidates to choose from"),
+        ([pool, "--dataset", "pool"], "a dataset has its own candidates and scores"),
+        ([pool, *two, "--evaluator", "mini-bidir"], "--evaluator scores candidates, and --scores names files"),
+        ([pool, "--evaluator", "mini-bidir", "--evaluator", "mini-causal"], "one at a time scores candidates"),
+        (["--scores", pool, "--scores", two[1]], "holds candidates, not scores"),
+    ):
+        assert main(["rerank", *given, *out]) == 2
+        assert error in capsys.readouterr().err
+
+
+def test_kept_scores_are_given_beside_others(given, two, tmp_path):
+    assert main([*given, "--scores", str(tmp_path / "kept.jsonl")]) == 0
+    assert main([*given[:2], *two[:2], "--scores", str(tmp_path / "kept.jsonl"), *given[-2:]]) == 0
+    assert [row["evaluator"] for row in read(tmp_path / "out.jsonl")] == ["qwen_prm"] * 2 + ["tiny"] * 2

@@ -1,4 +1,4 @@
-"""A small file of candidates, and an evaluator for them."""
+"""Small files of candidates, and of an evaluator's scores of them."""
 
 import json
 
@@ -15,3 +15,23 @@ ROWS = [
 def write_rows(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+# Two problems of StrictPRMBench's form, with two candidates and one.
+PLACES = (("a", 0, "5"), ("a", 1, "6"), ("b", 0, "5"))
+CANDIDATES = [
+    {
+        "problem_id": problem, "candidate_index": number, "problem": f"What is {problem}?", "answer": "5",
+        "steps": [f"{answer} it is.", f"So {answer}."], "extracted_answer": answer, "is_correct": answer == "5",
+    }
+    for problem, number, answer in PLACES
+]  # fmt: skip
+SCORES = [[0.5, 0.75], [1.0, 0.25], [0.25, 0.25]]
+
+
+def score_rows(name="qwen_prm", scores=SCORES):
+    return [
+        {"benchmark": "gsm8k", "prm_name": name, "problem_id": problem, "candidate_index": number,
+         "step_scores": theirs, "is_correct": answer == "5", "n_steps": 2}
+        for (problem, number, answer), theirs in zip(PLACES, scores, strict=True)
+    ]  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties
 from stepsight.training.experiments.reranking.accuracy import (
     FIRST,
     MAJORITY,
@@ -12,6 +12,7 @@ from stepsight.training.experiments.reranking.accuracy import (
     SCORED,
     SHORTEST,
     WAYS,
+    differences,
     measure,
 )
 from stepsight.training.experiments.reranking.choices import Ranked
@@ -31,7 +32,7 @@ def ranked(scores, groups, correct):
 # The first problem: the best is right, and two of three give a wrong answer. The second: one candidate, wrong.
 PROBLEMS = [ranked([0.2, 0.9, 0.3], [0, 1, 0], [0, 1, 0]), ranked([0.4], [0], [0])]
 BEST = SCORED[0]
-VOTE = SCORED[3]
+VOTE = SCORED[len(SCORED) // 2]
 
 
 def test_every_way_by_hand():
@@ -57,6 +58,32 @@ def test_every_way_by_hand():
     assert found.gains[BEST, MAJORITY].number == pytest.approx(0.5)
     assert found.gains[BEST, RANDOM].number == pytest.approx(0.5 - 1 / 6)
     assert found.gains[MAJORITY, FIRST].number == 0
+    (value,) = differences([(found, BEST, found, RANDOM)])
+    assert (value.number, value.low, value.high) == tuple(
+        vars(found.gains[BEST, RANDOM])[key] for key in ("number", "low", "high")
+    )
+
+
+def test_equal_candidates_count_as_random_or_as_the_first():
+    # Two equal scores, the second right: half the time, or never.
+    problems = [ranked([0.5, 0.5], [0, 1], [0, 1])]
+    for ties, rate in ((Ties.RANDOM, 0.5), (Ties.FIRST, 0.0)):
+        found = measure(problems, draws=10, ties=ties)
+        assert [found.of_all(way).number for way in (BEST, VOTE, MAJORITY)] == [rate] * 3
+        assert found.of_all(RANDOM).number == 0.5
+
+
+def test_a_pool_of_one_leaves_no_choice():
+    found = measure([ranked([0.5], [0], [1])], draws=10)
+    assert found.sizes == (1,)
+    assert {values[0].number for values in found.means.values()} == {1.0}
+
+
+def test_candidates_without_texts_have_no_shortest():
+    one = ranked([0.2, 0.9], [0, 1], [0, 1])
+    found = measure([Ranked(one.numbers, one.logs, one.groups, np.zeros(2, np.int64), one.correct)], draws=10)
+    assert found.means[SHORTEST][0].reason == "the texts of the candidates are not known"
+    assert {other for _, other in found.gains} == {FIRST, RANDOM, MAJORITY}
 
 
 def test_problems_of_which_nothing_is_known_are_left_out_and_counted():
@@ -93,7 +120,7 @@ def test_intervals_are_of_the_problems_and_differences_are_paired():
 
 
 def test_ways_have_names_of_their_own():
-    assert len({way.key for way in WAYS}) == len({way.title for way in WAYS}) == len(WAYS) == 11
+    assert len({way.key for way in WAYS}) == len({way.title for way in WAYS}) == len(WAYS) == 15
     assert {(way.method, way.by) for way in SCORED} == {
         (method, by) for method in (RankingMethod.BEST_OF_N, RankingMethod.WEIGHTED_VOTE) for by in Aggregation
     }

@@ -22,7 +22,7 @@ def test_candidates_by_problem(tmp_path):
     assert traces[4].id == f"{tmp_path}/c.jsonl line 5"
     assert [trace.substeps for trace in pool.traces(3)] == [trace.substeps for trace in traces[3:]]
     assert list(pool.traces(5)) == []
-    assert [row.get("id") for row in pool.rows(iter([4, 0]))] == [None, "a"]
+    assert [row.get("id") for row in pool.read([4, 0])] == [None, "a"]
 
 
 def test_blank_lines_other_fields_and_a_mark_at_the_beginning(tmp_path):

@@ -73,6 +73,7 @@ def test_a_row_has_the_chosen_solution_and_every_score(pool, ranked):
     assert row["problem"] == "What is 2 + 3?"
     assert row["choice"] == {
         "line": 1, "answer": "6", "correct": False, "min": 0.8, "product": 0.72, "last": 0.9,
+        "geometric-mean": 0.848528, "mean": 0.85,
         "validity": [0.8, 0.9], "redundancy": [0.2, 0.225],
         "id": "a", "solution": "2 + 3 = 6.\nSo 6.", "score": 0.8,
     }  # fmt: skip

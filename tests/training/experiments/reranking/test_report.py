@@ -2,19 +2,33 @@
 
 from datetime import date
 
-from stepsight.core.metrics.best_of_n import NO_ANSWER, RankingMethod
+import numpy as np
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties
+from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.accuracy import measure
-from stepsight.training.experiments.reranking.report import about, curve, make_rerank_report, tables_of
+from stepsight.training.experiments.reranking.pool_scores import EvaluatorScores
+from stepsight.training.experiments.reranking.report import (
+    about,
+    curve,
+    make_rerank_report,
+    measured_of,
+    overview_of,
+    tables_of,
+)
+from stepsight.training.experiments.reranking.reranking import RankedPool, Reranking
 from stepsight.training.report.report import write_report
 from stepsight.training.report.table_files import to_csv, to_markdown
+from tests.messages import refused
 from tests.training.experiments.reranking.test_accuracy import PROBLEMS, ranked
 
 
 def test_the_tables_hold_every_way_and_every_number_of_candidates():
-    accuracy, gains = tables_of(measure(PROBLEMS, draws=10))
+    accuracy, gains, rules = tables_of(measure(PROBLEMS, draws=10))
     assert accuracy.title == ("Way of choosing", "N = 1", "N = 2", "N = 3")
     shown = {row[0]: row[1:] for row in accuracy.rows}
-    assert len(shown) == 11
+    assert len(shown) == 15
     assert shown["best of N by product"][2].number == 0.5
     header, first = to_csv(accuracy).splitlines()[:2]
     assert header.startswith("way,n1,n1_low,n1_high,n2")
@@ -26,6 +40,10 @@ def test_the_tables_hold_every_way_and_every_number_of_candidates():
     assert gains.rows[0][0] == "majority vote"
     assert gains.rows[0][4] is None
     assert "+50.0" in to_markdown(gains)
+    assert rules.title == (
+        "Way of choosing", "over min", "over product", "over last", "over geometric mean", "over mean",
+    )  # fmt: skip
+    assert [row[1:][place] for place, row in enumerate(rules.rows)] == [None] * 5
 
 
 def test_the_problems_behind_the_figures_are_stated():
@@ -40,6 +58,7 @@ def test_the_curves_lie_between_the_baselines_and_what_no_choice_can_pass():
     names = [trace.name for trace in plot.figure.data]
     assert names == [
         "any candidate right (pass@N)", "best of N by min", "best of N by product", "best of N by last",
+        "best of N by geometric mean", "best of N by mean",
         "majority vote", "shortest candidate", "random candidate", "first candidate",
     ]  # fmt: skip
     assert list(plot.figure.data[0].x) == [1, 2, 3]
@@ -57,13 +76,50 @@ def test_without_answers_the_curves_say_why_there_is_no_vote():
     assert tables_of(found)[0].notes == ("–: no candidate has an answer.",)
 
 
+def reranking(*names):
+    """The problems as ranked by evaluators of these names, every other one of which has it backwards."""
+    evaluators = []
+    for place, name in enumerate(names):
+        theirs = [
+            ranked(abs(place % 2 - np.exp(one.logs[Aggregation.MIN])), one.groups, one.correct) for one in PROBLEMS
+        ]
+        scores = EvaluatorScores(name, Mode.OFFLINE, Outputs.VALIDITY, ())
+        evaluators.append(RankedPool(scores, theirs, measure(theirs, draws=10)))
+    return Reranking(None, tuple(evaluators), "as texts", Ties.RANDOM)
+
+
+def test_the_rule_of_authors_stands_beside_the_best():
+    given = reranking("math_shepherd", "Skywork-o1-Open-PRM-Qwen-2.5-7B", "ours")
+    _, rules, between = overview_of(measured_of(given), "min")
+    # Of equally good rules the authors' own is named.
+    assert [row[1] for row in rules.rows] == ["min", "mean", None]
+    assert [row[3] for row in rules.rows] == ["best of N by min", "best of N by mean", "best of N by min"]
+    assert rules.rows[0][6].startswith("Wang et al. 2024")
+    assert [cell if cell is None else cell.number for cell in between.rows[0][1:]] == [None, 0.5, 0.0]
+    with refused():
+        overview_of(measured_of(given), "official")
+
+
 def test_the_page_is_whole_and_written_with_its_tables(tmp_path):
-    found = measure(PROBLEMS, draws=10)
-    report = make_rerank_report(found, "c & d.jsonl", "Scored by tiny.", date(2026, 1, 2))
+    report = make_rerank_report(reranking("tiny"), "min", "c & d.jsonl", "Scored by tiny.", date(2026, 1, 2))
     assert "c &amp; d.jsonl; 02 January 2026" in report.page
     assert report.page.count("data-figure=") == 2
     page = write_report(report, tmp_path / "report")
     assert page.read_text(encoding="utf-8") == report.page
     assert {path.name for path in (tmp_path / "report" / "tables").iterdir()} == {
-        f"rerank-{name}.{suffix}" for name in ("accuracy", "gains") for suffix in ("tex", "csv", "md")
+        f"rerank-{name}.{suffix}"
+        for name in ("accuracy", "gains", "between-rules")
+        for suffix in ("tex", "csv", "md")
     }
+
+
+def test_several_evaluators_have_a_part_each_after_one_that_compares_them():
+    report = make_rerank_report(
+        reranking("qwen_prm", "tiny"), "min", "c.jsonl", "Scored by both.", date(2026, 1, 2)
+    )
+    kinds = ("accuracy", "gains", "between-rules")
+    assert [table.name for table in report.tables] == [
+        *(f"rerank-{name}" for name in ("evaluators", "rules", "between")),
+        *(f"rerank-{name}-{one}" for one in ("qwen-prm", "tiny") for name in kinds),
+    ]
+    assert report.page.count("data-figure=") == 4
