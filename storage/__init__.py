@@ -1,4 +1,4 @@
-"""The store: one database of traces, judgments and labels.
+"""The store: one database that holds traces, judgments and labels.
 
-Begin with `open_store`, which returns a `Store`.
+Start with `open_store`, which returns a `Store`.
 """

@@ -1,4 +1,4 @@
-"""Backing up a store to one checked file, even while the store is in use, and restoring it from that file.
+"""Backing up a store to a single verified file, even while the store is in use, and restoring it from that file.
 
-Begin with `make_backup` and `restore_backup`.
+Start with `make_backup` and `restore_backup`.
 """

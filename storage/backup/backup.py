@@ -1,10 +1,10 @@
 """Copying a whole store into one file while the store is in use.
 
-A backup is a SQLite file with the tables of the store, whether the store itself is on SQLite or PostgreSQL. It can
+A backup is a SQLite file with the same tables as the store, whether the store is in SQLite or PostgreSQL. It can
 therefore be restored to either database and inspected without StepSight. A SQLite store is copied with SQLite's
-online backup. A PostgreSQL store is copied row by row within one snapshot, because `pg_dump` is not always
-available and only another PostgreSQL server can read its output. A backup contains logins and password digests, so
-only its owner can read the file.
+online backup. A PostgreSQL store is copied row by row from a single snapshot, because `pg_dump` is not always
+available and only PostgreSQL can read its output. A backup contains logins and password hashes, so the file is
+readable only by its owner.
 """
 
 import hashlib
@@ -37,17 +37,17 @@ _ONE_STATEMENT = {"render_nulls": True}
 
 
 def tables() -> list[Table]:
-    """Return the tables of a store in an order in which each table follows those it refers to."""
+    """Return the tables of a store, each after the tables that its foreign keys refer to."""
     return list(Base.metadata.sorted_tables)
 
 
 def count_rows(session: Session) -> dict[str, int]:
-    """Return the number of rows in each table."""
+    """Return the row count of every table, keyed by table name."""
     return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables()}
 
 
 def copy_rows(source: Session, target: Session) -> None:
-    """Copy every row into an empty store, within the open transactions of the two sessions."""
+    """Copy all rows of `source` into the empty store `target`. The caller commits."""
     for table in tables():
         rows = source.execute(select(table).order_by(*table.primary_key), execution_options={"yield_per": _BATCH})
         for part in rows.mappings().partitions():
@@ -57,17 +57,17 @@ def copy_rows(source: Session, target: Session) -> None:
 
 
 def remove_rows(session: Session) -> None:
-    """Remove every row of a store on PostgreSQL, even from the logs whose triggers refuse deletion."""
+    """Delete all rows of a PostgreSQL store, even from append-only logs, whose triggers refuse deletion."""
     session.execute(text(f"TRUNCATE {', '.join(table.name for table in tables())} RESTART IDENTITY"))
 
 
 def differences(counts: Mapping[str, int], others: Mapping[str, int]) -> list[str]:
-    """Return the names of the tables whose row counts differ, sorted."""
+    """Return the sorted names of the tables whose row counts differ."""
     return sorted(name for name in {*counts, *others} if counts.get(name) != others.get(name))
 
 
 def _set_counters(session: Session) -> None:
-    """Make PostgreSQL number new rows after the copied ones. SQLite does this by itself."""
+    """Make PostgreSQL number new rows after the copied ones. SQLite does so by itself."""
     if session.get_bind().dialect.name != "postgresql":
         return
     for table in tables():
@@ -87,7 +87,7 @@ _DAMAGED = "Use another backup; this file is not what was written."
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a table: its number of `rows`, and the SHA-256 of the rows in primary key order."""
+    """A summary of a table's content: its row count, and the SHA-256 of its rows in primary key order."""
 
     rows: int
     sha256: str
@@ -95,9 +95,9 @@ class Content:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The description of a backup, which is stored inside the backup.
+    """The description of a backup, stored inside the backup itself.
 
-    `source` is the kind of database that the store was on. `revision` is the revision of its schema.
+    `source` is the kind of database that held the store, such as "sqlite". `revision` is its schema revision.
     """
 
     made: str
@@ -111,7 +111,7 @@ class Manifest:
 
 
 def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
-    """Compute the manifest of a database, write it into that database and return it."""
+    """Compute the manifest of a database, store it in that database and return it."""
     made = datetime.now(UTC).replace(microsecond=0).isoformat()
     manifest = Manifest(made, source, _revision(database), read_contents(database))
     text = json.dumps({"format": FORMAT, "version": VERSION} | asdict(manifest))
@@ -122,7 +122,7 @@ def write_manifest(database: sqlite3.Connection, source: str) -> Manifest:
 
 
 def check_backup(path: Path) -> Manifest:
-    """Read a backup from end to end, compare it with its manifest and return the manifest.
+    """Read a whole backup, check it against its manifest and return the manifest.
 
     Raises `UserError` if the file is not a backup or is damaged.
     """
@@ -143,7 +143,7 @@ def check_backup(path: Path) -> Manifest:
 
 
 def check_database(database: sqlite3.Connection) -> None:
-    """Raise `sqlite3.DatabaseError` if the file's structure is broken or a foreign key refers to a missing row."""
+    """Raise `sqlite3.DatabaseError` if the file is corrupt or a foreign key refers to a missing row."""
     (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
@@ -152,7 +152,7 @@ def check_database(database: sqlite3.Connection) -> None:
 
 
 def read_contents(database: sqlite3.Connection) -> dict[str, Content]:
-    """Return the content of each table of a store except the search index, which is derived from the others."""
+    """Return a summary of every table except the search index, which can be rebuilt from the other tables."""
     names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     tables = [name for (name,) in names if not name.startswith(("sqlite_", "trace_search")) and name != TABLE]
     return {name: _content(database, name) for name in tables}
@@ -200,10 +200,10 @@ class Backup:
 
 
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
-    """Write a backup, then check that it is intact and has as many rows as the store had when the copy began.
+    """Write a backup and check that it is intact and complete.
 
-    The store can be read and written meanwhile. Changes made after the start are not included. Raises `UserError`
-    if the file exists and `force` is not given, or if the file cannot be written.
+    The store can be read and written meanwhile, but the backup contains only what was there at the start. Raises
+    `UserError` if the file exists and `force` is not given, or if the file cannot be written.
     """
     path = Path(path)
     _refuse_itself(store, path)
@@ -224,7 +224,7 @@ def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite errors raised in the block into a `UserError` about the file."""
+    """Convert SQLite errors raised in the `with` block into a `UserError` that names the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -232,7 +232,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def raw(session: Session) -> sqlite3.Connection:
-    """Return the driver's own connection behind a session on SQLite."""
+    """Return the underlying `sqlite3` connection of a session."""
     connection: Any = session.connection().connection.driver_connection
     assert isinstance(connection, sqlite3.Connection)
     return connection

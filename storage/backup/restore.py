@@ -1,8 +1,7 @@
-"""Replacing a store's content with a backup.
+"""Replacing the content of a store with a backup.
 
-On SQLite, the backup's pages are copied into the store's file in a single transaction, and the file stays the same.
-A server that has the file open carries on with the restored content or, after a power cut, with the previous
-content.
+On SQLite, the backup's pages are copied into the existing file in a single transaction. A server that has the file
+open carries on with the restored content or, if the power fails during the restore, with the previous content.
 """
 
 import shutil
@@ -38,7 +37,7 @@ _BUSY_SECONDS = 60
 class Restored:
     """The outcome of a restore.
 
-    `aside` is the path of the backup that was made of the store's previous content, or None if the store was empty.
+    `aside` is the path of the backup made of the store's previous content, or None if the store was empty.
     """
 
     store: str
@@ -51,12 +50,12 @@ class Restored:
 
 
 def restore_backup(path: str | Path, address: str | None = None, force: bool = False) -> Restored:
-    """Restore a backup into the store at an address, and check the backup before and after.
+    """Restore a backup into the store at `address`, which is anything that `open_store` accepts.
 
-    `address` is anything that `open_store` accepts, and the store is created if it is missing. A store with content
-    is replaced only with `force`. Its content is first backed up beside its file or, on PostgreSQL, beside `path`.
-    Anything that others write during the replacement is lost. Raises `UserError` if the file is not a backup, is
-    damaged, or comes from a newer version. The store is then left as it was.
+    A missing store is created. A store with content is replaced only with `force`, and its content is first backed
+    up to a file in its own folder or, on PostgreSQL, in the folder of `path`. Anything that others write during the
+    replacement is lost. Raises `UserError` and leaves the store unchanged if the file is not a backup, is damaged,
+    or comes from a newer version.
     """
     path = Path(path)
     if not path.is_file():
@@ -74,7 +73,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
 
 
 def _prepare(path: Path, copy: Path) -> Path:
-    """Copy the backup to `copy` and upgrade the copy to this version's schema, ready to be restored."""
+    """Copy the backup to the file `copy`, upgrade that file to the current schema and return its path."""
     try:
         shutil.copyfile(path, copy)
     except OSError as error:
@@ -130,5 +129,5 @@ def _replace_rows(fresh: Path, store: Store) -> None:
 
 
 def _scratch(store: Store) -> Path | None:
-    """Return the folder for a temporary copy of the backup: that of the store's file, or None on PostgreSQL."""
+    """Return the folder for temporary copies: the folder of a SQLite store's file, or None on PostgreSQL."""
     return Path(store.name).parent if store.engine.dialect.name == "sqlite" else None

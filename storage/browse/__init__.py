@@ -1,4 +1,4 @@
 """Filtering, counting, sorting and paging the traces of a dataset.
 
-Begin with `TraceFilter`, which selects traces, and `browse`, which returns a page of them.
+Start with `TraceFilter`, which selects traces, and `browse`, which returns one page of them.
 """

@@ -1,7 +1,7 @@
-"""Browsing a dataset: filter its traces, count them by each value of each filter, sort them and return one page.
+"""Browsing a dataset: filtering its traces, counting them for every filter option, sorting and paging them.
 
 The columns used for filtering and sorting (`storage.traces.columns`, `storage.browse.verdict_columns`) are read
-once and kept in memory until the store changes (`Store.cache`). The rows of the page are read on every request.
+once and kept in memory until the store changes (`Store.cache`). The rows of a page are read on every request.
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,12 @@ Counts = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class BrowseRow(TraceSummary):
-    """A trace in a list.
+    """A trace as a row of a list.
 
-    `group` is its class, or "" if it has none. The scores are those of the filter's evaluator, or None if they are
-    missing. `validity` is the validity in the filter's mode. `first_wrong` is the 0-based index of the first step
-    that the evaluator calls wrong. `mistake` is one of `MISTAKES`, or "".
+    `group` is the benchmark's class of the trace, or "" if it has none. `validity` is the solution validity that
+    the filter's evaluator gave in the filter's mode; all scores are None if missing. `change` is the largest
+    absolute retroactive change. `first_wrong` is the 0-based index of the first step that the evaluator calls
+    wrong. `mistake` is one of `MISTAKES`, or "" if unknown.
     """
 
     group: str = ""
@@ -45,12 +46,11 @@ class BrowseRow(TraceSummary):
 
 @dataclass(frozen=True)
 class BrowsePage:
-    """One page of a list, with the total number of traces in the list.
+    """One page of a list of traces. `total` is the number of traces in the whole list.
 
-    `counts` gives, for each field of the filter and each of its values, the number of traces there would be if the
-    field had that value and all other conditions stayed the same. It includes the fields about an evaluator only if
-    the filter names an evaluator. `loosened` gives, for each condition that is set, the number of traces that meet
-    all the other conditions.
+    `counts[field][value]` is the number of traces that the filter would match if `field` were set to `value`. It
+    covers the fields about verdicts only if the filter names an evaluator. `loosened[condition]` is the number of
+    traces that the filter would match without that condition.
     """
 
     rows: list[BrowseRow]
@@ -67,11 +67,10 @@ def browse(
     limit: int = 50,
     offset: int = 0,
 ) -> BrowsePage:
-    """Return one page of the traces of a dataset that match `where`: at most `limit` of them, from index `offset`
-    on.
+    """Return one page of the traces of a dataset that match `where`: at most `limit` traces from index `offset` on.
 
-    The page has no rows if the offset is beyond the end or the dataset is unknown. Raises `UserError` if a
-    condition or the order needs an evaluator and the filter names none, and `ValueError` if `limit` or `offset` is
+    The page is empty if `offset` is past the end or the dataset does not exist. Raises `UserError` if a condition
+    or the sort order needs an evaluator and the filter names none, and `ValueError` if `limit` or `offset` is
     negative.
     """
     if limit < 0 or offset < 0:
@@ -85,7 +84,7 @@ def browse(
 
 
 def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> list[int]:
-    """Return the database ids of all traces that `browse` would page through, in the same order."""
+    """Return the database ids of all traces that `browse` would return over all pages, in the same order."""
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
         trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.match().chosen)].tolist()
@@ -93,11 +92,10 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
 
 
 def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
-    """Return the traces before and after this one among the traces of its dataset that match `where`, in the order
-    of `sort`.
+    """Return the previous and the next trace in the list of the traces in the same dataset that match `where`.
 
-    The trace itself need not match `where`. In that case its neighbours are those of the place where it would be.
-    Raises `NotFoundError` if the trace does not exist, and `UserError` in the same cases as `browse`.
+    If the trace itself does not match, the result is the traces between which it would be sorted. Raises
+    `NotFoundError` if the trace does not exist, and `UserError` in the same cases as `browse`.
     """
     with store.read() as session:
         dataset_id = session.scalar(select(TraceRow.dataset_id).where(TraceRow.id == in_range(trace_id)))
@@ -115,7 +113,7 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:
-    """Return the rows of some traces in order, skipping traces that have been deleted in the meantime."""
+    """Return the list rows of the traces at `places`, in order. Traces deleted in the meantime are skipped."""
     ids = columns.traces.trace_ids[places].tolist()
     rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
     return [
@@ -126,7 +124,7 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
 
 
 def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
-    """Return those fields of a row that come from the columns."""
+    """Return the fields of a `BrowseRow` that come from the columns. `place` is the index of the trace in them."""
     group, verdicts, in_mode = int(columns.traces.group[place]), columns.verdicts, columns.in_mode
     values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
     if verdicts is None or in_mode is None:

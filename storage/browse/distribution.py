@@ -1,4 +1,4 @@
-"""The distribution of an evaluator's step validities over some traces, split by the gold of the steps."""
+"""The distribution of an evaluator's step validities over a set of traces, split by the steps' gold labels."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,11 @@ from stepsight.storage.judgments.evaluators import thresholds_in_force
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A histogram of step validities, split by gold.
+    """A histogram of step validities, split by gold label.
 
-    `counts`, shape (3, BINS), has a row for each kind of gold in `STEP_GOLD` and a column for each bin of equal
-    width. It leaves out steps without gold or validity. A step is valid if its validity is at least `threshold`.
+    `counts`, shape (3, BINS), has a row for each kind of gold label in `STEP_GOLD` and a column for each of the
+    equally wide bins. Steps without a gold label or a validity are left out. A step counts as valid if its validity
+    is at least `threshold`.
     """
 
     counts: Ints
@@ -25,8 +26,10 @@ class Distribution:
 
 
 def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
-    """Return the distribution for the filter's evaluator, which must be named, in the filter's mode. All conditions
-    of the filter apply except the one on a bin."""
+    """Return the distribution of the validities that the filter's evaluator gave in the filter's mode.
+
+    The filter must name an evaluator. All of its conditions apply except `bin`.
+    """
     assert where.evaluator is not None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)

@@ -1,7 +1,7 @@
-"""Facets: the filters that have few values.
+"""Facets: filter fields that take only a few values.
 
-Traces with the same values of all facets share a bucket. There are few buckets, so counting all facets at once
-takes almost the same time however many traces there are.
+Traces that agree on every facet share a bucket. Because there are few buckets, counting all facets at once takes
+almost the same time however many traces there are.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _LAST = np.uint32(2**32 - 1)
 
 
 def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
-    """Return the indices that sort values stably in ascending or descending order, with NaN last in both.
+    """Return the indices that sort `values`, shape (n,), stably; n must be below 2^32.
 
-    `values` has shape (n,) with n below 2^32.
+    NaN comes last in both directions.
     """
     # Adding zero makes a negative zero a positive one, so that the two are equal in their bits as well.
     numbers = (-values if descending else values).astype(np.float32) + np.float32(0)
@@ -37,7 +37,7 @@ def stable_order(values: NDArray[np.float32], descending: bool = False) -> Ints:
 
 
 def places_in_order(keys: NDArray[np.uint32]) -> Ints:
-    """Return the indices that sort keys stably in ascending order. `keys` has shape (n,) with n below 2^32."""
+    """Return the indices that sort `keys`, shape (n,), stably in ascending order; n must be below 2^32."""
     packed = (keys.astype(np.uint64) << _PLACE) | np.arange(len(keys), dtype=np.uint64)
     packed.sort()
     # The lower half is the place.
@@ -52,9 +52,9 @@ CHANGES = (0.1, 0.3, 0.5)
 class Facet:
     """The values of one facet for `n` traces or buckets.
 
-    `codes`, shape (n,), has the index in `names` of each value, or `SILENT` if there is none. `also` is for values
-    that a trace can have in addition to the one in `codes`. It maps each of them to a mask of the traces or buckets
-    that have it, shape (n,).
+    `codes`, shape (n,), holds the index in `names` of each trace's or bucket's value, or `SILENT` if it has none.
+    `also` is for values that can occur in addition to the one in `codes`: it maps each such value to a mask, shape
+    (n,), of the traces or buckets that have it.
     """
 
     names: tuple[str, ...]
@@ -62,8 +62,7 @@ class Facet:
     also: Mapping[str, Bools] = field(default_factory=dict)
 
     def has(self, value: str) -> Bools:
-        """Return a mask, shape (n,), of the traces or buckets with this value, all False if the value does not
-        exist."""
+        """Return a mask, shape (n,), of the traces or buckets that have `value`. An unknown value matches none."""
         if value in self.also:
             return self.also[value]
         if value not in self.names:
@@ -72,7 +71,7 @@ class Facet:
         return met
 
     def count(self, numbers: Ints) -> dict[str, int]:
-        """Return the number of traces with each value, given the number of traces in each bucket, shape (n,)."""
+        """Return the number of traces with each value. `numbers`, shape (n,), is the trace count of each bucket."""
         sums = np.bincount(self.codes + 1, numbers, len(self.names) + 1)[1:].astype(np.int64).tolist()
         counts = dict(zip(self.names, sums, strict=True))
         return counts | {name: int(numbers[flags].sum()) for name, flags in self.also.items()}
@@ -80,10 +79,10 @@ class Facet:
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """`n` traces sorted into `b` buckets.
+    """`n` traces grouped into `b` buckets.
 
-    `facets` are the facets of the buckets. `bucket`, shape (n,), is the bucket of each trace. `everything`, shape
-    (b,), is the number of traces in each bucket.
+    `facets` holds the facet values of the buckets. `bucket`, shape (n,), is the bucket index of each trace.
+    `everything`, shape (b,), is the trace count of each bucket.
     """
 
     facets: Mapping[str, Facet]
@@ -95,14 +94,15 @@ class Buckets:
         return self.bucket.nbytes
 
     def tally(self, chosen: Bools | None) -> Ints:
-        """Return the number of chosen traces in each bucket, shape (b,). None means all traces."""
+        """Return the number of chosen traces in each bucket, shape (b,). If `chosen` is None, all traces are
+        counted."""
         if chosen is None:
             return self.everything
         return np.bincount(self.bucket[chosen], minlength=len(self.everything))
 
 
 def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
-    """Sort traces into buckets by their values of all facets."""
+    """Group traces into buckets, so that two traces share a bucket if they agree on every facet."""
     key: Any = 0
     span = 1
     for facet in facets.values():
@@ -122,7 +122,7 @@ def into_buckets(facets: Mapping[str, Facet]) -> Buckets:
 
 
 def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
-    """Return the facets that involve no evaluator, by field of the filter."""
+    """Return the facets that need no evaluator, keyed by filter field."""
     return {
         "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant}),
         "group": Facet(traces.groups, traces.group),
@@ -132,7 +132,7 @@ def dataset_facets(traces: TraceColumns) -> dict[str, Facet]:
 
 
 def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dict[str, Facet]:
-    """Return the facets that depend on an evaluator's verdicts in a mode, by field of the filter."""
+    """Return the facets for an evaluator's verdicts in `mode`, keyed by filter field."""
     chosen, online, offline = verdicts[mode], verdicts[Mode.ONLINE].valid, verdicts[Mode.OFFLINE].valid
     agreement = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
     also = {"redundant": chosen.redundant, "unjudged": ~chosen.judged}
@@ -146,12 +146,12 @@ def evaluator_facets(verdicts: Mapping[Mode, VerdictColumns], mode: Mode) -> dic
 
 
 def changed(verdicts: VerdictColumns, least: float) -> Bools:
-    """Return a mask, shape (n,), of the traces with a retroactive change of at least `least`."""
+    """Return a mask, shape (n,), of the traces whose largest retroactive change is at least `least`."""
     met: Bools = verdicts.change >= np.float32(least)
     return met
 
 
 def differ(one: VerdictColumns, other: VerdictColumns) -> Bools:
-    """Return a mask, shape (n,), of the traces that one evaluator calls valid and the other invalid."""
+    """Return a mask, shape (n,), of the traces that one evaluator calls valid and the other calls invalid."""
     both = np.not_equal(one.valid, SILENT) & np.not_equal(other.valid, SILENT)
     return both & np.not_equal(one.valid, other.valid)

@@ -1,4 +1,4 @@
-"""The metadata fields that Browse offers for a dataset, and the values of a field with their counts."""
+"""The metadata fields that the Browse page offers for a dataset, and how often each value of a field occurs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ MOST_SHOWN = 50
 
 @dataclass(frozen=True)
 class FieldCounts:
-    """The values of a metadata field, the most common first and at most `MOST_SHOWN` of them.
+    """The most common values of a metadata field, at most `MOST_SHOWN`, in descending order of their counts.
 
-    Each value comes with the number of traces that have it and meet the other conditions. `is_whole` is True if
-    there are no further values. `least` and `most` are the smallest and the largest number in the field over the
-    whole dataset, or None if it has no numbers.
+    A count is the number of traces that have the value and meet the filter's other conditions. `is_whole` is True
+    if no value was left out. `least` and `most` are the smallest and the largest number in the field over the whole
+    dataset, or None if the field contains no numbers.
     """
 
     field: str
@@ -41,7 +41,7 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
     """Count the values of a field among the traces that meet the filter's other conditions.
 
-    Values that none of these traces has are included, with a count of 0.
+    Values that occur in the dataset but in none of these traces are included with a count of 0.
     """
     others = tuple(str(one) for one in where.on_metadata if one.field != field)
     where = where.model_copy(update={"meta": others})

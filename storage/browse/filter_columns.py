@@ -1,4 +1,4 @@
-"""The columns of a dataset that a filter and a sort order need, kept in memory between requests."""
+"""In-memory columns of a dataset that filtering and sorting need, cached between requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,12 +44,12 @@ _OF_EVALUATOR = ("validity", "redundancy", "change")
 
 
 class BrowseColumns:
-    """The columns of a dataset that a filter and a sort order need, read within a session.
+    """The columns of a dataset that a filter and a sort order need.
 
-    `traces` has the columns of the traces. `verdicts` has the verdicts of the filter's evaluator in both modes, and
-    `in_mode` those in the filter's mode. Both are None if the filter names no evaluator. `other` has the verdicts
-    of the filter's other evaluator. Raises `UserError` if a condition or the order needs an evaluator and the
-    filter names none.
+    `traces` holds the columns of the traces. `verdicts` holds the verdicts of the filter's evaluator by mode, and
+    `in_mode` those in the filter's mode; both are None if the filter names no evaluator. `other` holds the verdicts
+    of the evaluator that the filter names in `other`. Raises `UserError` if a condition or the sort order needs an
+    evaluator and the filter names none.
     """
 
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
@@ -66,7 +66,7 @@ class BrowseColumns:
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
     def _read_relabelled(self) -> Ints:
-        """Return the ids of the traces that people have labelled, read anew after every labelling event."""
+        """Return the ids of the traces that people have labelled, cached until the next labelling event."""
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
@@ -89,7 +89,7 @@ class BrowseColumns:
         )
 
     def match(self) -> "Matches":
-        """Find the traces that meet the filter."""
+        """Find the traces that match the filter."""
         buckets = self._buckets()
         where = self._where
         by_bucket = {
@@ -100,7 +100,7 @@ class BrowseColumns:
         return Matches(buckets, by_bucket, self._by_trace())
 
     def order(self, chosen: Bools) -> Ints:
-        """Return the indices of the chosen traces in the requested order. The mask `chosen` has shape (n,)."""
+        """Return the indices of the chosen traces in the sort order. The mask `chosen` has shape (n,)."""
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
@@ -113,10 +113,9 @@ class BrowseColumns:
         return order[chosen[order]]
 
     def _by_trace(self) -> dict[str, Bools]:
-        """Return the masks of the traces that meet each condition that has to be checked trace by trace.
+        """Return, for each condition that is not a facet, a mask of the traces that meet it, shape (n,).
 
-        These are the conditions that are not facets, by field, and each condition on metadata. Each mask has shape
-        (n,).
+        A mask is keyed by its filter field, or by "meta" and the condition if the condition is on metadata.
         """
         where, meets = self._where, {}
         if where.text.strip():
@@ -168,10 +167,10 @@ class BrowseColumns:
         )
 
     def step_cells(self) -> NDArray[np.int8]:
-        """Return the cell of each step, one trace after the other.
+        """Return the cell of every step in the dataset, trace by trace.
 
-        A cell is `BINS` times the index of the step's gold in `STEP_GOLD`, plus the bin of its validity. It is
-        `SILENT` if the gold or the validity is missing.
+        A cell is a number that combines the step's gold label with the bin of its validity: `BINS` times the index
+        of the label in `STEP_GOLD`, plus the bin. It is `SILENT` if either is missing.
         """
         assert self.in_mode is not None
         gold: StepGold = self._cache.get(
@@ -189,7 +188,7 @@ class BrowseColumns:
         return met
 
     def metadata(self, field: str) -> MetaColumn:
-        """Return the values of a metadata field."""
+        """Return the values of a metadata field for all traces of the dataset."""
         return self._cache.get(
             ("metadata", self._dataset_id, field),
             self._versions[None],
@@ -215,9 +214,9 @@ class BrowseColumns:
 
 
 class Matches:
-    """The traces that meet every condition and, for each field, the traces that meet all the other conditions.
+    """The traces that match a filter, and the counts of those that would match it with one condition changed.
 
-    Conditions on facets are decided per bucket, shape (b,), and all other conditions per trace, shape (n,).
+    Conditions on facets are decided per bucket (masks of shape (b,)), all others per trace (masks of shape (n,)).
     """
 
     def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
@@ -232,14 +231,14 @@ class Matches:
         return self._within(self._met_traces)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Return the number of traces with each value of each facet, among those that meet the other conditions."""
+        """Return, for each value of each facet, the number of traces that have it and meet the other conditions."""
         return {
             name: facet.count(_masked(self._tally_but_for(name), _every(self._by_bucket, name)))
             for name, facet in self._buckets.facets.items()
         }
 
     def loosened(self) -> dict[str, int]:
-        """Return, for each condition, the number of traces that meet all the others."""
+        """Return, for each condition, the number of traces that meet all the other conditions."""
         totals = {name: int(_masked(self._tally, _every(self._by_bucket, name)).sum()) for name in self._by_bucket}
         for name in self._by_trace:
             totals[name] = int(np.count_nonzero(self._within(_every(self._by_trace, name))))
@@ -251,7 +250,8 @@ class Matches:
         return self._buckets.tally(_every(self._by_trace, name))
 
     def _within(self, traces: Bools | None) -> Bools:
-        """Keep those of some traces whose buckets meet every condition on buckets. None means all traces."""
+        """Restrict the mask `traces` to traces whose bucket meets every facet condition. None stands for all
+        traces."""
         if self._met_buckets is None:
             return np.ones(len(self._buckets.bucket), np.bool_) if traces is None else traces.copy()
         met: Bools = self._met_buckets[self._buckets.bucket]
@@ -259,12 +259,15 @@ class Matches:
 
 
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
-    """Return the columns of a dataset's traces, in a version returned by `read_versions`."""
+    """Return the columns of a dataset's traces, cached under a version that `read_versions` returned."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:
-    """Return the version of each evaluator's verdicts on a dataset and, under None, the version of its traces."""
+    """Return the version of each evaluator's verdicts on a dataset and, under None, the version of the traces.
+
+    Versions change with the data, so they tell whether something in the cache is still valid.
+    """
     columns: list[Any] = []
     for id in evaluators:
         judged = JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == id
@@ -284,7 +287,7 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
 
 
 def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """Return a mask of where all conditions except `but_for` are met, or None if there are no such conditions."""
+    """Combine the masks of all conditions except `but_for` with AND. Return None if no masks are left."""
     every: Bools | None = None
     for name, met in meets.items():
         if name != but_for:

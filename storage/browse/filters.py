@@ -1,7 +1,7 @@
-"""The filter of a dataset's traces, by gold, text, class, metadata and evaluators' verdicts.
+"""Filters that select traces by gold labels, text, class, metadata and evaluators' verdicts.
 
-The filter is declared only here. The URL of the Browse page, the query of the API, the options of `stepsight
-campaign create` and the conditions stored with a campaign are all read with these models.
+The filter fields are declared only here. The URL of the Browse page, the query of the API, the options of
+`stepsight campaign create` and the conditions stored with a campaign are all parsed with these models.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _check_searchable(text: str) -> str:
 
 
 def _join_cell(cell: object) -> object:
-    """Join a cell that is given as a list of two labels, as in campaigns from stores of 0.1.0."""
+    """Join a cell given as a list of two labels, as campaigns created with StepSight 0.1.0 store it."""
     return "-".join(map(str, cell)) if isinstance(cell, list) else cell
 
 
@@ -151,7 +151,7 @@ class Conditions(BaseModel):
     relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
-        """True if a field has a value other than its default."""
+        """True if a field differs from its default."""
         return bool(getattr(self, name) != type(self).model_fields[name].default)
 
     @property
@@ -160,7 +160,7 @@ class Conditions(BaseModel):
         return tuple(name for name in Conditions.model_fields if name not in _READING and self.is_set(name))
 
     def without(self, *names: str) -> Self:
-        """Return a copy in which these fields have their defaults."""
+        """Return a copy in which the named fields are reset to their defaults."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in names})
 
     @property
@@ -172,7 +172,7 @@ class Conditions(BaseModel):
         return self.without(*_ABOUT_EVALUATOR, "other")
 
     def needing_evaluator(self) -> str | None:
-        """Return the name of the first condition on judgments that is set, or None if there is none."""
+        """Return the name of the first condition that needs an evaluator and is set, or None if there is none."""
         return next((name for name in _ABOUT_EVALUATOR if self.is_set(name)), None)
 
     @property
@@ -181,7 +181,7 @@ class Conditions(BaseModel):
 
     @property
     def labels(self) -> tuple[Label, Label] | None:
-        """The gold label and the evaluator's label in `cell`, or None if `cell` is not set."""
+        """The gold label and the evaluator's label that `cell` stands for, or None if `cell` is not set."""
         if not self.cell:
             return None
         gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
@@ -189,29 +189,29 @@ class Conditions(BaseModel):
 
     @property
     def bin_place(self) -> tuple[str, int]:
-        """The kind of gold in `bin`, and the index of its bin of validity."""
+        """The kind of gold label and the index of the validity bin that `bin` stands for."""
         kind, _, least = self.bin.partition("-")
         return kind, _BINS.index(least)
 
 
 class TraceFilter(Conditions):
-    """Conditions that name evaluators by their database ids, as the store needs them."""
+    """Conditions that refer to evaluators by database id, as the store needs them."""
 
     evaluator: int | None = None
     against: int | None = None
     other: int | None = None
 
     def stored(self) -> dict[str, Any]:
-        """Return the conditions that are set, as JSON to store with a campaign. `model_validate` reads it back."""
+        """Return the conditions that are set as JSON, to store with a campaign. `model_validate` parses it."""
         return self.model_dump(exclude_defaults=True)
 
     def pruned(self) -> "TraceFilter":
-        """Return the filter without its evaluator and mode if no condition uses the evaluator's judgments."""
+        """Return the filter without its evaluator and mode if no condition depends on the evaluator."""
         return self if self.needing_evaluator() else self.without(*_READING)
 
 
 class NamedFilter(Conditions):
-    """Conditions that name evaluators by name, as people do, with "" for no evaluator."""
+    """Conditions that refer to evaluators by name, as users do. An empty name stands for no evaluator."""
 
     evaluator: str = Field(
         default="", description="Whose judgments the following are about; else the first that judged."
@@ -220,18 +220,17 @@ class NamedFilter(Conditions):
     other: str = Field(default="", description="Another evaluator, to compare with.")
 
     def with_ids(self, evaluator: int | None, against: int | None = None, other: int | None = None) -> TraceFilter:
-        """Return the same conditions for the evaluators with these database ids."""
+        """Return the same conditions with the evaluators' names replaced by their database ids."""
         values = {name: getattr(self, name) for name in Conditions.model_fields}
         return TraceFilter(**values | {"evaluator": evaluator, "against": against, "other": other})
 
 
 @dataclass(frozen=True)
 class Sort:
-    """An order of traces. Ties keep the order of the file, and traces without a value come last in either
-    direction.
+    """A sort order for traces. Ties stay in file order, and traces without a value come last in both directions.
 
-    `validity`, `redundancy` and `change` are those of the filter's evaluator in the filter's mode. `error` is the
-    step of the gold's first error. Raises `UserError` if the order is unknown.
+    `validity`, `redundancy` and `change` are taken from the filter's evaluator in the filter's mode. `error` sorts
+    by the position of the first gold error. Raises `UserError` if the order is unknown.
     """
 
     by: By = "position"

@@ -1,4 +1,4 @@
-"""Flipped verdicts on a dataset's traces, as the gallery of evidence lists them."""
+"""Finding the traces of a dataset in which hindsight flips the verdict on a step, for the gallery of evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,12 @@ from stepsight.storage.traces.queries import Neighbours
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """The database ids of the traces that an evaluator has judged in hindsight mode, sorted by whether a verdict
-    flipped.
+    """The database ids of the traces that an evaluator judged in hindsight mode, grouped by kind of flip.
 
-    `by_kind` has, for each kind of flip, the traces with such a flip on a step. The kind depends on the step's
-    gold, so a trace may be listed under several kinds. `none` has the traces without a flip. Each array has shape
-    (traces,) and is in descending order of the largest retroactive change of the steps concerned, then in file
-    order.
+    `by_kind` lists, for each kind of flip, the traces in which at least one step flips that way. The kind depends
+    on the step's gold label, so a trace can appear under several kinds. `none` lists the traces in which no step
+    flips. Each array is in descending order of the largest retroactive change among the relevant steps, then in
+    file order.
     """
 
     by_kind: Mapping[Flip, Ints]
@@ -37,12 +36,11 @@ class Flips:
         return self.none.nbytes + sum(ids.nbytes for ids in self.by_kind.values())
 
     def of(self, kind: Flip | None) -> Ints:
-        """Return the traces with a kind of flip or, for None, the traces without a flip."""
+        """Return the traces with this kind of flip. For None, return the traces without a flip."""
         return self.none if kind is None else self.by_kind[kind]
 
     def neighbours(self, kind: Flip | None, trace_id: int) -> Neighbours:
-        """Return the traces before and after a trace in the list of a kind. Both are None if the trace is not in
-        that list."""
+        """Return the previous and the next trace in the list for `kind`, both None if `trace_id` is not in it."""
         ids = self.of(kind)
         places = np.flatnonzero(ids == trace_id)
         if not len(places):
@@ -53,7 +51,7 @@ class Flips:
 
 
 def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
-    """Return the database ids of the evaluators with hindsight judgments, by the database id of the dataset."""
+    """Return, for each dataset id, the ids of the evaluators that have judged the dataset in hindsight mode."""
     judged = exists().where(
         ProfileRow.evaluator_id == JudgedRow.evaluator_id,
         ProfileRow.dataset_id == JudgedRow.dataset_id,
@@ -70,9 +68,9 @@ def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
 
 
 def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: float) -> Flips:
-    """Find the flips in an evaluator's up-to-date hindsight judgments of a dataset.
+    """Find the flipped verdicts in an evaluator's up-to-date hindsight judgments of a dataset.
 
-    A step is valid if its validity is at least `threshold`. The result is kept in memory until the store changes.
+    A step counts as valid if its validity is at least `threshold`. The result is cached until the data changes.
     """
     with store.read() as session:
         versions = read_versions(session, dataset_id, [evaluator_id])
@@ -89,8 +87,7 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
 
 def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:
-    """Sort traces by their flips. `early` and `late` are the online and offline profiles of the same traces, in
-    file order."""
+    """Group traces by kind of flip. `early` and `late` are the online and offline profiles of the same traces."""
     ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
     at = np.float32(threshold)
     # A step without scores has no verdict.
@@ -111,9 +108,9 @@ def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profil
 
 
 def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """Return the gold validity of some steps: 0, 1, or `SILENT` if the gold says nothing.
+    """Return whether each step is valid according to its gold label: 1, 0, or `SILENT` if there is no label.
 
-    Each step is given by the index of its trace in `ids` and by its own index within the trace.
+    A step is given by the index of its trace in `ids` and by its own index within the trace.
     """
     some = np.unique(trace)
     _, valid = read_steps(session, ids[some], counts[some])
@@ -122,8 +119,7 @@ def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position:
 
 
 def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:
-    """Return the ids of the traces that some steps belong to, each once, in descending order of the steps' largest
-    change."""
+    """Return the ids of the traces that the given steps belong to, without duplicates, the largest change first."""
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)
     order = np.argsort(-most, kind="stable")

@@ -1,8 +1,8 @@
-"""Metadata, the fields of a trace besides its problem and steps, and conditions on them.
+"""Trace metadata, meaning all fields except the problem and the steps, and conditions on it.
 
 Field names and values are arbitrary, so a field name is never inserted into a JSON path or an SQL statement. The
-database splits a trace's metadata into its fields, and the name is compared as a parameter. A list counts as its
-elements. An object, or a list within a list, counts as its JSON text.
+database splits the metadata of a trace into fields, and the name is compared as a bound parameter. Each element of
+a list counts as a value. Objects and nested lists count as their JSON text.
 """
 
 import json
@@ -62,10 +62,10 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class MetaCondition:
-    """A condition on a metadata field, which is met if one of the trace's values in the field meets it.
+    """A condition on a metadata field. A trace meets it if any of its values in the field does.
 
-    The operator `=` matches a value equal to `value`, and `~` a value that contains it, ignoring case. `>=` and
-    `<=` match a number that is at least or at most `value`.
+    `=` matches a value equal to `value`. `~` matches a value that contains `value`, ignoring case. `>=` and `<=`
+    match a number that is at least or at most `value`.
     """
 
     field: str
@@ -74,7 +74,7 @@ class MetaCondition:
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """Parse a condition written as `field=value`. A field with special characters is quoted as in JSON.
+        """Parse a condition such as `field=value`. A field name with special characters must be quoted as in JSON.
 
         Raises `UserError` if the text is not a condition.
         """
@@ -104,8 +104,7 @@ class MetaCondition:
         return number if math.isfinite(number) else math.nan
 
     def is_met(self, value: str, number: float) -> bool:
-        """True if a value meets the condition. The value is given as text and as a number, NaN if it is not a
-        number."""
+        """True if a value meets the condition. `number` is the value as a number, or NaN if it is not numeric."""
         if self.operator == "=":
             return value == self.value or number == self.number
         if self.operator == "~":
@@ -114,7 +113,7 @@ class MetaCondition:
 
 
 def quoted(field: str) -> str:
-    """Return a field name as it is written in conditions, quoted if necessary."""
+    """Return a field name as it is written in conditions, with quotes if necessary."""
     return field if _PLAIN.fullmatch(field) else json.dumps(field, ensure_ascii=False)
 
 
@@ -129,9 +128,9 @@ def _unquoted(field: str) -> str:
 
 @dataclass(frozen=True)
 class MetaField:
-    """A field of a dataset's metadata.
+    """A metadata field of a dataset.
 
-    `traces` is the number of traces with a value in it. `is_number` is True if all its values are numbers.
+    `traces` is the number of traces that have the field. `is_number` is True if all values in it are numbers.
     """
 
     name: str
@@ -141,7 +140,7 @@ class MetaField:
 
 @dataclass(frozen=True, eq=False)
 class MetaFields:
-    """The metadata fields of a dataset that are offered to people, the most common first."""
+    """The metadata fields that are offered for filtering a dataset, the most common first."""
 
     fields: Sequence[MetaField]
 
@@ -152,11 +151,11 @@ class MetaFields:
 
 @dataclass(frozen=True, eq=False)
 class MetaColumn:
-    """The `m` values of a metadata field over `n` traces. The arrays have shape (m,).
+    """The `m` values of one metadata field over `n` traces. The arrays have shape (m,).
 
-    `places` are the indices of the traces that the values belong to; a trace may have no value, one or several.
-    `codes` are the indices of the values in `names`, or `SILENT` for values that are not kept. `numbers` are the
-    values as numbers, NaN for a value that is not a number.
+    `places` are the indices of the traces that the values belong to; a trace can have no value, one or several.
+    `codes` are the indices of the values in `names`, or `SILENT` for values that are too long or too many to keep.
+    `numbers` are the values as numbers, or NaN where a value is not numeric.
     """
 
     traces: int
@@ -172,16 +171,15 @@ class MetaColumn:
 
     @property
     def is_complete(self) -> bool:
-        """True if every value is kept in `names`."""
+        """True if `names` contains every value."""
         return not bool((self.codes == SILENT).any())
 
     def can_tell(self, condition: MetaCondition) -> bool:
-        """True if the column is enough to decide a condition."""
+        """True if the column has enough information to decide the condition."""
         return condition.operator in (">=", "<=") or self.is_complete
 
     def meeting(self, condition: MetaCondition) -> Bools:
-        """Return a mask, shape (n,), of the traces that meet a condition. The column must be able to decide it
-        (`can_tell`)."""
+        """Return a mask, shape (n,), of the traces that meet a condition, for which `can_tell` must be True."""
         if condition.operator == ">=":
             met = self.numbers >= condition.number
         elif condition.operator == "<=":
@@ -196,13 +194,13 @@ class MetaColumn:
         return found
 
     def count(self, chosen: Bools) -> dict[str, int]:
-        """Count the chosen traces by each value that is kept. The mask `chosen` has shape (n,)."""
+        """Return the number of chosen traces for each value in `names`. The mask `chosen` has shape (n,)."""
         codes = self.codes[chosen[self.places] & (self.codes != SILENT)]
         return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
 
 
 def read_fields(session: Session, dataset_id: int) -> MetaFields:
-    """Read the metadata fields of a dataset's traces."""
+    """Read which metadata fields the traces of a dataset have."""
     values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
     rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
     if any(not isinstance(name, str) for name, *_ in rows):
@@ -213,7 +211,7 @@ def read_fields(session: Session, dataset_id: int) -> MetaFields:
 
 
 def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, field: str) -> MetaColumn:
-    """Read the values of a metadata field."""
+    """Read the values of one metadata field."""
     ids: list[int] = []
     codes: list[int] = []
     numbers: list[float] = []
@@ -238,9 +236,9 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
 
 
 def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
-    """Return a mask, shape (n,), of the traces that meet a condition, by reading the values from the database.
+    """Return a mask, shape (n,), of the traces that meet a condition, decided by reading the database.
 
-    This is for conditions that a `MetaColumn` cannot decide.
+    Used for conditions that a `MetaColumn` cannot decide.
     """
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
@@ -251,8 +249,7 @@ def find_values(session: Session, dataset_id: int, traces: TraceColumns, conditi
 
 
 def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int, str, float]]:
-    """Yield each value of a field with the database id of its trace: the id, the value as text, and as a number or
-    NaN."""
+    """Yield (trace id, text, number) for every value of a field. The number is NaN if the value is not numeric."""
     statement = text(_VALUES[session.get_bind().dialect.name])
     values = {"dataset": dataset_id, "field": field}
     # Not through the session, whose work on each row would take most of the time.
@@ -268,14 +265,14 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """Convert a value that is neither text nor a list from its form in the database."""
+    """Convert a value that is neither a string nor a list from its database representation."""
     if kind in ("true", "false"):
         return kind == "true"
     return read_stored(value) if isinstance(value, str) else value
 
 
 def _written(value: Any) -> tuple[str, float]:
-    """Return a value as text, and as a number or NaN. 1 and 1.0 give the same text."""
+    """Return a value as text and as a number, NaN if it is not numeric. 1 and 1.0 give the same text."""
     if isinstance(value, str):
         return value, math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)):

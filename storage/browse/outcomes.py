@@ -1,4 +1,4 @@
-"""Comparing the first errors of two evaluators: the number of traces with each pair of outcomes."""
+"""Comparing the first errors found by two evaluators: how many traces have each pair of outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ _CONDITIONS = ("mistake", "other_mistake", "gold")
 
 @dataclass(frozen=True)
 class OutcomePairs:
-    """The number of traces with each pair of outcomes of a first and a second evaluator.
+    """The number of traces with each pair of outcomes, one from each of two evaluators.
 
-    `counts` is split by whether the gold names an error (`True`) or calls every step valid (`False`). `unknown` is
-    the number of traces whose gold or verdicts say too little.
+    `counts[True]` covers the traces with a gold error and `counts[False]` those without. `unknown` is the number of
+    traces for which the gold labels or a verdict are missing or incomplete.
     """
 
     counts: Mapping[bool, Mapping[tuple[Outcome, Outcome], int]]
     unknown: int
 
     def count(self, first: bool | Outcome, second: bool | Outcome, errors: tuple[bool, ...] = (True, False)) -> int:
-        """Count the traces with these outcomes. True stands for the right outcome, False for any other."""
+        """Count the traces with these two outcomes. True stands for the right outcome, False for any wrong one."""
         return sum(
             number
             for error in errors
@@ -41,9 +41,9 @@ def _fits(outcome: Outcome, wanted: bool | Outcome) -> bool:
 
 
 def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomePairs | None:
-    """Compare the filter's two evaluators in its mode, on the traces that meet its other conditions.
+    """Compare the first errors found by the filter's two evaluators on the traces that match the filter.
 
-    Returns None unless the filter names two evaluators.
+    Return None unless the filter names two evaluators.
     """
     if where.evaluator is None or where.other is None:
         return None

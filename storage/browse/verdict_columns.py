@@ -1,4 +1,4 @@
-"""Columns of an evaluator's verdicts on a dataset's traces, used to filter and sort the traces."""
+"""In-memory columns of an evaluator's verdicts on the traces of a dataset, used for filtering and sorting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -34,15 +34,15 @@ _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
 class VerdictColumns:
     """An evaluator's verdicts in one mode on the `n` traces of a dataset. All arrays but `bins` have shape (n,).
 
-    Verdicts on the solution: `validity` and `redundancy` are scores, NaN if missing. `valid` is 1 or 0 by the
-    threshold, or `SILENT` if unknown. `redundant` is the verdict on redundancy by its threshold. `change` is the
-    largest absolute retroactive change, NaN without a hindsight judgment.
+    Verdicts on the solution: `validity` and `redundancy` are scores, or NaN if missing. `valid` is 1 or 0 depending
+    on the threshold, or `SILENT` if unknown. `redundant` is True if the redundancy reaches its threshold. `change`
+    is the largest absolute retroactive change, or NaN without a hindsight judgment.
 
     Verdicts on the steps: `first_wrong` is the 0-based index of the first step called wrong, or `SILENT` if there
-    is none. `mistake` is the index in `MISTAKES` of the outcome of comparing it with the gold's first error, or
-    `SILENT` if the gold or the verdicts say too little. `cells` is as in `storage.judgments.step_profiles.HEAD`.
-    `bins`, shape (steps,), has the bin of the validity of each step of all traces, one trace after the other, or
-    `SILENT` if the validity is missing.
+    is none. `mistake` is the index in `MISTAKES` of how that step compares with the first gold error, or `SILENT`
+    if the gold labels or the verdicts are incomplete. `cells` is described at
+    `storage.judgments.step_profiles.HEAD`. `bins`, shape (steps,), holds the validity bin of every step, trace by
+    trace, or `SILENT` if the validity is missing.
     """
 
     validity: Floats32
@@ -61,16 +61,17 @@ class VerdictColumns:
 
     @property
     def judged(self) -> Bools:
-        """A mask of the traces with a verdict on their solution."""
+        """A mask of the traces that have a verdict on the solution."""
         return np.not_equal(self.valid, SILENT) | ~np.isnan(self.redundancy)
 
     @property
     def mistaken(self) -> Bools:
-        """A mask of the traces whose first step called wrong is known to differ from the gold's first error."""
+        """A mask of the traces on which the evaluator is known to be wrong about the first error."""
         return np.not_equal(self.mistake, SILENT) & np.not_equal(self.mistake, MISTAKES.index(Outcome.RIGHT))
 
     def makes(self, mistake: str) -> Bools:
-        """Return a mask of the traces with this outcome of `MISTAKES`, or with any mistaken outcome for `wrong`."""
+        """Return a mask of the traces with the outcome `mistake`, or with any outcome but the right one for
+        `wrong`."""
         if mistake == "wrong":
             return self.mistaken
         met: Bools = np.equal(self.mistake, MISTAKES.index(Outcome(mistake)))
@@ -79,9 +80,9 @@ class VerdictColumns:
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
-    """The gold of each step of all traces, one trace after the other.
+    """The gold labels of all steps of a dataset, trace by trace.
 
-    `kinds` has the index in `STEP_GOLD`, or `SILENT` for a step without gold.
+    `kinds` holds the index of each label in `STEP_GOLD`, or `SILENT` for a step without a gold label.
     """
 
     kinds: NDArray[np.int8]
@@ -92,7 +93,7 @@ class StepGold:
 
 
 def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
-    """Read the gold of the steps of a dataset's traces."""
+    """Read the gold labels of all steps of a dataset."""
     label, valid = read_steps(session, traces.trace_ids, traces.steps)
     kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
     return StepGold(kinds.astype(np.int8))
@@ -101,10 +102,10 @@ def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
 def read_verdicts(
     session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
 ) -> dict[Mode, VerdictColumns]:
-    """Return an evaluator's online and offline verdicts, at the thresholds in force.
+    """Return an evaluator's online and offline verdicts at the thresholds in force.
 
-    The verdicts of a mode come from its standing judgment (`storage.judgments.judgments`). The change comes from
-    the hindsight judgment.
+    The verdicts of each mode come from its standing judgment (see `storage.judgments.judgments`), and `change`
+    comes from the hindsight judgment.
     """
     outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
     columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
@@ -119,10 +120,9 @@ def read_verdicts(
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
-    """Return the database ids of a dataset's traces, shape (n,), and each evaluator's solution validities.
+    """Return the ids of a dataset's traces, shape (n,), and their solution validities, shape (evaluators, n).
 
-    The validities are the standing offline ones or, where there is none, the online ones. They have shape
-    (evaluators, n) and are NaN if both are missing.
+    A validity comes from the standing offline judgment, or else the online one. It is NaN if both are missing.
     """
     traces = read_trace_columns(session, dataset_id)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
@@ -138,8 +138,7 @@ def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
 
 
 class _ProfileColumns:
-    """The profiles of one mode, with a row for each trace of a dataset. A step is wrong if its validity is below
-    `cut`."""
+    """Arrays that collect the profiles of one mode. A step is wrong if its validity is below `cut`."""
 
     def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
         n = len(traces)
@@ -153,7 +152,7 @@ class _ProfileColumns:
         self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
 
     def add(self, profiles: Profiles) -> None:
-        """Fill in the rows of some traces from their profiles."""
+        """Fill in the entries of the traces that `profiles` covers."""
         at, heads, validity = profiles.places, profiles.heads, profiles.validity
         if not len(at):
             return
@@ -169,9 +168,10 @@ class _ProfileColumns:
         self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins
 
     def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
-        """Return the verdicts at these thresholds.
+        """Return the verdicts at the given thresholds.
 
-        Validities and thresholds are compared in single precision, so that a tie stays a tie.
+        Validities and thresholds are compared in single precision, so that a validity equal to its threshold
+        passes.
         """
         redundancy, least = self.redundancy, np.float32(cut.redundancy)
         gold = self._traces.first_error

@@ -1,4 +1,4 @@
 """The database: its address, its tables, and the open store.
 
-Begin with `Store`, which provides the sessions through which everything else reads and writes.
+Start with `Store`. All other code reads and writes through its sessions.
 """

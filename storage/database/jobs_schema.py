@@ -1,4 +1,4 @@
-"""The tables of jobs, and of the files that browsers upload for them."""
+"""The tables of jobs and of the files that browsers upload for import."""
 
 from datetime import datetime
 from typing import Any
@@ -12,14 +12,12 @@ from stepsight.storage.database.stored_json import StoredJson
 
 
 class JobRow(Base):
-    """Work that is done outside any request (see `storage.jobs.jobs`).
+    """Work that runs in the background, outside any request (see `storage.jobs.jobs`).
 
-    The `task` is to judge a dataset with an evaluator, to import a file, or to fetch an evaluator. For imports and
-    fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`) and `subject`
-    describes them for people.
-
-    `attempts` counts the workers that have taken the job since it last made progress. A job is deleted together
-    with its dataset. An import has a dataset only once it is done.
+    `task` says whether the job judges a dataset with an evaluator, imports a file, or fetches an evaluator. For
+    imports and fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`), and
+    `subject` is a description to show to users. `attempts` counts the workers that have taken the job since it last
+    made progress. Deleting a dataset deletes its jobs. An import has no dataset until it is done.
     """
 
     __tablename__ = "jobs"
@@ -75,11 +73,12 @@ Index(
 
 
 class UploadRow(Base):
-    """A file that the browser of the user `user_id` sends in parts.
+    """A file that a user's browser sends in parts.
 
-    `received` of its `size` bytes have arrived. `modified` is when the file was last changed according to the
-    browser; it serves to recognise the same file again. `sha256` is the hash of the content, set once the file is
-    complete. An upload is removed with its parts when it has been imported, or a day after `touched`.
+    `received` is the number of bytes that have arrived, out of `size`. `modified` is when the file was last changed
+    according to the browser, and helps to recognise the file when an upload is resumed. `sha256` is the hash of the
+    content, set once the upload is complete. An upload is deleted with its parts once it has been imported, or a
+    day after `touched`.
     """
 
     __tablename__ = "uploads"
@@ -104,7 +103,7 @@ class UploadRow(Base):
 
 
 class UploadPartRow(Base):
-    """A part of an upload: its bytes, beginning at the offset `start`."""
+    """A part of an upload. `content` holds the bytes from offset `start` on."""
 
     __tablename__ = "upload_parts"
 

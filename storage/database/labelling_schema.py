@@ -1,7 +1,7 @@
-"""The tables of campaigns, their queues, and the append-only logs of people's work.
+"""The tables of campaigns, their queues, and the append-only logs of labelling work.
 
-Triggers refuse to change or delete a row of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
-foreign key here cascades: a row that people's work refers to cannot be deleted.
+Triggers refuse to change or delete rows of `label_events`, `guidelines`, `disputes` and `dispute_entries`. No
+foreign key here cascades, so a row that labelling work refers to cannot be deleted.
 """
 
 import secrets
@@ -31,25 +31,25 @@ Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:
-    """Return a random id, which reveals neither when a row was created nor how many rows there are."""
+    """Return a random id that reveals neither when a row was created nor how many rows there are."""
     return secrets.token_hex(PUBLIC_LENGTH // 2)
 
 
 class CampaignRow(Base):
     """A set of traces to be labelled, fixed when the campaign is created.
 
-    `conditions` is the filter that selected the traces. `overlap` is the number of people who label each trace.
-    `after_error` is true if the steps after the first `neg` are labelled too. `shows` says what is shown beside the
-    text before submission. The queue is in the order `ordering`, except that a share `random_share` of its places
+    `conditions` is the filter that selected the traces. `overlap` is how many people label each trace. If
+    `after_error` is true, the steps after the first `neg` are labelled too. `shows` says what is shown beside the
+    text before submission. `ordering` is the order of the queue, except that a share `random_share` of its places
     is filled at random. A share `gold_rate` of the traces that a person gets are hidden gold items. A trace is
     reserved for its annotator until `lease` seconds after the annotator was last active.
 
     If `shows_answer` is true, the reference answer is shown below the problem. `after_submission` says what is
-    shown once a trace is submitted. `error_kinds` are the kinds of error that a step can be marked with.
-    `population` is the number of traces that met the conditions. `sample` is the number drawn from them with
-    `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's annotators can label. If
-    `suggests` is true, a trace starts with the labels of the evaluator whose scores are shown. If `shows_equations`
-    is true, equations that do not hold are marked.
+    shown after a trace is submitted. `error_kinds` are the kinds of error that a step can be marked with.
+    `population` is the number of traces that met the conditions. `sample` is how many of these were drawn with
+    `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own annotators may label. If
+    `suggests` is true, a trace starts with labels suggested by the evaluator whose scores are shown. If
+    `shows_equations` is true, equations that do not hold are marked.
     """
 
     __tablename__ = "campaigns"
@@ -97,7 +97,7 @@ class CampaignRow(Base):
 
 
 class CampaignAnnotatorRow(Base):
-    """A person who may label in a campaign that is restricted to certain annotators."""
+    """A person who may label in a restricted campaign."""
 
     __tablename__ = "campaign_annotators"
 
@@ -108,7 +108,7 @@ class CampaignAnnotatorRow(Base):
 
 
 class InvitationCampaignRow(Base):
-    """A campaign that an invitation is for. Anyone who accepts the invitation becomes an annotator of the
+    """A link from an invitation to a campaign. Accepting the invitation makes a person an annotator of the
     campaign."""
 
     __tablename__ = "invitation_campaigns"
@@ -118,8 +118,7 @@ class InvitationCampaignRow(Base):
 
 
 class GuidelineRow(Base):
-    """A version of the instructions for a campaign's annotators. Versions count from 1, and the newest is
-    in force."""
+    """A version of a campaign's labelling instructions. Versions count from 1, and the newest is in force."""
 
     __tablename__ = "guidelines"
 
@@ -133,11 +132,11 @@ class GuidelineRow(Base):
 
 
 class ItemRow(Base):
-    """A trace of a campaign, at its `place` in the queue.
+    """A trace in a campaign, at position `place` of the queue.
 
-    `digest` and `text_digest` are the `Trace.digest` and `Trace.text_digest` of the trace to be labelled. `chosen`
-    is `ordered` if the ordering placed the item, `random` if it was placed at random, and `gold` for a hidden gold
-    item. Any annotator may get a gold item in addition to the items in the queue.
+    `digest` and `text_digest` are the trace's `Trace.digest` and `Trace.text_digest`. `chosen` is `ordered` if the
+    campaign's ordering placed the item, `random` if it was placed at random, and `gold` for a hidden gold item,
+    which any annotator may get in addition to the items of the queue.
     """
 
     __tablename__ = "campaign_items"
@@ -161,13 +160,13 @@ class ItemRow(Base):
 
 
 class SlotRow(Base):
-    """A place for one person's annotation of an item. An item of the queue has `overlap` slots that are not
+    """A place for one person's annotation of an item. Each item of the queue has `overlap` slots that are not
     skipped.
 
-    A `free` slot belongs to nobody. A `leased` slot belongs to its person until `expires`, and after that until
-    somebody else takes it. `submitted` and `skipped` slots stay with their person. Annotators see only the
-    `public_id` of a slot, because sequential ids would give away hidden gold items, whose slots are created later
-    than the others.
+    A `free` slot belongs to nobody. A `leased` slot belongs to a person until `expires`, and after that until
+    somebody else takes it. `submitted` and `skipped` slots keep their person. Annotators see only the `public_id`
+    of a slot: because the slots of hidden gold items are created later than the others, sequential ids would give
+    them away.
     """
 
     __tablename__ = "slots"
@@ -203,11 +202,11 @@ class SlotRow(Base):
 class EventRow(Base):
     """An action of a person. Events are never changed or deleted, and the current labels are derived from them.
 
-    For `kind` and the content of `old` and `new` see `storage.labelling.annotation`. `step` is 0-based, or NULL for
-    an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is
-    `undo` or `redo` if the event reverses or repeats the event `of`. `key` is chosen by the client, so that a
-    repeated request is stored only once. `seconds` is the time taken, as measured by the page. `view`, `revealed`
-    (the number of visible steps) and `visible` record what the person could see.
+    For `kind` and the content of `old` and `new`, see `storage.labelling.annotation`. `step` is 0-based, or NULL
+    for an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as a decision. `cause` is
+    `undo` or `redo` if the event reverses or repeats an earlier event, whose id is in `of`. `key` is chosen by the
+    client, so that a repeated request is stored only once. `seconds` is the time taken, as measured by the page.
+    `view`, `revealed` (the number of visible steps) and `visible` record what the person could see.
     """
 
     __tablename__ = "label_events"
@@ -244,11 +243,12 @@ class EventRow(Base):
 
 
 class ExposureRow(Base):
-    """A record that a person has seen, on another page, something that a blind campaign hides about a text.
+    """A record that a person has seen, elsewhere in StepSight, information that a blind campaign hides about a
+    text.
 
-    `what` is `scores` of evaluators, the `gold`, `labels` of other people, or `equations` that do not hold. The
-    text is a problem with its steps, whether or not it belongs to a dataset. `text_digest` is its
-    `Trace.text_digest`.
+    `what` is `scores` for evaluators' scores, `gold` for gold labels, `labels` for other people's labels, or
+    `equations` for equations that do not hold. The text is a problem and its steps, which need not belong to a
+    dataset. `text_digest` is its `Trace.text_digest`.
     """
 
     __tablename__ = "exposures"
@@ -262,9 +262,10 @@ class ExposureRow(Base):
 
 
 class DisputeRow(Base):
-    """A claim that a benchmark's gold is wrong at a step.
+    """A claim that a benchmark's gold label of a step is wrong.
 
-    The step is 0-based. Its label is `gold` and should be `proposed`. Both are label names, or NULL for no label.
+    `step` is 0-based. `gold` is the disputed label, and `proposed` is the label it should have. Both are label
+    names, or NULL for no label.
     """
 
     __tablename__ = "disputes"
@@ -286,8 +287,8 @@ class DisputeRow(Base):
 
 
 class DisputeEntryRow(Base):
-    """A remark on a dispute. `state` is the state that it gave the dispute, or NULL if it did not change
-    the state."""
+    """A remark on a dispute. `state` is the state that the remark put the dispute into, or NULL if it changed
+    nothing."""
 
     __tablename__ = "dispute_entries"
 

@@ -1,4 +1,4 @@
-"""Checking a database's schema and upgrading it to the one of this version."""
+"""Checking the schema of a database and upgrading it to the current one."""
 
 from functools import cache
 from pkgutil import iter_modules
@@ -19,7 +19,7 @@ _LOCK = 5_749_207_318
 
 
 def newest_revision() -> str:
-    """Return the schema of this version: the name of the last migration, which Alembic calls the head."""
+    """Return the current schema revision: the name of the last migration, which Alembic calls the head."""
     return _revisions()[-1]
 
 
@@ -31,8 +31,8 @@ def _revisions() -> list[str]:
 def is_current(connection: Connection, name: str) -> bool:
     """True if the database has the newest schema, False if it is empty or can be upgraded.
 
-    Raises `UserError` if it belongs to another program or has a schema that this version cannot read. Raises
-    `DamagedError` if the store does not record which schema it has.
+    Raises `UserError` if the database belongs to another program or has a schema that this version cannot read, and
+    `DamagedError` if the store does not record its schema.
     """
     tables = set(inspect(connection).get_table_names())
     if not tables - {_ALEMBIC}:
@@ -50,7 +50,7 @@ def is_current(connection: Connection, name: str) -> bool:
 
 
 def check_revision(revision: str, name: str) -> None:
-    """Raise `UserError` if this version cannot read stores and backups with the schema `revision`."""
+    """Raise `UserError` if this version cannot read the schema `revision`. Messages refer to `name`."""
     if revision in (_OF_0_1_0, *_revisions()):
         return
     if revision < _FIRST:
@@ -66,10 +66,11 @@ def check_revision(revision: str, name: str) -> None:
 
 
 def upgrade(connection: Connection, name: str) -> None:
-    """Run the missing migrations within the transaction of `connection`, either all of them or none.
+    """Run the missing migrations in the transaction of `connection`, so that either all of them take effect or
+    none.
 
-    If several processes open a store at once, one of them runs the migrations. The others wait and find nothing to
-    do.
+    If several processes open a store at once, the first one runs the migrations. The others wait for it and then
+    find nothing to do.
     """
     # Alembic takes as long to load as all of the rest of a light command, and most stores need no migration.
     from alembic import command, config
@@ -90,7 +91,7 @@ def upgrade(connection: Connection, name: str) -> None:
 
 
 def _take_over(connection: Connection) -> None:
-    """Mark the first migration as run in a store of StepSight 0.1.0, whose tables are the same."""
+    """Record the first migration as done in a store of StepSight 0.1.0, whose tables are the same."""
     if inspect(connection).has_table(_ALEMBIC):
         stamp = text(f"UPDATE {_ALEMBIC} SET version_num = :first WHERE version_num = :last")
         connection.execute(stamp, {"first": _FIRST, "last": _OF_0_1_0})

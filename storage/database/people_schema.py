@@ -11,8 +11,8 @@ from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, Base, 
 class UserRow(Base):
     """A user.
 
-    `password` is a hash with its parameters. It is NULL for somebody who cannot log in: the local user of a server
-    without users. `ended` is when the user was deactivated. The row is kept because the user's work is kept.
+    `password` is a hash together with its parameters. It is NULL for the local user of a server without users, who
+    cannot log in. `ended` is when the user was deactivated; the row is kept because the user's work is kept.
     """
 
     __tablename__ = "users"
@@ -29,7 +29,7 @@ class UserRow(Base):
 
 
 class ServerSecretRow(Base):
-    """A random secret, created on first use. It never leaves the server except in backups."""
+    """A random secret, created on first use. It leaves the server only in backups."""
 
     __tablename__ = "server_secrets"
 
