@@ -1,4 +1,4 @@
 """The web pages, the HTTP server and the `stepsight` command.
 
-Begin with `server`, which assembles the pages, the routes and the API. Each page has its own folder.
+Start with `server`, which assembles the pages, the routes and the API. Each page has its own folder.
 """

@@ -71,12 +71,13 @@ def build_app(
 ) -> FastAPI:
     """Build the whole application, ready for uvicorn. Its pages are `app.access.rules.PAGES`.
 
-    With `public`, visitors who are not logged in may look and score. With `read_only`, they may too, and no page
-    can write to the store. With `loopback`, only this machine can connect, and no login is needed as long as nobody
-    can log in.
+    With `public`, visitors who are not logged in may view pages and have solutions scored. `read_only` implies
+    `public`, and also keeps every page from writing to the store. With `loopback`, only this machine can connect,
+    and no login is needed as long as no user can log in.
 
-    `hosts` are the names by which the server may be addressed. Scoring a program's request is limited to `seconds`.
-    `has_worker` returns True if the server's worker is running; it is None if there is no worker.
+    `hosts` are the host names that clients may use. Computing the answer to an API request may take at most
+    `seconds`. `has_worker` returns True if the server's job worker is running; it is None if the server has no
+    worker.
     """
     score = ScorePage(store, evaluators, read_only=read_only)
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None)
@@ -135,11 +136,11 @@ def serve(
 ) -> None:
     """Serve on a listening socket until SIGINT or SIGTERM.
 
-    Requests received by then are still answered, and `stopping` is called in the meantime. Requests that take
-    longer than `GRACE` are refused, and the process ends after `LONGEST` in any case.
+    On a signal, `stopping` is called, and requests already received get up to `GRACE` seconds to finish. The
+    process ends after `LONGEST` seconds in any case.
 
-    `proxies` are the addresses or networks that are trusted to state where a request comes from, which anybody else
-    could forge.
+    `proxies` are the addresses or networks of trusted proxies. Only their headers, which anybody could forge, are
+    believed about where a request comes from.
     """
     config = uvicorn.Config(
         application,
@@ -155,9 +156,9 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that wakes only once a second, for the date in its responses, and on a signal.
+    """A uvicorn server that wakes only once a second, to update the `Date` header, and on signals.
 
-    It ends quietly, since cutting off an incomplete response would print a traceback.
+    It suppresses the traceback that cutting off an incomplete response would print.
     """
 
     def __init__(self, config: uvicorn.Config, stopping: Callable[[], None]) -> None:

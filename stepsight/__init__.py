@@ -7,10 +7,8 @@
     judgment = next(Scorer(evaluator).score([trace], "hindsight"))
 
 A `Trace` is a problem with its steps. `load_evaluator` reads a checkpoint in any recognised layout. A `Scorer`
-gives each step its probabilities of neg, neu and pos, online, offline or in hindsight, and a `Client` has a server
-do the same. `Hindsight` is the triangle of scores of every step after each later step. A `Store`, opened by
-`open_store`, holds traces, judgments and labels in a database. `frame` and `frame_of` return these as pandas data
-frames. `__version__` is the version.
+gives each step its probabilities of neg, neu and pos, online, offline or in hindsight. A `Client` does the same
+through a server. A `Hindsight` is the triangular matrix that scores every step after each later step.
 """
 
 import os

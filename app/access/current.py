@@ -27,10 +27,10 @@ CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
 
 
 def begin(header: str) -> Current:
-    """Begin a request and return its record.
+    """Start handling a request and return its `Current`.
 
-    A well-formed id in `header` is kept, since a proxy logs it; otherwise a new id is made. Pass "" if the request
-    has no id.
+    A well-formed id in `header` is kept, because the proxy that sent it logs it too; otherwise a new id is
+    generated. `header` is "" if the request carries no id.
     """
     current = Current(header) if _WELL_FORMED.fullmatch(header) else Current()
     CURRENT.set(current)
@@ -44,7 +44,7 @@ def request_id() -> str:
 
 
 def note_person(person: int | None) -> None:
-    """Record who made the current request."""
+    """Record the id of the person who made the current request."""
     current = CURRENT.get()
     if current is not None:
         current.person = person

@@ -37,9 +37,10 @@ class PrivateHeaders:
 
 
 class _Response:
-    """A response that is buffered until complete if it is an HTML page, so that nonces can be written into it.
+    """A wrapper around `send` that holds an HTML page back until it is complete, so that nonces can be written into
+    it.
 
-    Everything else is streamed.
+    All other responses are streamed.
     """
 
     def __init__(self, send: Send) -> None:

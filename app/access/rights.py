@@ -24,20 +24,18 @@ Asked = HTTPConnection | gr.Request
 
 
 def cookie_name(request: HTTPConnection) -> str:
-    """Return the name of the login cookie for the requested address.
+    """Return the name of the login cookie for the host and port of the request.
 
-    The name contains the port because a browser shares cookies among all ports of a host. Otherwise, two servers on
-    one host would end each other's logins.
+    The name contains the port because a browser shares cookies among all ports of a host. Otherwise, logging in to
+    one of two servers on a host would end the login to the other.
     """
     port = _PORT.search(request.headers.get("host", ""))
     return f"{COOKIE}-{port[1]}" if port else COOKIE
 
 
 def find_user_of(request: Asked) -> User | None:
-    """Return the user who made the request, or None for a visitor who is not logged in.
-
-    Only some servers admit such visitors.
-    """
+    """Return the user who made the request, or None if the visitor is not logged in. Not every server admits such
+    visitors."""
     user: User | None = state_of(request)["user"]
     return user
 
@@ -63,11 +61,11 @@ class Right(StrEnum):
 
     - ENTER: open pages that require a login.
     - READ: see traces, judgments and figures.
-    - SCORE: have something judged.
+    - SCORE: have solutions scored.
     - KEEP: save views.
-    - WRITE: change the store other than by labelling.
+    - WRITE: change the store in any way other than labelling.
     - LABEL: label traces.
-    - ADJUDICATE: decide where labels differ.
+    - ADJUDICATE: settle steps on which annotators disagree.
     - MANAGE: run campaigns.
     """
 
@@ -91,7 +89,7 @@ _RIGHTS = {
 
 
 def rights_of(user: User, store: Store) -> frozenset[Right]:
-    """Return the rights that a user has now.
+    """Return the current rights of a user.
 
     While a blind campaign is open, annotators may neither look at results nor save views.
     """
@@ -102,20 +100,18 @@ def rights_of(user: User, store: Store) -> frozenset[Right]:
 
 
 def may(user: User, right: Right, store: Store) -> bool:
-    """True if the user has this right now."""
+    """True if the user currently has this right."""
     return right in rights_of(user, store)
 
 
 def has_right(request: Asked, right: Right) -> bool:
-    """True if whoever made the request has this right.
-
-    On a server that admits visitors without a login, such a visitor may have rights too.
-    """
+    """True if the sender of the request has this right, be it a user or a visitor who is not logged in."""
     return right in state_of(request)["rights"]
 
 
 def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
-    """Return the error for a user who has none of these rights. Its message names the roles that do."""
+    """Return the error for a user who has none of these rights. Its message names the roles that have at least one
+    of them."""
     if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
         return ForbiddenError(
             "Annotators see no scores and no gold labels while a blind campaign is open.",
@@ -132,8 +128,8 @@ def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
 def require(request: Asked, *rights: Right) -> User | None:
     """Return the user who made the request if they have at least one of these rights.
 
-    Returns None for a visitor who is not logged in, provided that visitors have one of the rights. Raises
-    `ForbiddenError` if the user or visitor has none of them.
+    Returns None for a visitor who is not logged in, provided that the server grants visitors one of the rights.
+    Raises `ForbiddenError` if the user or visitor has none of them.
     """
     user = find_user_of(request)
     if not any(has_right(request, right) for right in rights):
@@ -146,9 +142,10 @@ def require(request: Asked, *rights: Right) -> User | None:
 class RequiresRight:
     """A route's declaration of who may use it.
 
-    Anyone with at least one of the rights may use the route; with no rights given, everybody may. As a dependency,
-    it passes the user who made the request to the route. `app.web.access` reads the declaration from the route and
-    refuses everybody else before the route runs. A route without a declaration is not reachable at all.
+    Anyone with at least one of the rights may use the route; if no rights are given, everybody may. Used as a
+    FastAPI dependency, the declaration passes the user who made the request to the route. `app.web.access` reads
+    the declaration and refuses everybody else before the route runs. A route without a declaration is not reachable
+    at all.
     """
 
     def __init__(self, *rights: Right) -> None:
@@ -166,9 +163,9 @@ Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
 
 
 class _Number(Convertor[int]):
-    """A number in a path, as in `{slot:number}`.
+    """A path parameter that is a number, as in `{slot:number}`.
 
-    It has at most 12 digits, since no id is longer and Python refuses to parse very long numbers.
+    At most 12 digits are accepted, since no id is longer and Python refuses to parse very long numbers.
     """
 
     regex = "[0-9]{1,12}"
@@ -193,9 +190,9 @@ def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> N
 
 
 def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
-    """Record that `user` is about to be shown scores of these texts, which were entered on a page.
+    """Record that `user` is about to be shown scores of `texts`, which were entered on a page or sent to the API.
 
-    Traces that are to be labelled may have the same text. Nothing is recorded if `user` is None.
+    The user may have to label traces with the same text. Nothing is recorded if `user` is None.
     """
     if user is not None:
         note_texts(store, user, texts, SCORES)

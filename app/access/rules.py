@@ -1,4 +1,5 @@
-"""Access rules: the pages, the rights that routes declare, and a list for the routes of Gradio and FastAPI.
+"""Access rules: the list of pages, rules built from the rights that routes declare, and rules for Gradio's and
+FastAPI's own routes.
 
 A path that no rule covers is treated as missing. This matters above all for Gradio's own routes, which would store
 a visitor's files, fetch files on their behalf, or reveal what the server is doing.
@@ -42,11 +43,11 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that opens a path to requests with one of the `methods`, made by somebody with at least one of the
-    `rights`.
+    """A rule that allows requests to a path.
 
-    If `rights` is empty, everybody may send the request. If it is None, the response is also the same for everybody
-    and contains nothing from the store, so the person is not looked up.
+    A request must use one of the `methods`, and its sender must have at least one of the `rights`. If `rights` is
+    empty, everybody may send it. If `rights` is None, the response is also the same for everybody and contains
+    nothing from the store, so the person is not looked up.
     """
 
     methods: frozenset[str]
@@ -78,7 +79,7 @@ class Rules:
         self.rules = (*_STATIC, *_ADDED, *_declared(routes))
 
     def find(self, method: str, path: str) -> Rule | None:
-        """Return the first rule that matches the request, or None if there is no such path."""
+        """Return the first rule that matches the method and path of a request, or None if no rule does."""
         wanted = "GET" if method == "HEAD" else method
         return next((rule for rule in self.rules if wanted in rule.methods and rule.path.fullmatch(path)), None)
 

@@ -1,7 +1,7 @@
 """`/annotate/adjudicate`: deciding the steps on which annotators disagree, one trace at a time.
 
-Annotators appear as letters and not by name. The letters are dealt anew for every trace, so that nobody can be
-followed from one trace to the next. Submission times are hidden too.
+Annotators are shown as letters instead of names. The letters are reassigned for every trace, so that no annotator
+can be followed from one trace to the next. Submission times are hidden too.
 
 `POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers `{item,
 step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu, pos or
@@ -38,9 +38,9 @@ from stepsight.storage.traces.queries import get_trace
 
 
 class AdjudicationAddress(PageQuery):
-    """The query of the page: the id of a `campaign`, and the id of one of its items.
+    """The query of the page: the id of a campaign, and the id of one of its items.
 
-    Item 0 stands for the next undecided item.
+    An `item` of 0 stands for the next undecided item.
     """
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
@@ -62,23 +62,21 @@ class _NewDecision(Model):
 def with_letters(
     store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
-    """Return an item's annotations, each with a letter, in an order that reveals nothing about their authors."""
+    """Pair each annotation of an item with a letter, in an order that reveals nothing about the authors."""
     by_person = {annotation.user_id: annotation for annotation in annotations}
     order = shuffle_people(store, by_person, "item", item_id)
     return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
 
 
 def _letter(number: int) -> str:
-    """Return A to Z for the first 26 numbers, then A2 to Z2, and so on."""
+    """Return the letter for a number counted from 0: A to Z for the first 26, then A2 to Z2, and so on."""
     more, place = divmod(number, len(ascii_uppercase))
     return f"{ascii_uppercase[place]}{more + 1 if more else ''}"
 
 
 def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
-    """Render the adjudication page of a campaign for `user`.
-
-    Raises `NotFoundError` if there is no such campaign.
-    """
+    """Render the page on which `user` adjudicates a campaign. Raises `NotFoundError` if there is no such
+    campaign."""
     campaign = get_campaign(store, address.campaign)
     adjudication = read_adjudication(store, campaign.id)
     asked = adjudication.find(address.item) if address.item else None
@@ -100,7 +98,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
 def _disagreement(
     store: Store, campaign: Campaign, adjudication: Adjudication, shown: Disagreement, user: User
 ) -> dict[str, Any]:
-    """Return what the template needs to show a trace and the disagreements on it."""
+    """Return the template's variables for a trace and the disagreements on its steps."""
     trace = get_trace(store, shown.trace_id)
     annotations = with_letters(store, shown.item_id, shown.annotations)
     decisions = past_decisions(store, shown.item_id)
@@ -133,7 +131,8 @@ def _disagreement(
 
 
 def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
-    """Return links to the previous and next traces with disagreements."""
+    """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
+    position."""
     items = [one.item_id for one in adjudication.disagreements]
     place = items.index(shown.item_id)
     urls = [AdjudicationAddress(campaign=campaign.id, item=item).url() for item in items]
@@ -150,10 +149,8 @@ def _neighbours(campaign: Campaign, adjudication: Adjudication, shown: Disagreem
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the page and of its decisions.
-
-    The application turns their `UserError`s into responses.
-    """
+    """Build the routes of the page and of its decisions. The application turns the `UserError`s they raise into
+    responses."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AdjudicationAddress.PATH)

@@ -1,4 +1,4 @@
-"""`/annotate/agreement`: how far a campaign's annotators agree, for people who may see others' labels."""
+"""`/annotate/agreement`: how far a campaign's annotators agree, shown to people who may see others' labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _SECTIONS = (
 
 
 class Order(StrEnum):
-    """How the traces are sorted: by disagreement, largest first, or in the order of the queue."""
+    """How the heatmap sorts traces: by disagreement, largest first, or in the order of the campaign's queue."""
 
     DISAGREEMENT = "disagreement"
     QUEUE = "queue"
@@ -66,9 +66,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """The traces of a heatmap, in order, with the share of annotator pairs that agree on each step.
+    """The data of a heatmap: rated traces, the order in which to show them, and how far annotators agree on each
+    step.
 
-    A share is NaN if a step has fewer than two labels.
+    `shares` has the share of annotator pairs that agree on each step, NaN if the step has fewer than two labels.
     """
 
     rated: RatedTraces
@@ -89,17 +90,15 @@ class Heatmap:
         return max(1, -(-len(self.places) // ROWS))
 
     def on_page(self, page: int) -> NDArray[np.int64]:
-        """Return the places of the traces on a page.
-
-        Pages count from 1, and a number beyond the last page gives the last page.
-        """
+        """Return the indices of the traces on a page, counted from 1. A number past the end returns the last
+        page."""
         start = (min(page, self.pages) - 1) * ROWS
         return self.places[start : start + ROWS]
 
 
 @dataclass(frozen=True)
 class HeatCell:
-    """The cell of one step in the heatmap.
+    """The heatmap cell of one step.
 
     `apart` is the disagreement on the step, from 0 to 1, or None if the step has fewer than two labels. `classes`
     are CSS classes.
@@ -113,7 +112,7 @@ class HeatCell:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """The row of one trace in the heatmap, with the trace's name and the URL that its cells link to."""
+    """The heatmap row of one trace: its name, the URL that its cells link to, and the cells."""
 
     name: str
     url: str
@@ -121,7 +120,7 @@ class HeatRow:
 
 
 def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[HeatRow]:
-    """Return the rows on one page of the heatmap."""
+    """Build the rows on one page of the heatmap. `link` returns the URL that a row links to."""
     return [_row(heatmap, int(place), link) for place in heatmap.on_page(page)]
 
 
@@ -148,7 +147,11 @@ def _cell(heatmap: Heatmap, step: int) -> HeatCell:
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
-    """True if the majority label differs from the gold label or, if the gold gives only validity, from that."""
+    """True if the majority label of a step differs from its gold label.
+
+    Where the gold labels only say whether a step is valid, only validity is compared. False if there is no
+    majority.
+    """
     majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
     if np.isnan(majority):
         return False
@@ -158,7 +161,11 @@ def _differs(rated: RatedTraces, step: int) -> bool:
 
 
 def _text(counts: Sequence[int]) -> str:
-    """Return the mark of a unanimous label, or the share of the most common label, such as `2/3`."""
+    """Return a cell's text: the mark of a unanimous label, or else the share of the most common label, such as
+    `2/3`.
+
+    `counts` has the number of annotators who gave each label.
+    """
     votes = [int(count) for count in counts[: len(LABEL_NAMES)]]
     if not any(votes):
         return MARKS["unsure"] if counts[len(LABEL_NAMES)] else ""
@@ -170,9 +177,9 @@ def _text(counts: Sequence[int]) -> str:
 class AgreementAddress(PageQuery):
     """The query of the page.
 
-    `campaign` and `against`, the campaign to compare it with, are ids. `order` and `page` apply to the heatmap.
-    `exposed` includes annotations by people who had seen what the campaign hides. `table` is the name of a table to
-    download as CSV.
+    `campaign` is the id of the campaign, and `against` the id of a campaign to compare it with. `order` and `page`
+    apply to the heatmap. `exposed` includes annotations by people who had seen what the campaign hides. `table`
+    names a table to download as CSV.
     """
 
     PATH: ClassVar[str] = "/annotate/agreement"
@@ -187,7 +194,10 @@ class AgreementAddress(PageQuery):
 
 @dataclass(frozen=True)
 class Figure:
-    """A coefficient of agreement with its meaning, a verdict on it, and the share of `pairs` that agree."""
+    """A coefficient of agreement, with words on its meaning and its size.
+
+    `pairs` is a sentence on the share of annotator pairs that agree, or "" if there are no pairs.
+    """
 
     name: str
     meaning: str
@@ -197,7 +207,7 @@ class Figure:
 
 
 def figures(table: Table) -> list[Figure]:
-    """Turn the rows of `agreement_tables.overall_table` into figures."""
+    """Convert the rows of `agreement_tables.overall_table` to figures."""
     cards = []
     for (name, alpha, agreeing, units, unit, _), meaning in zip(table.rows, _MEANINGS, strict=True):
         assert isinstance(alpha, Value)
@@ -209,7 +219,7 @@ def figures(table: Table) -> list[Figure]:
 
 
 def verdict(alpha: Value) -> str:
-    """Say which conclusions an alpha allows by Krippendorff's rule, or why there is no alpha."""
+    """Describe which conclusions an alpha allows by Krippendorff's rule, or why there is no alpha."""
     if not alpha.exists:
         return f"No alpha: {alpha.reason}."
     if alpha.number < TENTATIVE:
@@ -222,10 +232,11 @@ def verdict(alpha: Value) -> str:
 
 
 def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
-    """Build a matrix of Cohen's kappa between every two people from `agreement_tables.pair_table`.
+    """Turn the rows of `agreement_tables.pair_table` into a matrix of Cohen's kappa, one row of cells for each
+    person.
 
-    Each person maps to a row of cells, and a cell holds the kappa, None if there is none, and the number of shared
-    steps. The result is empty for fewer than three people and for more than the matrix has room for.
+    A cell holds the kappa of two people, or None if it does not exist, and the number of steps that both labelled.
+    The result is empty if there are fewer than three people or more than `_MOST_PEOPLE`.
     """
     places = {column.key: place for place, column in enumerate(table.columns)}
     pairs = {frozenset(row[:2]): (row[places["kappa"]], row[places["steps"]]) for row in table.rows}
@@ -236,7 +247,8 @@ def matrix(table: Table) -> dict[str, list[tuple[Value | None, int]]]:
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the page and its files. The application turns their `UserError`s into responses."""
+    """Build the routes of the page and its downloads. The application turns the `UserError`s they raise into
+    responses."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(AgreementAddress.PATH, dependencies=[Depends(RequiresRight(Right.READ, Right.ADJUDICATE))])
@@ -263,9 +275,10 @@ def router(store: Store) -> APIRouter:
 
 
 def _check_closed(store: Store, address: AgreementAddress) -> None:
-    """Raise `ForbiddenError` if a visitor asks for an open campaign.
+    """Raise `ForbiddenError` if the query names a campaign that is still open.
 
-    Otherwise, an annotator could log out to look at it unnoticed.
+    Visitors may see only closed campaigns. Otherwise, an annotator could look at an open one unnoticed after
+    logging out.
     """
     for number in (address.campaign, address.against):
         if number and get_campaign(store, number).closed is None:
@@ -289,7 +302,7 @@ def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: Agreem
 
 
 def _file(measured: CampaignAgreement, name: str) -> Response:
-    """Return the table with this name as a CSV download. Raises `NotFoundError` if there is none."""
+    """Return the named table as a CSV download. Raises `NotFoundError` if there is no such table."""
     table = measured.find_table(name)
     disposition = f'attachment; filename="agreement-{measured.ratings.campaign.id}-{table.name}.csv"'
     return Response(to_csv(table), media_type="text/csv", headers={"content-disposition": disposition})
@@ -303,7 +316,8 @@ def _page(
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:
-        """Return the URL of the decision that the user may make on the trace, or else the URL of the trace."""
+        """Return the URL of a trace's adjudication page if it is disputed and the user adjudicates, or else of its
+        Browse page."""
         if disagreed and adjudicates:
             return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
         return f"/browse?trace={trace.trace_id}"
@@ -325,7 +339,7 @@ def _page(
 
 
 def _summary(ratings: CampaignRatings) -> str:
-    """Describe in words how many annotations are included and left out."""
+    """Describe in words how many annotations count, and how many were left out."""
     people, traces = len(ratings.queue.last.people), len(ratings.queue.traces)
     count = f"{counted(ratings.annotations, 'annotation')} by {counted(people, 'person', 'people')}"
     parts = [
@@ -344,7 +358,7 @@ def _summary(ratings: CampaignRatings) -> str:
 
 
 def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """Return the names of the existing tables, each with a function that renders the table and its download
+    """Return the names of those tables that exist, each with a function that renders the table and its download
     link."""
     tables = [table for table in map(measured.table, names) if table is not None]
     return [(table.name, partial(_table_html, table)) for table in tables]

@@ -1,4 +1,4 @@
-"""Measuring the agreement of a campaign's annotators, with all of its tables."""
+"""Measuring how far a campaign's annotators agree, and tabulating the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ from stepsight.training.report.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class CampaignAgreement:
-    """The ratings of a campaign, those of a second campaign to compare it with, and the tables of their agreement.
+    """The ratings of a campaign, those of the campaign it is compared with, and the tables of agreement.
 
-    Tables without rows are left out.
+    `against` is None if there is no comparison. Tables without rows are left out.
     """
 
     ratings: CampaignRatings
@@ -48,7 +48,7 @@ class CampaignAgreement:
     def find_table(self, name: str) -> Table:
         """Return the table with this name. Raises `NotFoundError` if there is none.
 
-        The name `steps` stands for the table of every step, which is not one of `tables`.
+        The name `steps` stands for the table of all steps, which is built on demand and not listed in `tables`.
         """
         table = step_table(self.ratings.queue) if name == "steps" else self.table(name)
         if table is None:
@@ -65,10 +65,10 @@ def measure_agreement(
     named: bool = True,
     draws: int = DRAWS,
 ) -> CampaignAgreement:
-    """Measure the agreement of a campaign's annotators.
+    """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
-    The result is cached until a new event arrives in one of the campaigns. `exposed` and `named` have the same
-    meaning as for `read_ratings`.
+    The result is cached until a new event arrives in one of the campaigns. `exposed` and `named` mean the same as
+    for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
     ids = [one.id for one in (campaign, against) if one is not None]
     with store.read() as session:
@@ -121,10 +121,10 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
 
 
 def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple[ViewRatings, ViewRatings]:
-    """Choose the ratings of two campaigns that are compared.
+    """Choose which ratings of two campaigns to compare.
 
-    If one campaign is stepwise and the other is not, the ratings with the steps so far in view are compared with
-    the ratings of whole traces. If both have the same view, the final ratings are compared.
+    The labels that a stepwise campaign collected first, while later steps were hidden, are compared with the labels
+    of a campaign that shows whole traces. If both campaigns are of the same kind, the final labels are compared.
     """
     if len(own) == len(others):
         return own[-1], others[-1]
@@ -132,7 +132,7 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
 
 
 def _size(agreement: CampaignAgreement) -> int:
-    """Estimate the size in bytes."""
+    """Estimate the size of the result in bytes."""
     sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)

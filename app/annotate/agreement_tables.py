@@ -1,7 +1,7 @@
 """Tables of agreement: over all steps, by step number, by view, by pair of annotators, and with the gold labels.
 
-A campaign has one or two views. In a stepwise campaign, annotators label a step with only the steps so far in view
-and may change the label later; the final labels count as the second view.
+A view is how much of a trace annotators saw when labelling a step. In a stepwise campaign, they first see only the
+steps so far, and may change the label later; their final labels count as a second view.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ MAJORITY = "the majority"
 
 
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate alpha and the share of agreeing pairs, for labels and for first errors."""
+    """Tabulate Krippendorff's alpha and the share of agreeing pairs, for step labels and for first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     asked = (
         (ratings.labels, Scale.ORDINAL, ratings.trace, "steps"),
@@ -93,7 +93,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate agreement by step number, with the share of labels that agree with the gold on validity."""
+    """Tabulate agreement by step number, including the share of labels whose validity matches the gold label."""
     ratings = rated.last
     last = int(ratings.position.max(initial=-1))
     rows: list[tuple[Cell, ...]] = []
@@ -111,7 +111,8 @@ def position_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
-    """Return the share of all annotators' labels of the chosen steps that agree with the gold on validity."""
+    """Return the share of labels, over all annotators and the chosen steps, whose validity matches the gold
+    label."""
     validity = ratings.validity[:, chosen]
     people = len(ratings.people)
     pair = RaterPair.of(validity.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
@@ -119,7 +120,7 @@ def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], 
 
 
 def step_table(rated: RatedTraces) -> Table:
-    """Tabulate every step with its ratings, for download."""
+    """Tabulate the ratings of every step, for download."""
     ratings = rated.last
     rows: list[tuple[Cell, ...]] = []
     shares = agreeing_shares(ratings)
@@ -135,9 +136,9 @@ def step_table(rated: RatedTraces) -> Table:
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
-    """Return the share of annotator pairs that agree on each step, with shape (steps,).
+    """Return the share of annotator pairs that agree on each step, as an array of shape (steps,).
 
-    A share is NaN if a step has fewer than two labels.
+    The share is NaN for a step with fewer than two labels.
     """
     votes = ratings.counts[:, : len(LABEL_NAMES)].astype(np.float64)
     total = votes.sum(axis=1)
@@ -148,12 +149,12 @@ def agreeing_shares(ratings: Ratings) -> Floats64:
 
 
 def label_name(code: float) -> str:
-    """Return neg, neu or pos for a label's code, or "" for NaN."""
+    """Return the name of a label code: neg, neu or pos, or "" for NaN."""
     return "" if np.isnan(code) else LABEL_NAMES[int(code)]
 
 
 def gold_name(rated: RatedTraces, step: int) -> str:
-    """Return the gold label of a step, `valid` if the gold says only that much, or "" if it says nothing."""
+    """Return the gold label of a step, `valid` if it is only known to be valid, or "" if there is no gold label."""
     label = label_name(rated.gold[step])
     return label or ("valid" if rated.valid[step] == 1 else "")
 
@@ -167,9 +168,9 @@ def _table(
     notes: tuple[str, ...] = (),
     rules: tuple[int, ...] = (),
 ) -> Table:
-    """Build a table from its column heads and rows.
+    """Build a table from its column titles by key, and its rows.
 
-    The kind of each column follows from its cells. A note is added for each reason why one of the `values` is
+    The kind of each column is derived from its cells. A note is added for each reason why some of the `values` are
     missing.
     """
     kinds = (_kind(key, [row[place] for row in rows]) for place, key in enumerate(heads))
@@ -186,7 +187,7 @@ def _kind(key: str, cells: Sequence[Cell]) -> CellKind:
 
 
 def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
-    """Return one note for each reason why values are missing, with examples."""
+    """Return one note for each reason why values are missing, naming some of the values."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, value in values:
         if not value.exists and value.reason:
@@ -201,7 +202,7 @@ def _some(names: list[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ViewRatings:
-    """The ratings that annotators of a campaign gave in one view."""
+    """The ratings that a campaign's annotators gave in one view."""
 
     view: str
     campaign: str
@@ -209,7 +210,7 @@ class ViewRatings:
 
 
 def view_ratings(of: CampaignRatings, rated: RatedTraces) -> list[ViewRatings]:
-    """Return the ratings in each view of the campaign. A stepwise campaign has two views, any other has one."""
+    """Return a campaign's ratings in each view. A stepwise campaign has two views, any other campaign one."""
     name = of.campaign.name
     if of.campaign.view != STEPWISE:
         return [ViewRatings("whole trace", name, rated.last)]
@@ -225,10 +226,8 @@ def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, Ra
 
 
 def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate agreement and the distribution of labels in each view.
-
-    All sides must have rated the traces of `rated`.
-    """
+    """Tabulate agreement and the distribution of labels in each view. All `sides` must rate the traces of
+    `rated`."""
     rows: list[tuple[Cell, ...]] = []
     values = []
     for side in sides:
@@ -257,7 +256,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Cross-tabulate the first labels of steps with their final labels."""
+    """Cross-tabulate the labels that annotators first gave to steps with their final labels."""
     first, last = rated.first.codes, rated.last.codes
     trace = np.broadcast_to(rated.last.trace, first.shape).ravel()
     caption = "Changes of mind: from the label with the steps so far in view to the one that stands"
@@ -273,9 +272,10 @@ def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) ->
 
 
 def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trace: Ints, weights: Weights) -> Table:
-    """Cross-tabulate labels before and after, with the share that changed.
+    """Cross-tabulate two labels of each step, and give the share of steps on which they differ.
 
-    Only steps that have both labels count.
+    Steps that lack one of the labels are left out. If `then` is not "", it precedes the column names, and unsure
+    counts as a label.
     """
     both = (before != UNLABELLED) & (after != UNLABELLED)
     before, after, trace = before[both], after[both], trace[both]
@@ -301,9 +301,9 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how many later steps were in view when labels changed for the last time.
+    """Tabulate how many later steps were visible when labels changed for the last time.
 
-    A row counts only the labels of steps that are followed by at least that many steps.
+    The shares in a row are taken over the labels of steps that are followed by at least that many steps.
     """
     first, last = rated.first.codes, rated.last.codes
     lengths = np.bincount(rated.last.trace, minlength=rated.last.traces)
@@ -321,10 +321,10 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
 def _later(
     later: NDArray[np.float64], changed: NDArray[np.bool_], in_both: NDArray[np.bool_], after: Ints
 ) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Yield a row for each number of later steps.
+    """Yield the rows of `later_table` as triples of a name and two masks over labels.
 
-    It has the row's name, the labels that changed when that many steps were in view, and those that could have
-    changed.
+    The first mask selects labels that changed when that many later steps were visible, the second all labels that
+    could have.
     """
     most = int(after.max(initial=0))
     for count in range(1, min(most, _MOST_LATER) + 1):
@@ -339,7 +339,7 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate Cohen's kappa and the agreement on the first error for every two people who share a trace."""
+    """Tabulate Cohen's kappa and the agreement on first errors for every two people who share a trace."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
     rows: list[tuple[Cell, ...]] = []
     values = []
@@ -363,9 +363,9 @@ def pair_table(rated: RatedTraces, weights: Weights) -> Table:
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far each person agrees with all others, and the others' alpha.
+    """Tabulate how far each person agrees with all others, and what alpha would be without that person.
 
-    If alpha is higher without a person, that person lowers the agreement.
+    An alpha that rises without a person shows that they lower the agreement.
     """
     ratings = rated.last
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
@@ -397,7 +397,10 @@ def _without(
     everybody: Value,
     draws: Floats64 | None,
 ) -> tuple[Value, Value]:
-    """Return the alpha of all other annotators, and its difference from the overall alpha on the same resamples."""
+    """Return the alpha of all annotators except `person`, and how much it differs from the alpha of `everybody`.
+
+    The interval of the difference pairs the two alphas draw by draw, on the same resampled traces.
+    """
     others = np.delete(labels, person, axis=0)
     value = alpha(others, Scale.ORDINAL).alpha
     if not value.exists or draws is None:
@@ -408,7 +411,7 @@ def _without(
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
-    """Tabulate how far each person and the majority agree with the gold, on labels and on validity."""
+    """Tabulate how far each person and the majority agree with the gold labels, on labels and on validity."""
     ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
         of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
@@ -425,8 +428,8 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """Return Cohen's kappa with the gold.
+    """Return Cohen's kappa between labels and gold labels.
 
-    There is no value if the gold has only one class, since kappa would be 0 whatever the labels.
+    There is no value if the gold labels are all of one class, since kappa would then be 0 whatever the labels.
     """
     return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

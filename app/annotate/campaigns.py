@@ -1,4 +1,5 @@
-"""The list of campaigns and the manager's page of a campaign, with campaigns described in words and bars."""
+"""The list of campaigns, the page on which a manager runs a campaign, and the words and bars that describe
+campaigns."""
 
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class CampaignBar:
-    """A progress bar with a name. It shows how many annotations out of a total are submitted."""
+    """A named progress bar that shows how many annotations are submitted, out of a total."""
 
     name: str
     done: int
@@ -55,7 +56,7 @@ class CampaignBar:
 
 
 def list_html(store: Store, user: User) -> Markup:
-    """Render `/annotate` for this person: the campaigns, the progress of each, and links to start labelling."""
+    """Render `/annotate` for a user: the campaigns, the progress of each, and links to start labelling."""
     rights = {right for right in Right if may(user, right, store)}
     labels = Right.LABEL in rights
     return render(
@@ -87,7 +88,7 @@ def _card(store: Store, campaign: Campaign, user: User, labels: bool) -> dict[st
 def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
     """Render `/annotate/campaign`, a campaign as its manager sees it.
 
-    It shows everybody's work and the guideline, and has a form to close the campaign. Raises `NotFoundError` if
+    It shows everybody's progress and the guideline, and has a form to close the campaign. Raises `NotFoundError` if
     there is no such campaign.
     """
     campaign = get_campaign(store, campaign_id)
@@ -107,9 +108,9 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Return everybody who may label, each with True if they are assigned to the campaign.
+    """Return all users who may label. The flag is True if the user is assigned to the campaign.
 
-    The list is empty if nobody can log in.
+    The list is empty on a server that nobody can log in to.
     """
     assigned = {user.id for user in list_annotators(store, campaign.id)}
     able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
@@ -117,13 +118,13 @@ def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
-    """Render the page for choosing a campaign, shown if the address names none."""
+    """Render a list of campaigns that link to `path`, for a page whose URL names no campaign."""
     campaigns = [(campaign, terms(campaign)) for campaign in list_campaigns(store)]
     return render("annotate/choose_campaign.html", title=title, path=path, campaigns=campaigns)
 
 
 def terms(campaign: Campaign) -> str:
-    """Describe the campaign's task and its annotators in one line."""
+    """Describe a campaign's task and annotators in one line."""
     parts = [
         f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
@@ -145,7 +146,7 @@ def terms(campaign: Campaign) -> str:
 
 
 def queue_terms(campaign: Campaign) -> str:
-    """Describe to a manager how a campaign's queue was built."""
+    """Describe how a campaign's queue was built, for its manager."""
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
@@ -160,10 +161,8 @@ def queue_terms(campaign: Campaign) -> str:
 
 
 def start_word(store: Store, campaign: Campaign, user: User) -> str:
-    """Return the text of a person's link to the labelling page: Start or Continue.
-
-    Returns "" if nothing is left for the person.
-    """
+    """Return the text of a user's link to the labelling page: Start, Continue, or "" if nothing is left to
+    label."""
     availability = next_availability(store, campaign, user)
     if availability == "nothing":
         return ""
@@ -174,8 +173,8 @@ def start_word(store: Store, campaign: Campaign, user: User) -> str:
 def sees_everybody(user: User) -> bool:
     """True if the user may see everybody's progress.
 
-    Annotators may not. A person's total includes hidden gold items and the campaign's does not, so comparing the
-    two would reveal those items.
+    Annotators may not: their own total includes hidden gold items and the campaign's total does not, so the
+    difference would reveal that there are such items.
     """
     return user.role is not Role.ANNOTATOR
 
@@ -183,7 +182,7 @@ def sees_everybody(user: User) -> bool:
 def progress_bars(
     campaign: Campaign, progress: CampaignProgress, *, own: bool = True, everybody: bool = True
 ) -> list[CampaignBar]:
-    """Build the progress bars for the person's own share and for the whole campaign."""
+    """Build progress bars for the user's own share, if `own`, and for the whole campaign, if `everybody`."""
     bars = []
     if own:
         # Hidden gold items come on top of the queue, and must not be noticed.

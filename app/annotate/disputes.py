@@ -1,6 +1,6 @@
-"""Disputes of a benchmark's labels: the list, a single dispute with its discussion, and the form to file one.
+"""Disputes of a benchmark's labels: the list, a single dispute with its discussion, and the form to file a dispute.
 
-`/annotate/disputes` lists the disputes that meet some conditions, and `/annotate/disputes/NUMBER` shows one.
+`/annotate/disputes` lists disputes, filtered by its query, and `/annotate/disputes/NUMBER` shows a dispute.
 `/annotate/dispute?trace=12&step=3` is the form for a step, counted from 1; `dataset=NAME&id=ID` may identify the
 trace instead of its number in the store. People who may not see gold labels at the moment see only disputes of
 traces that they have labelled.
@@ -57,10 +57,7 @@ def _check_name(name: str) -> str:
 
 
 class DisputesAddress(PageQuery):
-    """The conditions on the list of disputes.
-
-    `trace` is the number of the disputed trace in the store.
-    """
+    """The query of the list of disputes. `trace` is the number of the disputed trace in the store."""
 
     PATH: ClassVar[str] = "/annotate/disputes"
 
@@ -71,7 +68,7 @@ class DisputesAddress(PageQuery):
 
     @property
     def active(self) -> bool:
-        """True if any condition is set."""
+        """True if the query has any filter or a page number."""
         return self != DisputesAddress()
 
     def filter(self, unblinded_for: int | None) -> DisputeFilter:
@@ -80,9 +77,9 @@ class DisputesAddress(PageQuery):
 
 
 class DisputeAddress(PageQuery):
-    """The step that the form is about.
+    """The query of the form to file a dispute: a step, counted from 1, and its trace.
 
-    `step` counts from 1. The trace is given by its number in the store, `trace`, or by its `dataset` and `id`.
+    The trace is given by its number in the store, `trace`, or by its `dataset` and `id`.
     """
 
     PATH: ClassVar[str] = "/annotate/dispute"
@@ -93,7 +90,7 @@ class DisputeAddress(PageQuery):
     step: PageNumber = 1
 
     def find(self, store: Store) -> StoredTrace:
-        """Return the trace. Raises `NotFoundError` if there is no such trace."""
+        """Return the trace that the query names. Raises `NotFoundError` if there is none."""
         return find_trace(store, self.dataset, self.id) if not self.trace else get_trace(store, self.trace)
 
 
@@ -111,17 +108,17 @@ class _NewEntry(Model):
 
 
 def gold_value(value: str | None) -> str:
-    """Return the words for a step's gold label, current or proposed."""
+    """Return a current or proposed gold label with its mark, or `unlabelled` if it is None."""
     return f"{MARKS[value]} {value}" if value else "unlabelled"
 
 
 def list_html(
     store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
 ) -> Markup:
-    """Render the page that lists disputes.
+    """Render a page of the list of disputes.
 
-    `disputes` may hold one more than fits, which tells the page that there are more. `unblinded_for` has the same
-    meaning as in `DisputeFilter`.
+    If `disputes` holds one more than fits on a page, the page links to the next. `unblinded_for` means the same as
+    in `DisputeFilter`.
     """
     counts = count_disputes(store, address.filter(unblinded_for))
     accepted = address.dataset and count_disputes(store, DisputeFilter(address.dataset))[DisputeState.ACCEPTED]
@@ -142,7 +139,7 @@ def list_html(
 
 
 def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: bool) -> Markup:
-    """Render a dispute with its discussion. The user may add to it if `labels` is True."""
+    """Render a dispute with its discussion. If `labels` is True, the user may add to the discussion."""
     return render(
         "annotate/dispute.html",
         dispute=dispute,
@@ -155,7 +152,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
 
 
 def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Markup:
-    """Render the form for disputing the label of a step. Raises `UserError` if the trace has no such step."""
+    """Render the form for disputing a step's gold label. Raises `UserError` if the trace has no such step."""
     if not 1 <= address.step <= len(trace.steps):
         raise UserError(f"There is no step {address.step}: the trace has {len(trace.steps)}.", "Check the address.")
     number = address.step - 1
@@ -173,7 +170,7 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
 
 
 def router(store: Store) -> APIRouter:
-    """Build the routes of the dispute pages and their forms. The application turns their `UserError`s into
+    """Build the routes of the dispute pages and forms. The application turns the `UserError`s they raise into
     responses."""
     routes = APIRouter(include_in_schema=False)
     _add_pages(routes, store)
@@ -234,9 +231,9 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raise `ForbiddenError` unless the person may see the gold label, which a dispute reveals.
+    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals.
 
-    If the trace is to be labelled, the exposure is recorded.
+    The exposure is recorded if the user may have to label the trace.
     """
     if has_right(request, Right.READ):
         _note_gold(store, request, trace_id)

@@ -21,9 +21,9 @@ _ENDINGS = {"csv": "csv", "parquet": "parquet"}
 
 
 class LabelsAddress(PageQuery):
-    """The query of the download: the id of a `campaign` and the `format` of the file.
+    """The query of the download: the id of a campaign and the format of the file.
 
-    `each` asks for a row per person, and `exposed` includes labels given after seeing what the campaign hides.
+    `each` writes a row for each person. `exposed` includes labels given after seeing what the campaign hides.
     """
 
     PATH: ClassVar[str] = "/annotate/export"
@@ -35,7 +35,7 @@ class LabelsAddress(PageQuery):
 
 
 def router(store: Store) -> APIRouter:
-    """Build the route of the download. The application turns its `UserError`s into responses."""
+    """Build the route of the download. The application turns the `UserError`s it raises into responses."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(LabelsAddress.PATH)

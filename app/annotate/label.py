@@ -1,4 +1,4 @@
-"""The page for labelling a trace, and the rendering of the steps that its script requests one by one."""
+"""The page for labelling a trace, and the HTML of the steps that its script requests one by one."""
 
 import json
 from collections.abc import Sequence
@@ -48,9 +48,9 @@ _TITLES = _ERROR_TITLES | {kind: title for kind, _, title in _PRMBENCH}
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """An evaluator's scores of a step, drawn as a bar whose parts sum to 1 from left to right.
+    """An evaluator's scores of a step, drawn as a bar of parts that sum to 1.
 
-    For a verdict given in words, `label` is the label that the verdict stands for.
+    If the evaluator gives its verdicts in words, `label` is the label that its verdict stands for.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ScoreBar:
 
 
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
-    """Render the page of an open assignment, with only the steps of the trace that are revealed."""
+    """Render the labelling page of an open assignment. It contains only the steps revealed so far."""
     campaign = assignment.campaign
     return render(
         "annotate/label.html",
@@ -93,7 +93,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
 
 
 def next_html(store: Store, campaign_id: int, user: User) -> Markup:
-    """Render the next trace of a campaign, or a notice if nothing is left for the person.
+    """Render the labelling page for the user's next trace in a campaign, or a notice if no trace is left for them.
 
     Raises the errors of `assign_next`.
     """
@@ -104,9 +104,9 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
 
 
 def formula(answer: str | None) -> str:
-    """Return a reference answer as text, with the formula delimiters that benchmarks omit.
+    """Return a reference answer as text, or "" if it is None.
 
-    Returns "" if there is no answer.
+    Benchmarks omit the `$` around formulas, so an answer that contains a backslash is put between dollar signs.
     """
     if answer is None:
         return ""
@@ -114,7 +114,7 @@ def formula(answer: str | None) -> str:
 
 
 def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
-    """Render the revealed steps as list items, beginning with step `start`, counted from 0."""
+    """Render the revealed steps from step `start` on, counted from 0, as list items."""
     return render("annotate/steps.html", **_steps(store, assignment, annotation, user, start))
 
 
@@ -135,9 +135,10 @@ def _steps(
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
-    """Render the sub-steps of a step, counted from 0, with failing equations marked.
+    """Render the sub-steps of step `number`, counted from 0, with failing equations marked.
 
-    Returns an empty list if the campaign shows no equations. Later steps do not change the marks on earlier ones.
+    Returns an empty list if the campaign does not mark equations. Later steps do not change the marks on earlier
+    ones.
     """
     if not campaign.shows_equations:
         return []
@@ -145,7 +146,7 @@ def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
 
 
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
-    """Build a bar for each evaluator that scores the step, counted from 0."""
+    """Build a bar for each evaluator that scores step `number`, counted from 0."""
     bars = []
     for one in scores:
         validity = one.validity[number]
@@ -157,7 +158,7 @@ def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
 
 
 def _label(validity: float, redundancy: float | None) -> str:
-    """Return the label for a verdict given in words, which is stored as the numbers 0 and 1."""
+    """Return the label that a verdict in words stands for, given its scores, which are 0 or 1."""
     if not validity:
         return "neg"
     return "neu" if redundancy else "pos"

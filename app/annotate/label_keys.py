@@ -1,4 +1,4 @@
-"""The labels that a person can give to a step and their keys, as used by pages, lists of shortcuts and scripts."""
+"""The labels that a person can give to a step, and the keyboard shortcuts for them, shared by pages and scripts."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabelKey:
-    """A label, "" for no label, with its `key` and a few words on when to give it."""
+    """A label, the key that gives it, and a few words on when to give it. A label of "" clears the label."""
 
     label: str
     key: str
@@ -27,5 +27,5 @@ DECISION_KEYS = (_NEG, _NEU, _POS, _UNLABELLED)
 
 
 def script_keys(keys: Iterable[LabelKey]) -> str:
-    """Return pairs of a key and its label as JSON, for the pages' scripts."""
+    """Return the pairs of key and label as JSON, for the scripts of the pages."""
     return json.dumps([(one.key, one.label) for one in keys])

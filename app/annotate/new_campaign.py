@@ -1,4 +1,4 @@
-"""`/annotate/new`: creating a campaign from the traces that a Browse address selects."""
+"""`/annotate/new`: creating a campaign from the traces that a Browse URL selects."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -79,7 +79,7 @@ A step that is right by itself but builds on an earlier mistake is not wrong for
 
 
 class NewCampaign(BaseModel):
-    """The fields of the form. Numbers arrive as text, and an empty field takes its default."""
+    """The fields of the form. Numbers arrive as text, and an empty field takes its default value."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -113,7 +113,10 @@ class NewCampaign(BaseModel):
 
 
 def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
-    """Render the form with the campaign's settings and the traces selected by the query of a Browse page."""
+    """Render the form for a new campaign, with the traces that the query of a Browse URL selects.
+
+    Raises `UserError` if the store has no dataset.
+    """
     datasets = list_datasets(store)
     if not datasets:
         raise UserError("The store is empty.", "Add data on the Data page.")
@@ -141,7 +144,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
 
 
 def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> CampaignPlan:
-    """Return the plan described by a completed form. Raises `UserError` if its traces cannot be found."""
+    """Convert a completed form to a plan. Raises `UserError` if its dataset or traces cannot be found."""
     address = Address.exact(read_query(form.traces))
     dataset = find_dataset(store, form.dataset or address.dataset)
     return CampaignPlan(

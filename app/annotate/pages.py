@@ -1,4 +1,4 @@
-"""The routes of the pages for campaigns and labelling, and of their forms."""
+"""The routes of the campaign and labelling pages and of their forms."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
@@ -50,7 +50,7 @@ class _NewGuideline(Model):
 
 
 class _Annotators(Model):
-    """The form that chooses a campaign's annotators. Numbers arrive as text."""
+    """The fields of the form that chooses a campaign's annotators. Numbers arrive as text."""
 
     who: Literal["everybody", "chosen"]
     people: ListOf[Annotated[str, Field(pattern="^[0-9]{1,12}$")]] = ()
@@ -61,7 +61,7 @@ class _Annotators(Model):
 
 
 def pages(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes of the Annotate pages. The application turns their `UserError`s into responses."""
+    """Build the routes of the Annotate pages. The application turns the `UserError`s they raise into responses."""
     routes = APIRouter(include_in_schema=False)
     _add_labelling(routes, store)
     _add_management(routes, store, evaluators)
@@ -140,12 +140,12 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
 
 def _asked(store: Store, request: Request, user: User) -> Assignment:
-    """Open the assignment named in the address. Raises the errors of `open_slot`."""
+    """Open the assignment that the request's `slot` parameter names. Raises the errors of `open_slot`."""
     return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
-    """Render the labelling page while the assignment is open, and the submitted or skipped trace afterwards."""
+    """Render an assignment: the labelling page while it is open, and afterwards the submitted or skipped trace."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     if assignment.expires is not None:
         return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
@@ -156,10 +156,7 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
 
 
 def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
-    """Return a labelling page.
-
-    A browser gets the whole page. The script that moves from trace to trace gets only its content.
-    """
+    """Return a labelling page, or only its content if the script that moves from trace to trace requests it."""
     shown = content if PART in request.headers else plain_page(title, content, "Annotate")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
 
@@ -169,7 +166,7 @@ def _page(title: str, content: Markup) -> HTMLResponse:
 
 
 class _JsonErrors(APIRoute):
-    """A route that reports errors as JSON, whatever the client accepts."""
+    """A route that reports errors as JSON, whatever media types the client accepts."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -190,8 +187,8 @@ class _Key(Model):
 def labelling_routes(store: Store) -> APIRouter:
     """Build the routes used by the labelling page's script. They all require the right to label.
 
-    `POST /annotate/campaigns/NUMBER/claim` gives an assignment, or 204 if nothing is left for now. `GET
-    /annotate/slots/SLOT` gives it again, by its random id.
+    `POST /annotate/campaigns/NUMBER/claim` returns an assignment, or 204 if nothing is left for now. `GET
+    /annotate/slots/SLOT` returns the same assignment again, given its random id.
 
     `POST /annotate/slots/SLOT/events` takes `{kind, key, step, new, seconds, revealed, guideline}` and answers
     `{moment, repeated, state}` once the event is durably stored. If the page submits a trace and the campaign shows
@@ -239,10 +236,8 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
 
 
 def _next(store: Store, slot_id: int, user: User) -> str | None:
-    """Render the next trace after a submission.
-
-    Returns None if the page has to request it separately.
-    """
+    """Render the page of the trace that follows a submission, or return None if the browser must request it
+    separately."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
     if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
@@ -255,7 +250,7 @@ def _next(store: Store, slot_id: int, user: User) -> str | None:
 
 
 def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
-    """Return an assignment as JSON, with only the revealed steps and nothing that the person may not see yet."""
+    """Return an assignment as JSON. Steps, scores and gold labels that the user may not see yet are left out."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     campaign, trace = assignment.campaign, assignment.trace
     seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
@@ -282,9 +277,9 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
 
 
 def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
-    """Return the failing equations of each revealed step, such as "74 - 5 = 70: is 69".
+    """Return the failing equations of each revealed step as text, such as "74 - 5 = 70: is 69".
 
-    The list is empty if the campaign does not show them.
+    The list is empty if the campaign does not mark equations.
     """
     trace = assignment.trace
     if not assignment.campaign.shows_equations:

@@ -1,4 +1,4 @@
-"""The page of a submitted trace: the person's labels beside the gold, scores and other people's labels."""
+"""The page of a submitted trace: the user's labels beside gold labels, scores and other people's labels."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from stepsight.storage.labelling.review import Review
 
 
 def review_html(assignment: Assignment, annotation: Annotation, review: Review | None, person: int) -> Markup:
-    """Render the page of a submitted trace. Without a review, it shows only the person's own labels."""
+    """Render the page of a submitted trace. If `review` is None, it shows only the user's own labels."""
     trace: Trace = review.trace if review else assignment.trace
     agreements = [agrees(label, step) for label, step in zip(annotation.labels, trace.steps, strict=True)]
     comparable = [one for one in agreements if one is not None]
@@ -44,9 +44,9 @@ def skipped_html(assignment: Assignment) -> Markup:
 
 
 def agrees(label: str | None, gold: Step) -> bool | None:
-    """True if a label agrees with the gold; None if either is missing or the person was unsure.
+    """True if a label agrees with the gold label; None if either is missing or the annotator was unsure.
 
-    Where the gold tells only valid steps from wrong ones, only validity is compared.
+    Only validity is compared if the gold label says no more than whether the step is valid.
     """
     if label in (None, UNSURE) or gold.valid is None:
         return None
@@ -79,7 +79,8 @@ def _row(
 
 
 def _dispute_url(review: Review | None, number: int) -> str:
-    """Return the address for disputing the gold label of a step, or "" if the gold is missing or hidden."""
+    """Return the URL of the form for disputing a step's gold label, or "" if the trace's gold labels are missing or
+    hidden."""
     if review is None or not review.trace.has_gold:
         return ""
     return DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()
