@@ -7,11 +7,14 @@ from stepsight.core.evidence import Flip
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.left_out import Gap
 from stepsight.core.validation import choice
+from stepsight.storage.judgments.step_falls import Need
 
 STAYED = "stayed"
 """The kind of traces in which no verdict changed."""
 
 KINDS = (*(flip.value for flip in Flip), STAYED)
+"""The kinds of traces in the gallery."""
+
 VALUES = ("validity", *LABEL_NAMES)
 """The values that the hindsight matrix can show."""
 
@@ -23,7 +26,7 @@ class EvidenceAddress(PageQuery):
     """The query of the Evidence page, for one trace or for the gallery of a `dataset`.
 
     A trace is given as `trace`, a database id, or as `s`, the token of a permalink to the Score page. `evaluator`
-    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
+    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS` or a `Need`, and `page` counts from 1.
 
     The rest applies to one trace. `step` names the selected sub-step, and `after` the last one revealed. `value` is
     one of `VALUES`, and `gap` says what stands in place of a step that is left out. `present` is the current place
@@ -36,7 +39,7 @@ class EvidenceAddress(PageQuery):
     s: str = ""
     dataset: str = ""
     evaluator: str = ""
-    kind: Annotated[str, choice(KINDS)] = ""
+    kind: Annotated[str, choice((*KINDS, *Need))] = ""
     page: PageNumber = 1
     step: str = ""
     after: str = ""

@@ -11,6 +11,7 @@ from stepsight.app.evidence.sentences import (
     constant_sentence,
     gold_sentence,
     left_out_sentence,
+    only_offline_sentence,
     rest_sentence,
     unused_sentence,
 )
@@ -65,6 +66,8 @@ class Evidence:
     """The gaps for which the store has its scores of the trace with a step left out."""
     find_left_out: Callable[[Gap], LeaveOneOut | None] = lambda gap: None
     """Reads those scores, None if there are none for a gap."""
+    only_offline: bool = False
+    """True if only offline scores are known, which then fill the whole matrix."""
 
     @property
     def calls(self) -> int:
@@ -177,11 +180,13 @@ class Evidence:
 
     @property
     def constant_sentence(self) -> str:
-        """The reason why no later step can change anything. It is "" for an evaluator that reads later steps."""
+        """The reason why all rows of the matrix are the same, or "" if later steps may change a verdict."""
+        if self.only_offline:
+            return only_offline_sentence(self.evaluator)
         return constant_sentence(self.evaluator) if self.is_causal else ""
 
     def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
-        if self.is_causal:
+        if self.is_causal or self.only_offline:
             return ""
         threshold = self.thresholds.validity
         without = removals(self.hindsight, left_out, step, threshold)
@@ -220,37 +225,42 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     # The first one is loaded here if any is, and bidirectional if one of these is.
     offer = find_choice(offers, address.evaluator or (offers[0].key if offers else evaluators.default))
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
-    judgment = answer.by_mode.get(Mode.HINDSIGHT) or _constant(offer.row, answer)
+    left_out = evaluators_with_left_out(store, trace.trace_id)
+    gaps = left_out.get(offer.id or 0, ())
+    stored = answer.by_mode.get(Mode.HINDSIGHT)
+    judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
         raise JudgingError(offer.key, trace)
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
-    evaluator_ids = hindsight_evaluators(store).get(trace.dataset_id, ())
+    evaluator_ids = {*hindsight_evaluators(store).get(trace.dataset_id, ()), *left_out}
     choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids or _is_causal(one.row)]
     about = evaluators.about(offer.loaded) if offer.loaded else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.loaded) if offer.loaded else None
-    gaps = evaluators_with_left_out(store, trace.trace_id).get(offer.id or 0, ())
     find = partial(find_left_out, store, about.fingerprint, trace)
-    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find)
+    only_offline = stored is None and not _is_causal(offer.row)
+    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find, only_offline)
 
 
 def _is_causal(row: StoredEvaluator | None) -> bool:
     return row is not None and row.attention == _CAUSAL
 
 
-def _constant(row: StoredEvaluator | None, answer: TraceJudgments) -> Judgment | None:
-    """Derive the hindsight judgment of a causal evaluator from its offline or online judgment.
+def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
+    """Return the hindsight judgment that follows from a causal evaluator's offline or online judgment.
 
-    Returns None if there is no such judgment, or if the evaluator is not known to be causal.
+    If the evaluator's scores without a step are `known`, there is one as well, of its offline scores throughout.
+    Returns None in any other case.
     """
-    known = answer.by_mode.get(Mode.OFFLINE) or answer.by_mode.get(Mode.ONLINE)
-    if known is None or not _is_causal(row):
+    causal = _is_causal(row)
+    given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
+    if given is None or not (causal or known):
         return None
-    scores = known.offline or known.online
+    scores = given.offline or given.online
     assert scores is not None
-    return replace(known, mode=Mode.HINDSIGHT, result=Hindsight.constant(scores))
+    return replace(given, mode=Mode.HINDSIGHT, result=Hindsight.constant(scores))
 
 
 def _asked(evaluators: Evaluators, name: str) -> Callable[[], Scorer]:

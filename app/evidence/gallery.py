@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from stepsight.app.access.rights import note_shown
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
 from stepsight.app.browse.hits import excerpt
 from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
@@ -17,12 +16,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluators
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
-from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, trace_batches
 from stepsight.training.evaluate.gallery import DATASET
 
@@ -58,6 +55,18 @@ class Gallery:
 
     def count(self, kind: str) -> int:
         return len(self.flips.of(flip_of(kind)))
+
+    def here(self, address: EvidenceAddress) -> EvidenceAddress:
+        """Return the address of a page of the traces of one kind, by default the first kind that has traces."""
+        named = address.kind if address.kind in KINDS else ""
+        kind = named or next((kind for kind in KINDS if self.count(kind)), KINDS[0])
+        return EvidenceAddress(dataset=self.dataset.name, evaluator=self.offer.key, kind=kind, page=address.page)
+
+    def shown(self, here: EvidenceAddress) -> list[int]:
+        """Return the database ids of the traces on the page `here`."""
+        first = (here.page - 1) * _PER_PAGE
+        ids: list[int] = self.flips.of(flip_of(here.kind))[first : first + _PER_PAGE].tolist()
+        return ids
 
 
 class NotJudgedError(UserError):
@@ -107,22 +116,17 @@ def page_of(number: int | None) -> int:
 def gallery_html(
     store: Store,
     gallery: Gallery,
-    address: EvidenceAddress,
-    user: User | None,
+    here: EvidenceAddress,
     problems: Sequence[str],
     baseline_check: Markup,
+    lists: Sequence[dict[str, object]],
 ) -> Markup:
-    """Render a page of the traces of one kind, with links to the other kinds.
+    """Render a page of the traces of one kind, with links to the other kinds and to the `lists` of steps.
 
-    The kind defaults to the first one that has traces. `user` is the person who sees the page. `problems` are
-    messages shown above it, and `baseline_check` is the line about the evaluator.
+    `problems` are messages shown above it, and `baseline_check` is the line about the evaluator.
     """
-    kind = address.kind or next((kind for kind in KINDS if gallery.count(kind)), KINDS[0])
-    here = EvidenceAddress(dataset=gallery.dataset.name, evaluator=gallery.offer.key, kind=kind, page=address.page)
-    ids = gallery.flips.of(flip_of(kind))
+    ids, shown = gallery.flips.of(flip_of(here.kind)), gallery.shown(here)
     first = (here.page - 1) * _PER_PAGE
-    shown = ids[first : first + _PER_PAGE].tolist()
-    note_shown(store, user, shown)
     place = f"{first + 1:,}–{first + len(shown):,} of {len(ids):,}" if shown else f"0 of {len(ids):,}"
     return render(
         "evidence/gallery.html",
@@ -131,8 +135,8 @@ def gallery_html(
         here=here,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in gallery.datasets],
         evaluators=[(offer.key, offer.key) for offer in gallery.offers],
-        kinds=[_kind(gallery, here, one) for one in KINDS],
-        lead=_LEADS[kind],
+        kinds=[*(_kind(gallery, here, one) for one in KINDS), *lists],
+        lead=_LEADS[here.kind],
         total=len(ids),
         rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, shown)],
         pager={"place": place, "more": first + _PER_PAGE < len(ids)} if len(ids) > _PER_PAGE or first else None,
@@ -190,7 +194,7 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     }
 
 
-def _sentence(trace: Trace, hindsight: Hindsight, revision: Revision) -> str:
+def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> str:
     if revision.jump is None:
         return "No later step changed a verdict."
     names = [step_name(trace, i) for i in range(len(hindsight))]

@@ -12,12 +12,13 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
 from stepsight.app.browse.selection import ListPlace
-from stepsight.app.evidence.address import PROBLEM, EvidenceAddress
+from stepsight.app.evidence.address import KINDS, PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
 from stepsight.app.evidence.file import evidence_file, file_name, title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.presentation import presentation_html
+from stepsight.app.evidence.step_lists import list_links, open_steps, steps_html
 from stepsight.app.evidence.trace import evidence_html, left_out_record, waiting_html
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
@@ -78,9 +79,7 @@ def evidence_page(
                 note_shown(store, user, [address.trace])
             opened = _opened(store, evaluators, address, user, checks, problems)
             return PageContent.of(opened, problems)
-        gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
-        line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
-        return PageContent.of(gallery_html(store, gallery, address, user, problems, line), problems)
+        return PageContent.of(_listed(store, evaluators, address, user, checks, problems), problems)
     except UnavailableError:
         raise
     except JudgingError as error:
@@ -98,6 +97,35 @@ def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: 
     if checks is None or evaluator is None:
         return Markup()
     return checks.line(dataset, [evaluator])
+
+
+def _listed(
+    store: Store,
+    evaluators: Evaluators,
+    address: EvidenceAddress,
+    user: User | None,
+    checks: BaselineChecks | None,
+    problems: Sequence[str],
+) -> Markup:
+    """Render the gallery, or a list of steps if the address names one or there is nothing else to show."""
+    steps = open_steps(store, evaluators, address)
+    try:
+        gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
+    except UserError as error:
+        if steps is None or not (address.kind or isinstance(error, NotJudgedError)):
+            raise
+        gallery = None
+    if steps is not None and (gallery is None or address.kind == steps.here.kind):
+        note_shown(store, user, steps.trace_ids)
+        both = gallery is not None and gallery.dataset == steps.dataset
+        back = EvidenceAddress(dataset=steps.dataset.name).url() if both else ""
+        return steps_html(store, steps, problems, back)
+    assert gallery is not None
+    here = gallery.here(address)
+    note_shown(store, user, gallery.shown(here))
+    line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
+    lists = list_links(store, steps) if steps is not None and steps.dataset == gallery.dataset else []
+    return gallery_html(store, gallery, here, problems, line, lists)
 
 
 def _opened(
@@ -144,7 +172,7 @@ def _opened(
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
     """Return the trace's place in the gallery from which it was opened."""
-    if not address.kind or not isinstance(evidence.trace, StoredTrace):
+    if address.kind not in KINDS or not isinstance(evidence.trace, StoredTrace):
         return _NOWHERE
     try:
         gallery = open_gallery(store, evaluators, evidence.trace.dataset, evidence.evaluator)
@@ -160,7 +188,7 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:
     """Return the links of the pager as a class, a label and a URL. The URL is "" if there is no such page."""
     near = place.near
-    here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)
+    here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind, gap=address.gap)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
     return [
         ("prev", "Previous", here.url(trace=near.previous) if near.previous is not None else ""),

@@ -132,6 +132,14 @@ def constant_sentence(evaluator: str) -> str:
     )
 
 
+def only_offline_sentence(evaluator: str) -> str:
+    """Explain why there is no evidence if only offline scores are stored. The evaluator's name is not escaped."""
+    return (
+        f"Of {evaluator} only the scores with the whole solution in view are stored, so that it is not known how "
+        "later steps changed them: all rows are the same."
+    )
+
+
 def _as_well(names: Sequence[str], others: Sequence[int]) -> str:
     if not others:
         return ""

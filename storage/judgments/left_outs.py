@@ -5,13 +5,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.inference_servers.server import ServerError
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.needed_steps import LabelledFall, NeededSteps, measure_falls
@@ -23,7 +23,7 @@ from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
 from stepsight.storage.judgments.evaluators import list_evaluators
-from stepsight.storage.judgments.judgments import is_fresh
+from stepsight.storage.judgments.judgments import giving, is_fresh, save_together
 from stepsight.storage.judgments.step_falls import left_out_evaluators, save_falls
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
@@ -67,14 +67,8 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     nothing left out.
     """
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
-    judged = session.scalar(
-        select(JudgmentRow.probabilities).where(
-            JudgmentRow.trace_id == trace.trace_id,
-            JudgmentRow.evaluator_id == evaluator_id,
-            JudgmentRow.mode == Mode.OFFLINE.value,
-            JudgmentRow.trace_digest == trace.digest,
-        )
-    )
+    offline = _judged(evaluator_id, trace).where(JudgmentRow.mode == Mode.OFFLINE.value)
+    judged = session.scalar(offline.with_only_columns(JudgmentRow.probabilities))
     pairs = [] if judged is None else [(np.frombuffer(judged, _FLOATS).reshape(-1, 3), scores.whole.probs)]
     known, added = {} if stored is None else stored.rows(), scores.rows()
     pairs += [(known[i], added[i]) for i in known.keys() & added.keys()]
@@ -145,6 +139,7 @@ def score_left_out(
 ) -> Iterator[StoredTrace]:
     """Score the traces of a dataset that lack such scores, and yield each once its scores are stored.
 
+    The scores with nothing left out become a judgment if the evaluator has none that gives them.
     A trace that the evaluator cannot take, such as one that is too long, is skipped and reported to `on_skip`.
     Raises `UserError` if a server fails, and whatever `check` raises between passes.
     """
@@ -158,6 +153,8 @@ def score_left_out(
             continue
         with store.write() as session:
             save_left_out(session, evaluator_id, trace, scores)
+            if session.scalar(_judged(evaluator_id, trace).limit(1)) is None:
+                save_together(session, evaluator_id, [Judgment(trace, Mode.OFFLINE, scores.whole)])
         yield trace
 
 
@@ -193,6 +190,16 @@ def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterat
         for step in left_out.known if known else ():
             if step in known:
                 yield LabelledFall(trace.problem, float(falls[step]), known[step])
+
+
+def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
+    """A statement for the evaluator's fresh judgments of a trace that give offline scores."""
+    return select(JudgmentRow).where(
+        JudgmentRow.trace_id == trace.trace_id,
+        JudgmentRow.evaluator_id == evaluator_id,
+        JudgmentRow.mode.in_([mode.value for mode in giving(Mode.OFFLINE)]),
+        is_fresh(JudgmentRow.trace_digest, trace.digest),
+    )
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:

@@ -36,7 +36,10 @@ def test_a_trace_or_the_gallery(query, opens):
         ("trace=1234567890123", "expected a whole number."),
         ("trace=²", "expected a whole number."),
         ("page=x", "page is 'x', expected a whole number."),
-        ("kind=odd", "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed."),
+        (
+            "kind=odd",
+            "kind is 'odd', expected one of wrong-to-right, right-to-wrong, unjudged, stayed, carries, unused.",
+        ),
         ("value=odd", "value is 'odd', expected one of validity, neg, neu, pos."),
     ],
 )
