@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
-from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
 
@@ -186,15 +185,6 @@ def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
         return
     for place in range(len(texts)):
         yield Trace.of(trace.problem, [*texts[:place], *instead, *texts[place + 1 :]], id=trace.id)
-
-
-def check_outputs(evaluator: str, outputs: Outputs) -> None:
-    """Raise `UserError` if an evaluator with these outputs has no scores that a step could lose."""
-    if not (outputs.has_scores and outputs.has_steps):
-        raise UserError(
-            f"{evaluator} has no scores of steps, of which some could be lost without another step.",
-            "Choose an evaluator that gives scores.",
-        )
 
 
 def _notable(changes: Floats32) -> list[int]:

@@ -240,6 +240,14 @@ class Outputs(StrEnum):
         """True if there are scores to rank by. A verdict alone has no ROC curve."""
         return not self.in_words
 
+    def check_scores(self, evaluator: str) -> None:
+        """Raise `UserError` if an evaluator with these outputs has no scores of steps."""
+        if not (self.has_scores and self.has_steps):
+            raise UserError(
+                f"{evaluator} has no scores of steps, of which some could be lost without another step.",
+                "Choose an evaluator that gives scores.",
+            )
+
     @property
     def in_words(self) -> bool:
         """True if the evaluator calls steps right or wrong without giving a number."""

@@ -52,6 +52,8 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
         If the same job already exists, that job is returned instead.
         """
         evaluator = context.evaluators.about(request.evaluator)
+        if request.mode in ("deleted", "placeholder"):
+            evaluator.outputs.check_scores(request.evaluator)
         dataset = find_dataset(store, request.dataset)
         spec = context.evaluators.spec(request.evaluator)
         started = start_job(
@@ -61,7 +63,6 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
-            outputs=evaluator.outputs,
         )
         return _info(started)
 

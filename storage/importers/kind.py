@@ -187,7 +187,8 @@ class FileKind:
 
     `fields` are the field names that distinguish its rows from those of other kinds. `parse(row, where)` raises a
     `UserError` whose message starts with `where`. `dataset` is the default name of the dataset, with None for the
-    name of the file. `files` are the published files whose addresses are known.
+    name of the file. `files` are the published files whose addresses are known. A row with one of `score_fields` is
+    one of its files of scores.
     """
 
     name: str
@@ -197,6 +198,7 @@ class FileKind:
     dataset: str | None = None
     rows: RowReader = json_rows
     files: tuple[PublicFile, ...] = ()
+    score_fields: frozenset[str] = frozenset()
 
     def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
         """Return the published file with this name, or the only one by default. `sha256` overrides the file's own

@@ -14,7 +14,6 @@ from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, guess_columns
 from stepsight.storage.importers.kind import FileKind, Row, RowReader, json_rows
-from stepsight.storage.importers.strict_prmbench import SCORES as STRICT_PRMBENCH
 from stepsight.storage.importers.tables import PARQUET, csv_rows, parquet_rows
 
 BEGINNING = 4096
@@ -155,6 +154,7 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
 
 
 def _is_scores(row: Row) -> bool:
-    return not {"scores", *STRICT_PRMBENCH}.isdisjoint(row) or any(
+    of_kinds = {name for kind in KINDS.values() for name in kind.score_fields}
+    return not {"scores", *of_kinds}.isdisjoint(row) or any(
         isinstance(held, dict) and _WORDS in held for held in (row, *row.values())
     )

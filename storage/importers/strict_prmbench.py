@@ -166,6 +166,7 @@ KIND = FileKind(
     parse=parse,
     dataset="strict-prmbench",
     rows=read_rows,
+    score_fields=frozenset(SCORES),
     # The list of all others.
     files=(
         PublicFile(

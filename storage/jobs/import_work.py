@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
@@ -83,7 +82,7 @@ def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineS
         return
     parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
     files.expect(parts, benchmark.size or 0)
-    yield _PartLines(path.name, [files.fetch(part) for part in parts], digest_of(path, "0" * 64))
+    yield _PartLines(path.name, [files.fetch(part) for part in parts], benchmark.file.sha256 or "")
 
 
 class _PartLines:

@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap, check_outputs
-from stepsight.core.scores import Outputs
+from stepsight.core.left_out import Gap
 from stepsight.storage.database.jobs_schema import JobRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import NotFoundError, Store
@@ -154,16 +153,12 @@ def start_job(
     spec: str,
     fingerprint: str,
     mode: Mode | Gap | str,
-    outputs: Outputs = Outputs.THREE_WAY,
 ) -> Job:
     """Queue a judging job and return it, or return the job that is already queued or running for the same work.
 
-    Raises `NotFoundError` if there is no such dataset. Raises `UserError` if the evaluator's name cannot be stored,
-    or if steps are to be left out and its `outputs` have no scores of steps.
+    Raises `NotFoundError` if there is no such dataset, and `UserError` if the evaluator's name cannot be stored.
     """
     mode = Gap(mode) if mode in set(Gap) else Mode(mode)
-    if isinstance(mode, Gap):
-        check_outputs(evaluator, outputs)
     check_name(evaluator, "the name of the evaluator")
     with _queueing(store) as session:
         _lock_dataset(session, dataset_id)

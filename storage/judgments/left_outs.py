@@ -12,7 +12,6 @@ from stepsight.core.arrays import rounded
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.inference_servers.server import ServerError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.needed_steps import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import Outputs, StepScores
@@ -22,7 +21,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.strict_prmbench import INERT, NECESSARY
-from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import giving, is_fresh, save_together
 from stepsight.storage.judgments.step_falls import left_out_evaluators, save_falls
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
@@ -174,11 +172,9 @@ def measure_needed(store: Store, dataset_id: int, gap: Gap = Gap.DELETED) -> dic
 
     Returns a figure for each evaluator with scores of the dataset without a step, by its name.
     """
-    ids = left_out_evaluators(store, gap).get(dataset_id, ())
     return {
-        one.name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, one.id, gap)))
-        for one in list_evaluators(store)
-        if one.id in ids
+        name: measure_falls(_labelled_falls(iterate_left_out(store, dataset_id, evaluator_id, gap)))
+        for evaluator_id, name in left_out_evaluators(store, gap).get(dataset_id, {}).items()
     }
 
 
@@ -212,8 +208,8 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
     if any(isinstance(steps, list) for steps in edits.values()):
         of_step = {step - 1: name == NECESSARY for name, steps in edits.items() for step in steps or ()}
     else:
-        labels = enumerate(step.label for step in trace.steps)
-        of_step = {place: label == Label.POS for place, label in labels if label in (Label.NEU, Label.POS)}
+        golds = enumerate(step.gold for step in trace.steps)
+        of_step = {place: gold == "pos" for place, gold in golds if gold in ("neu", "pos")}
     return {substep: of_step[owner] for substep, owner in enumerate(owners) if owner in of_step}
 
 

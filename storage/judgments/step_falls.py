@@ -73,16 +73,20 @@ def count_falls(store: Store, dataset_id: int, evaluator_id: int, gap: Gap, need
         return session.scalar(select(func.count()).select_from(some.subquery())) or 0
 
 
-def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, tuple[int, ...]]:
-    """Return the database ids of the evaluators with scores without a step, by the database id of the dataset."""
+def left_out_evaluators(store: Store, gap: Gap | None = None) -> dict[int, dict[int, str]]:
+    """Return the evaluators with scores without a step, by the database id of the dataset.
+
+    They are names by database id, in the order of the names.
+    """
     conditions = [LeftOutScoresRow.dataset_id == DatasetRow.id, LeftOutScoresRow.evaluator_id == EvaluatorRow.id]
     if gap is not None:
         conditions.append(LeftOutScoresRow.gap == gap.value)
-    pairs = select(DatasetRow.id, EvaluatorRow.id).join(EvaluatorRow, true()).where(exists().where(*conditions))
-    found: dict[int, tuple[int, ...]] = {}
+    pairs = select(DatasetRow.id, EvaluatorRow.id, EvaluatorRow.name).join(EvaluatorRow, true())
+    found: dict[int, dict[int, str]] = {}
     with store.read() as session:
-        for dataset_id, evaluator_id in session.execute(pairs.order_by(EvaluatorRow.name, EvaluatorRow.id)):
-            found[dataset_id] = (*found.get(dataset_id, ()), evaluator_id)
+        ordered = pairs.where(exists().where(*conditions)).order_by(EvaluatorRow.name, EvaluatorRow.id)
+        for dataset_id, evaluator_id, name in session.execute(ordered):
+            found.setdefault(dataset_id, {})[evaluator_id] = name
     return found
 
 

@@ -13,7 +13,7 @@ from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.commands.options import print_left_out, progress
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Gap, check_outputs
+from stepsight.core.left_out import Gap
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
@@ -152,7 +152,7 @@ def complete_left_out(
     scorer = open_scorer(spec, place, None)
     assert isinstance(scorer, Scorer)
     evaluator = scorer.evaluator
-    check_outputs(evaluator.name, evaluator.outputs)
+    evaluator.outputs.check_scores(evaluator.name)
     row = register_loaded(store, evaluator)
     confirm_left_out(evaluator, missing_left_out(store, dataset.id, row.id, gap), gap, yes=yes)
     missing = count_missing_left_out(store, dataset.id, row.id, gap)
