@@ -1,4 +1,1 @@
-"""Training and measuring evaluators, and the experiments of the paper.
-
-Begin with `train` for a training run and `evaluate` for measuring.
-"""
+"""Training and evaluating evaluators, and the experiments of the paper. Start with `train` and `evaluate`."""

@@ -1,4 +1,2 @@
-"""Training data: sources, mixture, leakage checks and examples.
-
-Begin with `Data`, which holds the sources of a configuration, and `build_examples`.
-"""
+"""Training data: sources, mixtures, leakage checks and examples. Start with `Data`, the sources named in a
+configuration, and `build_examples`."""

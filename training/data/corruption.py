@@ -1,16 +1,16 @@
-"""Planting errors in real solutions, to turn a solution without labels into a training trace.
+"""Planting errors in correct solutions, to turn an unlabelled solution into a labelled training trace.
 
-There are five kinds of change, drawn with `WEIGHTS`:
+`WEIGHTS` gives the relative frequencies of the five kinds of change:
 
-- a number of one step is replaced
-- an operator is replaced
-- a pos step is left out; the first step after the gap is then wrong
-- two steps with different texts are exchanged; the earlier one is then wrong
-- a step is repeated; the copy is neu
+- `number`: a number in one step is replaced
+- `operation`: an operator is replaced
+- `remove`: a pos step is left out, which makes the step after the gap wrong
+- `swap`: two steps with different texts are exchanged, which makes the earlier of the two places wrong
+- `repeat`: a step is repeated, and the copy is labelled neu (redundant)
 
-Every other step keeps its text and its label, including the steps after the change. If those were unlabelled, late
-labelled steps would mostly be planted ones, and an evaluator would learn that late means wrong. Steps between two
-exchanged ones become unlabelled, since it is unknown whether they hold without the earlier one.
+Every other step keeps its text and its label, including the steps after the change. If those lost their labels,
+most labelled steps late in a trace would be planted errors, and an evaluator would learn that late steps are wrong.
+Steps between two exchanged steps do lose their labels, since they may depend on the earlier one.
 """
 
 import random
@@ -35,9 +35,10 @@ Change = Callable[[list[Step], random.Random], list[Step] | None]
 
 
 def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None = None) -> Trace | None:
-    """Return `trace` with one planted change, or None if the drawn kind finds nothing to change.
+    """Return a copy of `trace` with one randomly planted error, or None if the kind of error drawn does not fit.
 
-    Every step of `trace` must be valid. The kind of change is stored in the trace's meta as `corruption`.
+    Every step of `trace` must be valid. `weights` defaults to `WEIGHTS`. The kind of error is stored in the trace's
+    meta as `corruption`.
     """
     weights = weights or WEIGHTS
     kind = rng.choices(list(weights), list(weights.values()))[0]
@@ -61,8 +62,7 @@ def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
 
 
 def _other_number(number: str, others: Sequence[str], rng: random.Random) -> str:
-    """Draw a different number: one near `number`, one that differs in a digit, or one from elsewhere in the
-    solution."""
+    """Draw a replacement for `number`, which may be near it, differ in one digit, or be one of `others`."""
     way = rng.random()
     if way < 0.4 and others:
         return rng.choice(others)
@@ -143,6 +143,6 @@ _CHANGES: dict[str, Change] = {
 
 
 def valid_part(trace: Trace) -> Trace | None:
-    """Return `trace` up to its first step that is wrong or unlabelled, or None if fewer than two steps are left."""
+    """Return the steps of `trace` before the first wrong or unlabelled one, or None if they are fewer than two."""
     count = next((i for i, label in enumerate(trace.labels) if label in (None, Label.NEG)), len(trace.steps))
     return replace(trace, steps=trace.steps[:count]) if count > 1 else None

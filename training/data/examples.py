@@ -1,4 +1,4 @@
-"""Training examples: encoded traces with the labels of their step ends, and the batching of them."""
+"""Turning traces into training examples (token ids with labels at the step ends) and examples into batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from stepsight.core.trace import Trace
 class Example:
     """An encoded trace with its labels.
 
-    `ids` holds the tokens, shape (tokens,). `ends` and `labels`, shape (n,), hold the positions to read and their
-    labels; the label of an unlabelled sub-step is `IGNORED`.
+    `ids`, shape (tokens,), holds the token ids. `ends`, shape (n,), holds the positions at which the model is read,
+    and `labels`, shape (n,), the label at each position, which is `IGNORED` for an unlabelled sub-step.
     """
 
     ids: NDArray[np.int64]
@@ -36,14 +36,14 @@ def build_examples(
     *,
     cut: bool = False,
 ) -> tuple[list[Example], int]:
-    """Encode traces and return the examples with the number of traces left out.
+    """Encode the traces and return the examples and the number of traces left out.
 
-    A trace is left out if it exceeds `longest` tokens or, when `labelled` is true, has no label. With `cut`, a
-    trace that is too long is cut after `longest` tokens instead.
+    A trace is left out if it has more than `longest` tokens or, when `labelled` is true, if it has no label. With
+    `cut`, a trace that is too long is cut off after `longest` tokens instead.
 
-    Unless `truncation` is `as-labelled`, half of the traces, chosen by `seed` and position, are cut after a step
-    drawn uniformly: an evaluator trained on traces that stop at their error would learn from the ending instead. A
-    trace that occurs twice is drawn twice.
+    Unless `truncation` is `as-labelled`, half of the traces are cut after a step drawn uniformly. An evaluator
+    trained on traces that stop at their error would otherwise learn from where a trace ends. The draw depends on
+    `seed` and on the position of the trace, so two copies of a trace are drawn independently.
     """
     examples = []
     dropped = 0
@@ -75,25 +75,25 @@ def _example(trace: Trace, encoder: Encoder, kept: int) -> Example:
 
 
 def _beginning(example: Example, tokens: int) -> Example:
-    """Return the first `tokens` tokens of an example, with the read positions that fall among them."""
+    """Return the first `tokens` tokens of an example, and the read positions and labels among them."""
     there = example.ends < tokens
     return Example(example.ids[:tokens], example.ends[there], example.labels[there])
 
 
 def padded_width(longest: int, limit: int | None) -> int:
-    """Return the width of a batch whose longest example has this many tokens.
+    """Return the width to which a batch is padded if its longest example has `longest` tokens.
 
-    The width is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width, but at
-    most `limit`, since a model's table of positions may end before that multiple.
+    This is the next multiple of 32, because the CPU's bf16 kernels are compiled anew for every width. It is at most
+    `limit`, the longest input of the model (None for no limit), unless the example itself is longer.
     """
     padded = longest + -longest % 32
     return padded if limit is None else max(longest, min(padded, limit))
 
 
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
-    """Pad the examples on the right and return the tensors for `StepModel.forward`.
+    """Pad a batch of examples on the right and return the tensors for `StepModel.forward`.
 
-    The attention mask is derived from the lengths.
+    The width is that of `padded_width` with `limit`. The attention mask covers each example's own tokens.
     """
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)

@@ -41,7 +41,7 @@ _WORDS = re.compile(r"\(?[a-z]{3}.{7}")
 
 
 def normalise(problem: str) -> str:
-    r"""Return a problem's text without the differences that occur between copies of it.
+    r"""Return the text of a problem without the details in which copies of one problem tend to differ.
 
     The text becomes lower case. These are removed: white space and LaTeX for it (`\,`, `\quad`, `~`, `\\`); `$`,
     `\(`, `\[`, `\left`, `\right`, `\displaystyle`, `\text`, bold type and alignment; backslashes, braces and
@@ -58,9 +58,9 @@ def normalise(problem: str) -> str:
 
 
 class Benchmarks:
-    """The problems of the configured benchmarks.
+    """The problems of the benchmarks named in a configuration.
 
-    They are read on construction, which raises `UserError` if a benchmark cannot be read.
+    The constructor reads all of them, and raises `UserError` if a benchmark cannot be read.
     """
 
     def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
@@ -80,10 +80,10 @@ class Benchmarks:
         self.records.append(reading.record | {"problems": len(problems)})
 
     def overlaps(self, trace: Trace) -> set[int]:
-        """Return the indices, in the configuration, of the benchmarks that share a problem with the trace.
+        """Return the indices of the benchmarks that contain the trace's problem, in the order of the configuration.
 
-        Two problems are the same if their normalised texts are equal, or if one has at least 50 characters and is
-        the beginning of the other, which then adds a hint or a first step of the solution.
+        Two problems are the same if their normalised texts are equal, or if one has at least 50 characters and the
+        other begins with it; the longer text then adds a hint or the first step of a solution.
         """
         if not self.records:
             return set()
@@ -98,7 +98,7 @@ class Benchmarks:
 
 
 def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:
-    """Open a benchmark and return it with its problems."""
+    """Open a benchmark and return its reading, which has the `record`, together with the texts of its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)
         return listed, listed
@@ -111,8 +111,8 @@ def _extends(longer: str, shorter: str) -> bool:
 
 
 def problems_of(trace: Trace) -> Iterator[str]:
-    """Yield the problem of a trace, then the problems it was derived from if its meta names them, as in
-    PRMBench."""
+    """Yield the problem of a trace. If its meta names the problem it was altered from, as in PRMBench, yield that
+    too."""
     yield trace.problem
     for key in ("original_question", "question"):
         text = trace.meta.get(key)

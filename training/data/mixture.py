@@ -1,4 +1,4 @@
-"""The traces that a run trains on, from all its sources, without those that overlap a benchmark.
+"""The traces that a run trains on: those of all its sources, without those whose problem occurs in a benchmark.
 
 A run uses a mixture in this order:
 
@@ -51,12 +51,12 @@ _LEFT_OUT = tuple(_MEANING)
 
 
 class Mixture:
-    """An iterable of traces that goes through one source after another and yields each trace as often as its
-    source's weight says.
+    """An iterable over the traces of one source after another, with each trace repeated by its source's weight.
 
-    Iterating again gives the same traces. `root` is the folder of the configuration. If `labelled` is true, traces
-    without a label are left out. The constructor reads the benchmarks and locates all files; it raises `UserError`
-    if one is missing. Iterating raises `UserError` at a bad row, and at the end of a source that yielded nothing.
+    Every iteration gives the same traces. `root` is the folder of the configuration. If `labelled` is true, traces
+    without any label are left out. The constructor reads the benchmarks and locates all files, and raises
+    `UserError` if a file is missing. Iterating raises `UserError` at a bad row, and at the end of a source that
+    yielded no trace.
     """
 
     def __init__(self, data: Data, root: Path, truncation: str, seed: int, labelled: bool = True) -> None:
@@ -82,9 +82,9 @@ class Mixture:
                 raise UserError(f"{self._notice(at)}; nothing is left to learn from.", "Check the source.")
 
     def heads(self, count: int) -> Iterator[Trace]:
-        """Yield the first `count` traces of each source, for example to learn a tokenizer.
+        """Yield the first `count` traces of each source, for example to train a tokenizer on them.
 
-        The traces alternate between the sources, and each occurs once, whatever its source's weight.
+        The sources take turns, and each trace occurs once, whatever the weight of its source.
         """
         streams = [islice(self._kept(at, Counter(), Counter()), count) for at in range(len(self._sources))]
         for of_each in zip_longest(*streams):
@@ -92,25 +92,26 @@ class Mixture:
 
     @property
     def expected(self) -> int | None:
-        """The approximate number of traces, or None if a source is not synthetic and so has an unknown size."""
+        """The approximate number of traces, or None if any source is not synthetic, so that its size is unknown."""
         if any(source.kind not in GENERATED for source in self._sources):
             return None
         return round(sum(source.weight * (source.size or 0) for source in self._sources))
 
     @property
     def record(self) -> dict[str, Any]:
-        """A record of what was read, as JSON values. It is complete once iteration has ended.
+        """A description of the data that was read, as JSON values. It is complete once iteration has ended.
 
-        `sources` has an entry for each source, with its origin, including hashes, and these counts:
+        `sources` has an entry for each source, with its origin, the hashes of its data and these counts:
 
         - `read`: all traces of the source
-        - `unwanted` (by `where`), `overlapping` (with a benchmark), `unlabelled`, `wrong`, `unbalanced` and
-          `not_drawn` (for the sample): the traces left out, each counted under the first reason that applies
-        - `kept`: the remaining traces; `copies`: the traces that they yielded; `labels`: their labels
-        - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, with truncation continued
+        - `unwanted` (excluded by `where`), `overlapping` (in a benchmark), `unlabelled`, `wrong`, `unbalanced` and
+          `not_drawn` (outside the sample): the traces left out, each counted under the first reason that applies
+        - `kept`: the remaining traces; `copies`: the traces yielded for them; `labels`: the labels of those copies
+        - `continued`, `complete`, `not_continued`: the outcomes of `continue_trace`, if `truncation` is `continued`
 
-        `benchmarks` has an entry for each benchmark, with its `problems` and the number of `overlapping` traces. A
-        trace that overlaps two benchmarks counts for both. `traces` is the number of all copies.
+        `benchmarks` has an entry for each benchmark, with the number of its `problems` and the number of
+        `overlapping` traces. A trace that overlaps two benchmarks counts for both. `traces` is the total number of
+        copies.
         """
         return {
             "sources": [self._readings[at].record | self._counts(at) for at in range(len(self._tallies))],
@@ -122,7 +123,8 @@ class Mixture:
         }
 
     def notices(self) -> list[str]:
-        """Return a line for each source with traces that were left out or not continued.
+        """Return a line for each source that is PRM800K, or that lost traces or had traces that could not be
+        continued.
 
         The lines are complete once iteration has ended.
         """
@@ -135,12 +137,13 @@ class Mixture:
         ]
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
-        """Yield the traces of a source to learn from, each with its number in the source."""
+        """Yield the traces of a source that the run learns from, each with its index in the source."""
         drawn = self._sample(at) if self._sources[at].sample else None
         yield from self._whole_pool(at, tally, overlapping, drawn)
 
     def _sample(self, at: int) -> frozenset[int]:
-        """Return the numbers of the traces in a source's sample."""
+        """Return the indices of the traces in a source's random sample. Raises `UserError` if the source has too
+        few traces."""
         if at not in self._samples:
             wanted = self._sources[at].sample or 0
             numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
@@ -157,9 +160,9 @@ class Mixture:
     def _whole_pool(
         self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
     ) -> Iterator[tuple[int, Trace]]:
-        """Yield the numbered traces of a source that meet its conditions.
+        """Yield the traces that meet their source's conditions, each with its index in the source.
 
-        Unless `drawn` is None, only the traces with these numbers are yielded.
+        If `drawn` is given, only the traces with these indices are yielded.
         """
         source = self._sources[at]
         where = from_mapping(source.where)
@@ -193,7 +196,7 @@ class Mixture:
             raise error.at(self._name(at)) from None
 
     def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
-        """Return the trace with the rest of its solution, if continued traces are wanted and the rest is known."""
+        """Return the trace, continued by `continue_trace` if the run asks for continued traces."""
         if not self._continued:
             return trace
         with located(self._name(at)):
@@ -202,9 +205,9 @@ class Mixture:
         return trace
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
-        """Return a copy of the trace in the form that its source asks for.
+        """Return a copy of the trace that stops at one step or has a planted error, if its source asks for that.
 
-        Returns None if an error is to be planted and the trace has no valid beginning.
+        Returns None if no error can be planted, for example because the trace has fewer than two valid steps.
         """
         source = self._sources[at]
         if source.online:
@@ -217,10 +220,7 @@ class Mixture:
         return corrupt(valid, rng)
 
     def _copies(self, at: int, number: int) -> int:
-        """Return the number of copies of a trace.
-
-        A fractional weight is rounded up at random, with a probability equal to its fraction.
-        """
+        """Return how often to yield a trace: its source's weight, with the fraction rounded up or down at random."""
         weight = self._sources[at].weight
         fraction = weight % 1
         # The draw depends only on the trace's number, whatever else is left out.

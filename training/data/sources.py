@@ -1,6 +1,6 @@
-"""Reading the traces of an origin: a generator, files, or a dataset of the store.
+"""Reading traces from an origin: a generator, files, or a dataset in the store.
 
-The `record` of a reading is enough to tell whether another run had the same data, and reveals nothing about the
+The `record` of a reading suffices to tell whether another run had the same data, and reveals nothing about the
 machine.
 """
 
@@ -32,7 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SourceReading(Protocol[T_co]):
-    """A source that is read anew on each iteration; `record` describes the last complete iteration."""
+    """A source that is read again on every iteration. `record` describes the last complete iteration."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
@@ -41,11 +41,11 @@ class SourceReading(Protocol[T_co]):
 
 
 def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
-    """Open an origin and return a reading of its traces.
+    """Return a reading of the traces of an origin.
 
-    `root` is the folder of the configuration, and `key` is the origin's place in the configuration. Raises
-    `UserError` if the file or dataset does not exist. Iterating raises it at the first bad row, naming file and
-    line, unless the origin skips bad rows.
+    `root` is the folder of the configuration, and `key` is the origin's key in it, for error messages. Raises
+    `UserError` if the file or dataset does not exist. Iterating raises `UserError` at the first bad row, naming
+    file and line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
         return GeneratedReading(origin)
@@ -56,12 +56,12 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trac
 
 
 def open_problems(origin: TraceOrigin, root: Path, key: str) -> SourceReading[str]:
-    """Return a reading of an origin of kind problems, such as a benchmark without solutions."""
+    """Like `open_origin`, but for an origin of kind `problems`, which yields texts instead of traces."""
     return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
 
 
 class GeneratedReading:
-    """A reading of synthetic traces."""
+    """A reading of generated traces."""
 
     def __init__(self, origin: TraceOrigin) -> None:
         self._origin = origin
@@ -91,7 +91,7 @@ class GeneratedReading:
 
 
 class StoredReading:
-    """A reading of a dataset in the store, with its gold labels."""
+    """A reading of the traces of a stored dataset with their gold labels."""
 
     def __init__(self, origin: TraceOrigin) -> None:
         self._name = origin.dataset or ""
@@ -111,11 +111,10 @@ class StoredReading:
 
 
 class RelabelledReading:
-    """A reading of the traces in a stored dataset that people labelled in a campaign, with their consensus as
-    labels.
+    """A reading of a stored dataset's traces that were labelled in a campaign, with the consensus as labels.
 
     Traces without any label are left out, as are hidden gold items and traces of another dataset. Annotations are
-    ignored if their author had seen scores, marked equations, gold or other people's labels.
+    ignored if the annotator had seen scores, marked equations, gold labels or other people's labels.
     """
 
     def __init__(self, origin: TraceOrigin, key: str) -> None:
@@ -153,7 +152,10 @@ class RelabelledReading:
 
 
 def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
-    """Return the campaign that an origin names, or else the only campaign over its dataset."""
+    """Return the campaign that an origin names, or else the only campaign over its dataset.
+
+    Raises `UserError` if the origin names none and the dataset has no campaign or several.
+    """
     dataset = find_dataset(store, origin.dataset or "")
     if origin.campaign is not None:
         return find_campaign(store, origin.campaign)
@@ -168,10 +170,8 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
 
 
 class FileReading(Generic[T]):
-    """A reading of files whose rows are parsed by `parse`.
-
-    Each file comes with the name under which it appears in the record.
-    """
+    """A reading of files whose rows are parsed by `parse`. Each file is given with the name that it gets in the
+    record."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class FileReading(Generic[T]):
 
 
 class _Seen:
-    """A pass-through that counts traces and hashes their content (`Trace.digest`)."""
+    """Counts the traces that pass through `of`, and hashes their contents."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -242,7 +242,7 @@ def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def _find(origin: TraceOrigin, root: Path, key: str) -> list[tuple[str, Path]]:
-    """Return the files that match an origin's path, with their names in the record."""
+    """Return the files that match the path of an origin, each preceded by its name in the record."""
     try:
         return data_files(origin.path or "", root)
     except UserError as error:

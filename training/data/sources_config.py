@@ -47,20 +47,20 @@ _CONTINUABLE = ("prm800k", "plain", STORE)
 
 @dataclass(frozen=True, config=STRICT)
 class TraceOrigin(Record):
-    """The origin of traces. Its `kind` decides which keys apply.
+    """Where traces come from. `kind` decides which of the other keys apply.
 
-    - `kind: synthetic` generates `size` traces with `seed` (default 0) and `families` (default all). `consequences`
+    - `kind: synthetic` generates `size` traces from `seed` (default 0) and `families` (default all). `consequences`
       also labels the steps after the first error.
-    - `kind: drills` generates `size` short traces of single equations (`training.synth.drills`), of which the share
-      `wrong` (default half) is wrong.
+    - `kind: drills` generates `size` short traces of single equations (`training.synth.drills`). `wrong` is the
+      share of wrong ones (default one half).
     - `kind: store` reads `dataset` from the store with its gold labels. With `labels: relabel` it reads only the
-      traces that people labelled in `campaign`, or in the only campaign over the dataset, with their consensus.
+      traces labelled in `campaign` (default: the only campaign over the dataset), with the annotators' consensus.
     - `kind: columns` reads a table file, and `columns` names its columns for problem, steps and optionally labels.
     - `kind: problems`, for benchmarks only, reads `problem` or `question` from JSON Lines and ignores the rest.
     - Every other kind is the name of a benchmark format.
 
     The kinds that read files find them at `path`, a glob that is resolved in the folder of the configuration, then
-    in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not traces of that kind.
+    in `STEPSIGHT_DATA`. `skip_bad` skips rows that are not valid traces of their kind.
     """
 
     kind: Annotated[str, choice((*_SOURCES, PROBLEMS))]
@@ -102,17 +102,17 @@ class TraceOrigin(Record):
 class Source(TraceOrigin):
     """A source of traces to train on.
 
-    `weight` is the average number of times a trace occurs in an epoch. `rho` is the least balance ratio; with
-    `every_label`, neg, neu and pos must all occur (`training.data.transforms`). `valid` is the label, pos or
-    unlabelled, given to steps that the gold calls valid without saying whether they are redundant; it is required
-    if there are such steps.
+    `weight` is the average number of times that a trace occurs in an epoch. `rho` is the smallest accepted balance
+    ratio; with `every_label`, neg, neu and pos must all occur (`training.data.transforms`). Some gold labels call a
+    step valid without saying whether it is redundant. `valid` is the label given to such steps, pos or unlabelled,
+    and is required if there are any.
 
-    `where` gives required values of a record's fields (`core.row_conditions`), such as `{phase: 2, finish_reason:
-    [solution, found_error]}`. `corrupt` is the share of traces in which an error is planted, before the first error
-    of their own (`training.data.corruption`). `correct` keeps only traces without a wrong step. `online` ends each
-    trace at one labelled step, the only step that it supervises (`training.data.transforms`). `sample` is the
-    number of remaining traces to learn from, drawn at random independently of the run's seed; a smaller sample is a
-    subset of a larger one.
+    `where` gives the required values of a record's fields (`core.row_conditions`), such as `{phase: 2,
+    finish_reason: [solution, found_error]}`. `corrupt` is the share of traces in which an error is planted, before
+    any error of their own (`training.data.corruption`). `correct` keeps only traces without a wrong step. `online`
+    ends each trace at one labelled step and learns only from that step (`training.data.transforms`). `sample` is
+    the number of remaining traces to learn from. They are drawn at random, independently of the run's seed, and a
+    smaller sample is a subset of a larger one.
     """
 
     kind: Annotated[str, choice(_SOURCES)]
@@ -153,7 +153,8 @@ class Data(Record):
 
 
 def check_continued(data: Data) -> None:
-    """Check, for validators, that at least one source can hold the rest of a solution."""
+    """Check that at least one source can supply the rest of a solution. Raises an error for pydantic validators
+    otherwise."""
     if not any(file_kind(source) in _CONTINUABLE for source in data.sources):
         raise invalid(
             "truncation is 'continued', but no source can hold the rest of a solution.",
@@ -162,7 +163,7 @@ def check_continued(data: Data) -> None:
 
 
 def file_kind(origin: TraceOrigin) -> str:
-    """Return the kind of an origin, with an alias replaced by the proper name."""
+    """Return the kind of an origin, with aliases resolved."""
     return ALIASES.get(origin.kind, origin.kind)
 
 
@@ -175,7 +176,7 @@ def _check_families(families: tuple[str, ...]) -> None:
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:
-    """Return a key that is equal for two origins of the same traces."""
+    """Return a key that is equal for two origins that draw on the same traces."""
     own = {key.name: getattr(origin, key.name) for key in fields(TraceOrigin)}
     if origin.kind in GENERATED:
         # The generator's first traces are the same whatever the size.

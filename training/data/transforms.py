@@ -1,9 +1,9 @@
-"""Transforms of training traces: where they end, which are chosen, and how they are labelled.
+"""Cutting, selecting and labelling training traces.
 
-- `stop_at_a_step` ends a trace at the one step that it supervises.
-- `is_balanced` tells whether labels are spread over the three classes.
+- `stop_at_a_step` ends a trace at a random labelled step, the only one it is trained on.
+- `is_balanced` tells whether the labels of a trace are spread over the three classes.
 - `continue_trace` appends the rest of a solution whose labels stop at its first error.
-- `settle` labels steps that the gold calls valid without saying whether they are redundant.
+- `settle` labels the steps that the gold labels call valid without saying whether they are redundant.
 """
 
 import random
@@ -23,11 +23,11 @@ _KEY = "pre_generated_steps"
 
 
 def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
-    """Return `trace` up to a labelled step drawn uniformly, with only that step still labelled.
+    """Cut `trace` after a labelled step drawn uniformly, and remove the labels of all steps before it.
 
     The trace must have a labelled step. This is the online task itself. If labels stop at the first error, as in
     PRM800K, cutting traces at random is not enough: a step followed by labelled steps is never wrong, so a
-    bidirectional evaluator still learns from the ending. Here the ending says nothing.
+    bidirectional evaluator would still learn from where the trace ends. Here the end says nothing.
     """
     place = rng.choice([i for i, label in enumerate(trace.labels) if label is not None])
     before = tuple(Step(step.substeps) for step in trace.steps[:place])
@@ -35,20 +35,20 @@ def stop_at_a_step(trace: Trace, rng: random.Random) -> Trace:
 
 
 def draw_kept(steps: int, seed: int, place: int) -> int:
-    """Draw the number of steps to keep, at least one, uniformly by the seed and the trace's position in the
-    file."""
+    """Draw how many of `steps` steps to keep, at least one. The draw depends only on `seed` and the trace's index
+    `place`."""
     return int(np.random.default_rng((seed, place)).integers(1, steps + 1))
 
 
 def beginning(trace: Trace, seed: int, place: int) -> Trace:
-    """Return the trace up to a step drawn by `draw_kept`."""
+    """Return the trace cut after the number of steps drawn by `draw_kept`."""
     return replace(trace, steps=trace.steps[: draw_kept(len(trace.steps), seed, place)])
 
 
 def balance_ratio(trace: Trace) -> float:
-    """Return the balance ratio of a trace: the paper's `rho = min n_c / max n_c`.
+    """Return the balance ratio of a trace, `rho = min n_c / max n_c` in the paper.
 
-    The minimum and maximum are over the classes c with `n_c > 0`, where `n_c` is the number of steps labelled c
+    `n_c` is the number of steps labelled c, and the minimum and maximum are taken over the classes that occur
     (appendix "Data and Reproducibility", filtered training pool). The ratio is 0 if fewer than two classes occur,
     and 1 if the classes are perfectly even. Unlabelled steps do not count, and a step with sub-steps counts once.
     """
@@ -57,9 +57,10 @@ def balance_ratio(trace: Trace) -> float:
 
 
 def is_balanced(trace: Trace, rho: float, every_label: bool) -> bool:
-    """True if the balance ratio is at least `rho` and, with `every_label`, neg, neu and pos all occur.
+    """True if the balance ratio is at least `rho` and, with `every_label`, there are neg, neu and pos steps.
 
-    The paper's training pool uses `rho` 0.5 with every label; its evaluation set uses `rho` 0.5 alone.
+    The paper requires every label and a `rho` of 0.5 for its training pool, and only the `rho` of 0.5 for its
+    evaluation set.
     """
     return balance_ratio(trace) >= rho and (not every_label or len(_counts(trace)) == len(Label))
 
@@ -69,12 +70,12 @@ def _counts(trace: Trace) -> Counter[Label]:
 
 
 def continue_trace(trace: Trace) -> tuple[Trace, str]:
-    """Append the generated steps that follow a trace's labelled ones, without labels, and return it with the
-    outcome.
+    """Append to a trace the unlabelled rest of its generated solution, and return the trace and the outcome.
 
-    A record of phase 2 of PRM800K keeps the solution as it was generated, but only its first steps were labelled:
-    {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]}, "label": {"steps": [… two
-    steps …], "finish_reason": "found_error"}}
+    A PRM800K record of phase 2 holds the whole generated solution, of which only the first steps were labelled:
+
+        {"question": {"pre_generated_steps": ["I notice …", "So 60 …", "That gives me …"]},
+         "label": {"steps": [… two steps …], "finish_reason": "found_error"}}
 
     The outcome is `continued` if steps were appended, and `complete` if the labels already reach the end of the
     solution. It is `not_continued` if the rest is unknown or the trace departs from the generated solution; the
@@ -101,12 +102,11 @@ def _generated(trace: Trace) -> list[str] | None:
 
 
 def settle(trace: Trace, valid: str | None) -> Trace:
-    """Label the steps of a trace that are known only to be valid, which may be neu or pos.
+    """Label the steps of a trace that are only known to be valid, and so may be neu or pos, as `valid` says.
 
-    They are labelled pos or stay unlabelled, as `valid` says. Benchmarks that only mark errors have such steps:
-    every step but the errors in PRMBench, and every + in Math-Shepherd. There is no default: unlabelled leaves only
-    errors to learn from, and pos says more than the gold does. Raises `UserError` if `valid` is None and the trace
-    has such a step.
+    `valid` is `pos` or `unlabelled`. Benchmarks that only mark errors have such steps: every step but the errors in
+    PRMBench, and every + in Math-Shepherd. There is no default: `unlabelled` leaves only errors to learn from, and
+    `pos` claims more than the gold labels do. Raises `UserError` if `valid` is None and the trace has such a step.
     """
     unrated = [number for number, step in enumerate(trace.steps, start=1) if _is_unrated(step)]
     if not unrated or valid == "unlabelled":

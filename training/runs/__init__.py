@@ -1,4 +1,2 @@
-"""Long runs: folders, checkpoints, progress, and resuming after an interruption.
-
-Begin with `RunFolder` and `Checkpoints`.
-"""
+"""Long runs: their folders, checkpoints and progress, and how they resume. Start with `RunFolder` and
+`Checkpoints`."""

@@ -1,4 +1,4 @@
-"""The batches of an epoch, in an order that does not depend on the number of processes or of parts."""
+"""The batches of an epoch, whose order depends neither on the number of processes nor on gradient accumulation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,16 +13,16 @@ _SORTED = 50
 
 
 class Batches(Sampler[list[int]]):
-    """The work of one process, part by part, as lists of indices into the data set.
+    """A sampler that yields the batches of one process, each as a list of indices into the data set.
 
-    Each epoch is shuffled by `seed` and the epoch's number alone and cut into runs of batches. Each run is sorted
+    Each epoch is shuffled by `seed` and its number, and cut into stretches of many batches. Each stretch is sorted
     by length, and the batches are shuffled again, so that their length does not depend on the progress of the
     epoch. The batch with the longest trace comes first, so that a lack of memory shows at once.
 
-    A batch of `batch_size` traces is one optimiser step, whatever the hardware: `accumulation` parts, each split
-    over `processes`. If the last batch has too few traces for that, an empty part consists of the index after the
-    last trace, where the data set must have an example without a label. With `order` sorted, the whole epoch is one
-    run whose batches are not shuffled; with shuffled, the shuffled epoch is only cut into batches.
+    An optimiser step processes `batch_size` traces on any hardware, in `accumulation` parts that are each split
+    over `processes`. If the last step has too few traces, an empty part holds the index after the last trace, where
+    the data set must have an example without a label. With `order` `sorted`, the whole epoch is sorted by length
+    and its batches are not shuffled. With `shuffled`, the shuffled epoch is cut into batches without sorting.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Batches(Sampler[list[int]]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch. The trainer calls this before each epoch."""
+        """Set the number of the epoch. The trainer calls this before each epoch."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class Batches(Sampler[list[int]]):
                 yield own or [len(self.lengths)]
 
     def steps(self) -> list[list[int]]:
-        """Return the epoch's batches over all processes."""
+        """Return the traces of each optimiser step of the epoch, as indices, over all processes."""
         # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
         drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
@@ -83,11 +83,10 @@ class Batches(Sampler[list[int]]):
 
 
 class EpochLoader(DataLoader[Any]):
-    """A data loader that passes the epoch's number to its batches and, if examples change between epochs, to its
-    data set."""
+    """A data loader that passes the epoch's number to its batches, and to its data set if that needs it."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Pass on the epoch's number. The trainer calls this before each epoch."""
+        """Pass on the number of the epoch. The trainer calls this before each epoch."""
         assert isinstance(self.batch_sampler, Batches)
         self.batch_sampler.set_epoch(epoch)
         if hasattr(self.dataset, "set_epoch"):

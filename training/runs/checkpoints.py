@@ -1,4 +1,4 @@
-"""The checkpoints of a run, which are published only when complete, and its final output."""
+"""The checkpoints and the final output of a run, which appear in their folder only once they are complete."""
 
 import json
 import shutil
@@ -14,10 +14,10 @@ _KEPT = 2
 
 
 class Checkpoints:
-    """The checkpoints of a run in `folder/checkpoint-STEP`. Only the newest two are kept.
+    """The checkpoints of a run, stored as `folder/checkpoint-STEP`. Only the newest two are kept.
 
-    A checkpoint is written in `partial` and moved into place once it is complete, so a run that is killed or fills
-    the disk leaves the earlier checkpoints intact. A checkpoint truncated by a crash of the machine is recognised
+    A checkpoint is written to `partial` and moved into place once it is complete, so a run that is killed or fills
+    the disk leaves the earlier checkpoints intact. A checkpoint that a crash of the machine truncated is recognised
     by the sizes of its files and skipped.
     """
 
@@ -26,11 +26,11 @@ class Checkpoints:
         self.partial = folder / "partial"
 
     def clear(self) -> None:
-        """Remove the unfinished files of a run."""
+        """Delete the folder for unfinished files."""
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def publish(self, step: int) -> None:
-        """Move the checkpoint in `partial` into place and remove the checkpoints that it supersedes."""
+        """Move the checkpoint of `step` from `partial` into place, and delete all but the newest checkpoints."""
         source, target = self.partial / f"{_PREFIX}{step}", self.folder / f"{_PREFIX}{step}"
         sizes = {str(path.relative_to(source)): path.stat().st_size for path in _files(source)}
         (source / _CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
@@ -41,7 +41,8 @@ class Checkpoints:
             shutil.rmtree(old, ignore_errors=True)
 
     def adopt(self, folder: Path, last: str) -> None:
-        """Move the files in `partial` to `folder`. The file `last`, which marks completion, is moved last."""
+        """Move the files in `partial` to `folder`. The file named `last`, whose presence marks completion, is moved
+        last."""
         for path in sorted(self.partial.iterdir(), key=lambda path: (path.name == last, path.name)):
             path.replace(folder / path.name)
         self.partial.rmdir()
@@ -51,7 +52,7 @@ class Checkpoints:
         return next((path for path in reversed(self._by_step()) if is_whole(path)), None)
 
     def last_step(self) -> int:
-        """Return the step from which a run would resume, or 0 without a checkpoint."""
+        """Return the step from which a run would resume, or 0 if there is no checkpoint."""
         last = self.last()
         return _step(last) if last else 0
 
@@ -61,7 +62,7 @@ class Checkpoints:
 
 
 def is_whole(checkpoint: Path) -> bool:
-    """True if every file of a checkpoint is present and has the size with which it was written."""
+    """True if every file of a checkpoint exists and still has its original size."""
     try:
         sizes = read_json(checkpoint / _CONTENTS)
     except UserError:

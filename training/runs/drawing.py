@@ -1,6 +1,6 @@
-"""Drawing pictures with Kaleido in a process that can be killed: `python -m stepsight.training.runs.drawing`.
+"""Rendering pictures with Kaleido in a process that can be killed: `python -m stepsight.training.runs.drawing`.
 
-Standard input holds a JSON list in Kaleido's format, with the figure, path and options of each picture.
+Standard input holds a JSON list in Kaleido's format: the figure, path and options of each picture.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from kaleido import Kaleido
 
 
 async def draw(orders: list[dict[str, Any]]) -> None:
-    """Draw each figure to its path. Errors from Kaleido, its browser and the file system are passed on."""
+    """Render each figure to its path. Errors of Kaleido, its browser and the file system are not caught."""
     _listen_early()
     # Otherwise its page fetches MathJax. The browser's own requests end at a proxy that does not exist.
     async with Kaleido(mathjax=False, proxy_server="127.0.0.1:9") as browser:
@@ -21,10 +21,10 @@ async def draw(orders: list[dict[str, Any]]) -> None:
 
 
 def _listen_early() -> None:
-    """Make each browser tab of this process report loaded pages from the start.
+    """Make every browser tab of this process report page loads from the start.
 
-    Kaleido first sends a tab to its page and then subscribes to the tab's events. On a busy machine the page may be
-    loaded in between, and Kaleido would wait for ever.
+    Kaleido first navigates a tab to its page and only then subscribes to the tab's events. On a busy machine the
+    page may load in between, and Kaleido would wait for ever.
     """
     create_session = Tab.create_session
 
@@ -37,9 +37,9 @@ def _listen_early() -> None:
 
 
 def main() -> int:
-    """Draw the figures given on standard input and return the exit code.
+    """Render the figures given on standard input and return the exit code.
 
-    If drawing fails, the last line on standard error is the reason.
+    If rendering fails, the last line on standard error gives the reason.
     """
     try:
         asyncio.run(draw(json.load(sys.stdin)))

@@ -1,6 +1,6 @@
-"""The training curves of a run, and writing Plotly figures as pages and pictures.
+"""The training curves of a run, and writing Plotly figures as HTML pages and pictures.
 
-Pictures are drawn by a browser in a separate process with a time limit: Kaleido may wait for its browser for ever,
+A separate process renders the pictures in a browser, with a time limit. Kaleido may wait for its browser for ever
 in threads that cannot be stopped, whereas a process can be killed together with its browser.
 """
 
@@ -31,10 +31,9 @@ _HINT = "Install Chrome or Chromium, or name one that starts in BROWSER_PATH."
 
 
 def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
-    """Plot loss, gradient norm (logarithmic) and learning rate against the optimiser step.
+    """Plot loss, gradient norm (on a logarithmic axis) and learning rate against the optimiser step.
 
-    The loss of a row is the mean over the steps since the previous row; the norm and the rate are those of its
-    step.
+    Each row gives the mean loss since the previous row, and the gradient norm and learning rate at its own step.
     """
     figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
     steps = [row["step"] for row in rows]
@@ -51,10 +50,10 @@ def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
 
 
 def write_figure(figure: go.Figure, path: Path) -> None:
-    """Write a figure as a page and a picture, to `path` with the suffixes .html and .png.
+    """Write a figure as a page and as a picture: `path` with the extensions .html and .png.
 
-    The figure's width and height become the picture's. If the picture cannot be drawn, only the page is written,
-    and a line on standard error says how to get the picture; a run must not fail because of a picture.
+    The picture has the figure's own width and height. If it cannot be rendered, only the page is written, and a
+    line on standard error explains how to get the picture: a run must not fail because of a picture.
     """
     page, picture = path.with_suffix(".html"), path.with_suffix(".png")
     figure.write_html(page, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
@@ -65,7 +64,8 @@ def write_figure(figure: go.Figure, path: Path) -> None:
 
 
 def check_pictures() -> None:
-    """Raise `UserError` if figures cannot be written as pictures, as far as that can be known in advance."""
+    """Raise `UserError` if it is already clear that pictures cannot be rendered: Kaleido or the named browser is
+    missing."""
     if find_spec("kaleido") is None:
         raise UserError("Figures as files need kaleido.", "Run: pip install 'stepsight[figures]'")
     named = os.environ.get("BROWSER_PATH")
@@ -76,10 +76,7 @@ def check_pictures() -> None:
 
 
 def _starts(browser: str) -> bool:
-    """True if a browser prints its version.
-
-    Kaleido may wait for ever for a browser that exits at once.
-    """
+    """True if the browser prints its version. Kaleido may wait for ever for a browser that exits at once."""
     try:
         done = subprocess.run([browser, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_START)
     except (OSError, subprocess.TimeoutExpired):
@@ -88,10 +85,9 @@ def _starts(browser: str) -> bool:
 
 
 def write_pictures(figures: Mapping[Path, go.Figure]) -> None:
-    """Write each figure to its path, in the format of the path's suffix. The figures must have a width and a
-    height.
+    """Write each figure to its path, in the format of the path's extension. Figures need a width and a height.
 
-    Raises `UserError` if kaleido or a browser is missing, fails or takes too long, and `OSError` if a path cannot
+    Raises `UserError` if Kaleido or a browser is missing, fails or takes too long, and `OSError` if a path cannot
     be written.
     """
     check_pictures()

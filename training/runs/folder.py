@@ -1,4 +1,4 @@
-"""The folder of a run, which records the values that its results depend on and admits one process at a time.
+"""The folder of a run, which records the settings that determine its results and admits one process at a time.
 
 FOLDER/run.json        the record, which identifies the run; some runs name it differently
 FOLDER/running.lock    present while a process works in the folder
@@ -23,9 +23,9 @@ _NAMED = 4
 
 
 class RunFolder:
-    """The folder of a run at `path`, with a JSON file `record` of the values that its results depend on.
+    """The folder of a run. The JSON file `record` in it holds the settings that determine the results.
 
-    Keys in `free` may differ when a run is resumed, because they do not affect its results.
+    Settings whose keys are in `free` do not affect the results and may change when a run is resumed.
     """
 
     def __init__(self, path: Path, record: str = RECORD, free: Collection[str] = ()) -> None:
@@ -38,13 +38,13 @@ class RunFolder:
         return self._record.is_file()
 
     def record(self) -> dict[str, Any]:
-        """Return the recorded values of the run that the folder belongs to. Raises `UserError` if there is none."""
+        """Return the recorded settings of the folder's run. Raises `UserError` if no run has claimed the folder."""
         return read_json(self._record)
 
     def check(self, values: Mapping[str, Any], free: Collection[str] = ()) -> None:
-        """Raise `UserError` if the folder holds another run, or something that is not a run.
+        """Raise `UserError` if the folder holds unrelated files, or a run whose settings differ from `values`.
 
-        The error names the keys in which the runs differ.
+        The error names the keys of the settings that differ. Keys in `free` may differ too.
         """
         if not self.has_run():
             if self.path.exists() and not self._is_free():
@@ -60,7 +60,7 @@ class RunFolder:
             raise UserError(f"{self.path} holds another run ({named}).", "Choose another --output.")
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Claim the folder for this run.
+        """Claim the folder for the run with the settings `values`.
 
         Raises `UserError` in the same cases as `check`, and if the record cannot be written.
         """
@@ -69,7 +69,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the folder. Of several processes launched together, only the first takes the lock, on behalf of all.
+        """Lock the folder. If several processes were launched together, the first takes the lock for all of them.
 
         Raises `UserError` if another run holds the lock or if the folder cannot be written.
         """
@@ -91,9 +91,9 @@ class RunFolder:
                     self.path.rmdir()
 
     def _is_free(self) -> bool:
-        """True if the folder holds nothing but a lock and a record.
+        """True if the folder holds at most a lock and a record.
 
-        Another of several processes may be writing these files, or may have been killed while writing them.
+        A process launched together with this one may be writing these files, or a killed one may have left them.
         """
         own = {_LOCK, self._record.name, f"{self._record.name}.partial"}
         return self.path.is_dir() and all(path.name in own for path in self.path.iterdir())
@@ -101,9 +101,10 @@ class RunFolder:
 
 @contextmanager
 def locked(lock: Path, place: Path) -> Iterator[None]:
-    """Hold the lock file `lock`, and remove it at the end. Errors name `place`, the folder that is locked.
+    """Hold the lock file `lock` within a `with` block, and delete it at the end.
 
-    Raises `UserError` if another process holds the lock or if the file cannot be written.
+    Raises a `UserError` naming the folder `place` if another process holds the lock or if the file cannot be
+    written.
     """
     held = FileLock(lock, timeout=0)
     try:

@@ -1,4 +1,4 @@
-"""The configuration keys for optimisation that training and fine-tuning runs share."""
+"""The optimiser settings that training and fine-tuning configurations share."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
@@ -16,13 +16,13 @@ Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 
 @dataclass(frozen=True, config=STRICT)
 class Optimisation(Record):
-    """The settings of AdamW with a cosine schedule, and of how a step is computed.
+    """The settings of AdamW with a cosine schedule, and of how an optimiser step is computed.
 
     `batch_size` is the number of traces or rows per optimiser step, over all processes. `accumulation` is the
-    number of parts in which a process computes its share. `activation_checkpointing` recomputes a layer's
-    activations when they are needed. Neither of these two affects what is learnt. `fsdp` shards weights, gradients
-    and optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32;
-    `saved_dtype` is the type of the saved weights.
+    number of parts in which a process computes its share. `activation_checkpointing` recomputes activations instead
+    of keeping them in memory. Neither of the last two affects what is learnt. `fsdp` shards weights, gradients and
+    optimiser state over the processes. `bf16` computes in bfloat16 and keeps the weights in float32. `saved_dtype`
+    is the type in which the weights are saved.
     """
 
     _: KW_ONLY

@@ -1,6 +1,6 @@
-"""The runs of an experiment, done in sequence or several at once, each with its share of the machine.
+"""Doing the runs of an experiment one after another or several at a time, each with its share of the machine.
 
-No child process outlives the process that started it.
+No child process outlives its parent.
 """
 
 import os
@@ -24,7 +24,7 @@ _NAMED = 3
 
 
 def is_main_process() -> bool:
-    """True if this process was launched alone, or is the first of those that torchrun launched together."""
+    """True if this process was launched alone, or is the first of several launched together by torchrun."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -42,9 +42,9 @@ def gpus_here() -> int:
 
 
 def launcher(processes: int) -> list[str]:
-    """Return the arguments of Python that launch a module in this many processes.
+    """Return the Python arguments, to be followed by `-m MODULE`, that launch a module in `processes` processes.
 
-    They are to be followed by `-m MODULE`. A single process needs none.
+    The list is empty for a single process.
     """
     if processes == 1:
         return []
@@ -55,22 +55,22 @@ def launcher(processes: int) -> list[str]:
 class MachineShare:
     """The share of the machine that a run needs.
 
-    A run has this many `processes`. Each gets a GPU if the machine has any, and otherwise `threads` processor
-    cores.
+    `processes` is the number of processes of a run. Each gets a GPU if the machine has any, and otherwise `threads`
+    processor cores.
     """
 
     processes: int
     threads: int
 
     def room(self) -> int:
-        """Return the number of runs that fit on the machine at once."""
+        """Return how many runs fit on the machine at once, at least 1."""
         gpus = gpus_here()
         if gpus:
             return max(1, gpus // self.processes)
         return max(1, processors() // (self.processes * self.threads))
 
     def environment(self, slot: int) -> dict[str, str]:
-        """Return the environment variables of the run in this slot, including the GPUs it may use."""
+        """Return the environment variables for the run in slot `slot`, including the GPUs that it may use."""
         threads = {"OMP_NUM_THREADS": str(self.threads)}
         gpus = gpus_here()
         if not gpus:
@@ -82,9 +82,9 @@ class MachineShare:
 
 
 class ProcessGroup:
-    """A context manager that starts processes and terminates those still running at its end.
+    """A context manager that starts processes, and terminates those still running at its end or on SIGTERM.
 
-    It also terminates them when this process receives SIGTERM. It must be used in the main thread.
+    It must be used in the main thread.
     """
 
     def __init__(self, share: MachineShare) -> None:
@@ -106,9 +106,9 @@ class ProcessGroup:
         signal.signal(signal.SIGTERM, self._handler)
 
     def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
-        """Start Python with these arguments in one of the slots of simultaneous runs.
+        """Start Python with `arguments` in the slot `slot`, which decides which GPUs it may use.
 
-        Its output is appended to `log`. Without a log, its output is discarded and its errors go to this process's
+        Its output is appended to `log`. Without a log, standard output is discarded and errors go to this process's
         standard error.
         """
         command, environment = [sys.executable, *arguments], self._share.environment(slot)
@@ -124,10 +124,9 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of an experiment, which is finished once the file `result` exists.
+    """A run of an experiment, which counts as finished once the file `result` exists.
 
-    `arguments` are the arguments of Python that do the run in a separate process, whose output is appended to
-    `log`.
+    `arguments` are the Python arguments that do the run in a separate process, whose output is appended to `log`.
     """
 
     name: str
@@ -141,7 +140,7 @@ Announce = Callable[[PlannedRun, int, int], None]
 
 
 class RunFailures:
-    """The failed runs among `total` runs, each with the reason."""
+    """The runs, out of `total`, that failed, each with the reason."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -151,7 +150,7 @@ class RunFailures:
         self._reasons.append(f"{run.name}: {reason}")
 
     def check(self) -> None:
-        """Raise `UserError` with the first few reasons if any run failed."""
+        """Raise a `UserError` that gives the first few reasons, if any run failed."""
         if self._reasons:
             raise UserError(
                 f"{len(self._reasons)} of {self._total} runs failed: {'; '.join(self._reasons[:_NAMED])}",
@@ -160,7 +159,8 @@ class RunFailures:
 
 
 def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], announce: Announce) -> RunFailures:
-    """Do the runs in this process, one after another. A failed run does not stop the others."""
+    """Do the runs in this process, one after another, and return the failures. A failed run does not stop the
+    others."""
     failures = RunFailures(len(runs))
     for number, run in enumerate(runs, 1):
         try:
@@ -172,7 +172,8 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
-    """Do each run in a separate process, `jobs` at a time. A failed run does not stop the others."""
+    """Do each run in a separate process, `jobs` at a time, and return the failures. A failed run does not stop the
+    others."""
     failures = RunFailures(len(runs))
     waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
     with ProcessGroup(share) as processes:
@@ -195,7 +196,7 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
 
 
 def _last_line(log: Path, start: int) -> str:
-    """Return the last line that was added to a log from the byte `start` on."""
+    """Return the last line of a log after byte `start`."""
     lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it ended without a word"
 

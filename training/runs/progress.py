@@ -1,4 +1,4 @@
-"""The progress of a long run on standard error: a bar in a terminal, an occasional line elsewhere."""
+"""The progress of a long run on standard error: a bar in a terminal, or an occasional line elsewhere."""
 
 import sys
 import time
@@ -19,12 +19,12 @@ Watch = Callable[[str, int, int | None], None]
 
 
 def unwatched(counted: str, done: int, total: int | None) -> None:
-    """Ignore progress. This is the `Watch` of a run that shows none."""
+    """Ignore the reported progress. This is the `Watch` to pass for a run that shows none."""
 
 
 @contextmanager
 def progress_bars() -> Iterator[Watch]:
-    """Provide a `Watch` that shows one `RunProgress` after another, one for each kind of thing counted."""
+    """Provide a `Watch` that shows a progress bar, and begins a new one when something else is counted."""
     bar: RunProgress | None = None
 
     def watch(counted: str, done: int, total: int | None) -> None:
@@ -43,9 +43,9 @@ def progress_bars() -> Iterator[Watch]:
 
 
 class RunProgress:
-    """The progress of a run through `total` things called `counted`, of which `start` were done before.
+    """The progress of a run through `total` items named `counted`, of which `start` were done in an earlier run.
 
-    Nothing is shown for the first `delay` seconds. Outside a terminal, nothing is printed if the total is unknown.
+    Nothing is shown for the first `delay` seconds. Outside a terminal, nothing is printed if `total` is None.
     """
 
     def __init__(self, counted: str, total: int | None, start: int = 0, delay: float = 0.0) -> None:
@@ -62,7 +62,7 @@ class RunProgress:
             self._bar.update(done - self._bar.n)
 
     def log(self, done: int, **figures: float) -> None:
-        """Move the bar or, if enough was done since the last line, print a line, with figures such as the loss."""
+        """Move the bar or, outside a terminal, print an occasional line, with `figures` such as the loss."""
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4f}" for name, value in figures.items()}, refresh=False)
             self.move(done)
@@ -79,7 +79,7 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """A callback that shows the steps of a trainer with their loss. Of several processes, only the first shows
+    """A trainer callback that shows the optimiser steps and their loss. Of several processes, only the first shows
     them."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The provenance of a result: the code, the packages and the time that produced it."""
+"""The provenance of a result: the code and package versions that produced it, and the time."""
 
 import importlib.metadata
 import platform
@@ -13,9 +13,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def code_revision() -> dict[str, Any]:
-    """Return the `commit` of the checkout that contains this module and whether its files were `modified`.
+    """Return the git `commit` of this code, and `modified`, which is True if there are uncommitted changes.
 
-    The dictionary is empty if there is no checkout.
+    The dictionary is empty if the code is not in a git checkout or git fails.
     """
     if not (_ROOT / ".git").exists():
         return {}
@@ -24,18 +24,18 @@ def code_revision() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a result may depend on."""
+    """Return the versions of Python and of the packages on which a result may depend."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"python": platform.python_version()} | packages
 
 
 def now() -> str:
-    """Return the current date and time in UTC, to the second."""
+    """Return the current date and time in UTC as ISO 8601, to the second."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
 def without_places(value: Any) -> Any:
-    """Replace each absolute path in JSON values with its last part, since the location of files is private."""
+    """Replace every absolute path in a JSON value by its file name, since the location of files is private."""
     if isinstance(value, Mapping):
         return {key: without_places(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -44,7 +44,7 @@ def without_places(value: Any) -> Any:
 
 
 def _git(*arguments: str) -> str | None:
-    """Return the output of git in the checkout, or None if git fails."""
+    """Run git in the checkout and return its output, or None if git fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, timeout=30, check=True

@@ -1,4 +1,4 @@
-"""Workers on Ray, on this machine or on the cluster at RAY_ADDRESS, which process the parts of a task.
+"""Processing the parts of a task with Ray workers, on this machine or on the cluster at RAY_ADDRESS.
 
 Results arrive in the order of the parts. If a worker dies, its part goes to another worker, and a replacement is
 started if there is room.
@@ -34,7 +34,7 @@ _OBJECT_STORE = 200_000_000
 
 
 def import_ray() -> Any:
-    """Import Ray. Raises `UserError` naming the extra that installs it if it is missing."""
+    """Import Ray and return it. If Ray is missing, raises a `UserError` that names the extra to install."""
     # Print only fatal errors.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
@@ -50,12 +50,12 @@ def work_on_ray(
 ) -> Generator[Result, None, None]:
     """Yield the result of each part, in order. Closing the generator ends the workers.
 
-    `parts` are consumed as needed. Each of the `workers` has a processor core and `gpus` GPUs to itself. `make`,
-    the parts and the results are pickled. While the generator runs, standard output is redirected to standard
-    error, since Ray prints there.
+    `make` is called in each worker and returns the function that processes a part. `parts` is consumed as needed.
+    Each of the `workers` has a processor core and `gpus` GPUs to itself. `make`, the parts and the results are
+    pickled. While the generator runs, standard output is redirected to standard error, since Ray prints there.
 
-    Raises `UserError` if Ray is missing or has no room for the workers, if a part or `make` raises one or fails in
-    another way, or if workers repeatedly die over the same part.
+    Raises `UserError` if Ray is missing or has no room for the workers, if `make` or the processing of a part
+    fails, or if workers repeatedly die over the same part.
     """
     ray, parts = import_ray(), iter(parts)
     first = list(islice(parts, 1))
@@ -72,7 +72,7 @@ def work_on_ray(
 
 
 def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
-    """Raise `UserError` if workers would wait for ever for GPUs or processors that do not exist.
+    """Raise `UserError` if there are too few GPUs or processor cores for the workers, which would wait for ever.
 
     `resources` are the resources of Ray's machines, and `gpus` is the number of GPUs that each worker needs.
     """
@@ -83,10 +83,8 @@ def check_room(resources: Mapping[str, float], workers: int, gpus: int) -> None:
 
 
 class _Worker:
-    """The actor on each worker.
-
-    It calls `make` in `begin`, because an error in its constructor would be lost.
-    """
+    """A Ray actor that processes parts. It calls `make` in `begin`, because an error in its constructor would be
+    lost."""
 
     def __init__(self, make: Make[Any, Any]) -> None:
         self._make = make
@@ -103,8 +101,8 @@ class _Worker:
 class _Team(Generic[Part, Result]):
     """The workers, the parts they are processing, and the results that arrived before their turn.
 
-    Ray could restart a worker itself, but would wait for room indefinitely, and keep the worker's part waiting with
-    it.
+    Dead workers are replaced here, because Ray would wait for room indefinitely before restarting a worker, and the
+    worker's part would wait as well.
     """
 
     def __init__(self, ray: Any, make: Make[Part, Result], workers: int, gpus: int) -> None:
@@ -138,7 +136,7 @@ class _Team(Generic[Part, Result]):
                 yield result
 
     def end(self) -> None:
-        """Kill the workers, whatever they are doing."""
+        """Kill all workers at once, including busy ones."""
         for worker in self._workers:
             self._ray.kill(worker)
 
@@ -148,7 +146,7 @@ class _Team(Generic[Part, Result]):
         self._busy[worker.begin.remote()] = worker, None
 
     def _hand_out(self, rest: Iterator[tuple[int, Part]]) -> bool:
-        """Give parts to idle workers. Returns True as long as any part is unfinished."""
+        """Give parts to idle workers. Returns False once every part is finished."""
         # Not too far ahead of the next part in order.
         for number, part in islice(rest, self._most - len(self._parts) - len(self._done)):
             self._parts[number] = part
@@ -159,7 +157,7 @@ class _Team(Generic[Part, Result]):
         return bool(self._parts)
 
     def _take(self, call: Any) -> None:
-        """Collect the result of a call that has ended, or replace its worker if the worker died."""
+        """Store the result of a finished call, or replace the worker if it died."""
         worker, number = self._busy.pop(call)
         try:
             result = self._ray.get(call)
@@ -181,9 +179,10 @@ class _Team(Generic[Part, Result]):
             self._free.append(worker)
 
     def _replace(self, worker: Any, number: int | None) -> None:
-        """Start a new worker in place of a dead one and put its part back in the queue.
+        """Start a new worker in place of a dead one, and put the dead worker's part at the head of the queue.
 
-        Raises `UserError` if too many workers have died over the part.
+        `number` is the index of the part, or None if the worker died before its first part. Raises `UserError` if
+        too many workers have died over the same part.
         """
         self._deaths[number] = self._deaths.get(number, 0) + 1
         if self._deaths[number] > _DEATHS:
@@ -201,8 +200,8 @@ class _Team(Generic[Part, Result]):
 def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
     """Keep Ray running within a `with` block, with room for the workers.
 
-    Unless Ray is already running, it is started on the cluster at RAY_ADDRESS, or else on this machine, and shut
-    down at the end. Raises `UserError` if there is no room or Ray does not start.
+    Unless Ray is already running, it is started, on the cluster at RAY_ADDRESS if that is set and on this machine
+    otherwise, and shut down at the end. Raises `UserError` if there is no room or Ray does not start.
     """
     if ray.is_initialized():
         check_room(ray.cluster_resources(), workers, gpus)
@@ -228,6 +227,6 @@ def _running(ray: Any, workers: int, gpus: int) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the last line of a worker's error, without the traceback of Ray's own calls."""
+    """Return the last line of a worker's error message, without Ray's traceback."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[-1].strip() if lines else type(error).__name__

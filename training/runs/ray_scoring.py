@@ -1,7 +1,7 @@
-"""Scoring on Ray workers, each of which loads its own evaluator. The scores are those of a single process.
+"""Scoring on Ray workers, each of which loads its own evaluator. The scores equal those of a single process.
 
-Traces are read and tokenized here and distributed in the same windows that one process would score. Their judgments
-come back in order, for a single writer.
+Traces are read and tokenized in this process and distributed in the same windows that a single process would score.
+The judgments return in order, so that one writer can store them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,8 +33,7 @@ Window = list[tuple[Trace, Encoded]]
 
 
 def check_for_workers(spec: str, place: Placement) -> None:
-    """Raise `UserError` if the workers cannot each load the evaluator: it is behind a server, or spread over
-    devices."""
+    """Raise `UserError` if workers cannot load the evaluator: it is behind a server or spread over devices."""
     if is_address(spec):
         raise UserError(
             f"{spec} is behind a server, which answers many requests at once for one process.",
@@ -46,11 +45,11 @@ def check_for_workers(spec: str, place: Placement) -> None:
 
 @dataclass(frozen=True)
 class WorkerEvaluator:
-    """The description from which workers load an evaluator.
+    """A description from which a worker can load an evaluator.
 
-    `spec` and `place` are the arguments of `load_evaluator`; `place` gives the device and type of the weights on
-    the workers. `fingerprint` is that of the evaluator on this machine. `cores` is the number of cores of this
-    machine, which determines the batches.
+    `spec` and `place` are the arguments of `load_evaluator`; `place` gives the device and the type of the weights
+    on the worker. `fingerprint` is the fingerprint of the evaluator on this machine. `cores` is the number of
+    processor cores of this machine, which determines how traces are batched.
     """
 
     spec: str
@@ -64,7 +63,7 @@ class WorkerEvaluator:
         return 0 if self.place.on_processor else 1
 
     def load(self) -> Scorer:
-        """Load the evaluator and return a scorer with it.
+        """Load the evaluator and return a scorer for it.
 
         Raises `UserError` if the evaluator is missing or differs from the one on the machine that distributes the
         work.
@@ -81,10 +80,10 @@ class WorkerEvaluator:
 
 
 def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEvaluator]:
-    """Load an evaluator on this machine's processor, and return it with its description for workers.
+    """Load an evaluator on the CPU of this machine, and return it with its description for workers.
 
-    The copy on this machine computes nothing. Raises `UserError` in the same cases as `load_evaluator` and
-    `check_for_workers`.
+    This copy only encodes traces and computes no scores. Raises `UserError` in the same cases as `load_evaluator`
+    and `check_for_workers`.
     """
     check_for_workers(spec, place)
     if spec != EQUATIONS:
@@ -102,11 +101,11 @@ def load_for_workers(spec: str, place: Placement) -> tuple[Evaluator, WorkerEval
 class RayScorer:
     """A scorer that distributes traces over Ray workers, each with its own copy of an evaluator.
 
-    `evaluator` is the copy on this machine.
+    `evaluator` is the copy in this process.
     """
 
     def __init__(self, spec: str, place: Placement, workers: int) -> None:
-        """Load the evaluator without starting any worker.
+        """Load the evaluator, but do not start any worker yet.
 
         Raises `UserError` in the same cases as `load_for_workers`.
         """
@@ -116,7 +115,7 @@ class RayScorer:
     def score(
         self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
-        """Yield judgments as `Scorer.score` does. Also raises `UserError` in the same cases as `work_on_ray`."""
+        """Like `Scorer.score`, but also raises `UserError` in the same cases as `work_on_ray`."""
         windows = _windows(encode_all(self.evaluator, traces, on_skip), self._window)
         make = partial(_window_scorer, self._theirs, Mode(mode))
         with closing(work_on_ray(make, windows, self._workers, self._theirs.gpus)) as scored:
@@ -141,7 +140,7 @@ def _window_scorer(theirs: WorkerEvaluator, mode: Mode) -> Callable[[Window], li
 
 
 def open_scorer(spec: str, place: Placement, workers: int | None) -> Scorer | RayScorer:
-    """Return a scorer of an evaluator, in this process at `place`, or on this many Ray workers.
+    """Return a scorer that runs on `workers` Ray workers or, if this is None, in this process at `place`.
 
     Raises `UserError` in the same cases as `load_evaluator` and `load_for_workers`.
     """

@@ -1,7 +1,7 @@
 """The trainer behind `stepsight train` and `stepsight sft`.
 
-Unlike Transformers' own trainer, it shards on processors as it does on GPUs, keeps only complete checkpoints,
-resumes from the last one, and names the resource that ran out.
+Unlike the Transformers trainer it builds on, it can shard on CPUs as well as on GPUs, keeps only complete
+checkpoints, resumes from the last one, and reports which resource ran out.
 """
 
 import sys
@@ -33,8 +33,7 @@ _NOT_WRITTEN = ("PytorchStreamWriter", "No space left", "file write failed")
 
 
 def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
-    """Translate a configuration into arguments for `TrainingArguments` and its subclasses, with checkpoints in
-    `folder`."""
+    """Translate a configuration into arguments of `TrainingArguments`. Checkpoints go to `folder`."""
     return {
         "output_dir": str(folder),
         "gradient_accumulation_steps": config.accumulation,
@@ -68,7 +67,7 @@ def arguments_for(config: Optimisation, folder: Path) -> dict[str, Any]:
 
 
 def check_processes(config: Optimisation, processes: int, command: str) -> None:
-    """Raise `UserError` if `fsdp` is set with a single process."""
+    """Raise `UserError` if `fsdp` is set but there is only one process. The hint shows how to launch `command`."""
     if config.fsdp and processes == 1:
         raise UserError(
             "fsdp is true, but there is one process only.",
@@ -77,21 +76,21 @@ def check_processes(config: Optimisation, processes: int, command: str) -> None:
 
 
 def final_loss(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the mean loss of the last ten rows of a history, or None if there are no rows."""
+    """Return the mean loss of the last ten rows of a training history, or None if there are no rows."""
     losses = [row["loss"] for row in rows[-_LAST_ROWS:]]
     return round(float(np.mean(losses)), 6) if losses else None
 
 
 def logging_steps(steps: int) -> int:
-    """Return how many optimiser steps each row of a run's history covers."""
+    """Return how many optimiser steps each row of a run's history covers, for a run of `steps` steps."""
     return max(1, min(_STEPS_A_ROW, steps // _ROWS))
 
 
 class Resumable(Trainer):
-    """A trainer that can resume from `checkpoints`, which `begin` sets before initialisation.
+    """A trainer that can resume from checkpoints. `begin` must be called before `__init__`.
 
-    `steps` is the number of steps of the whole run. `parameters` is the number of parameters of the model, and
-    `trained` the number of those that are trained.
+    `steps` is the number of optimiser steps in the whole run. `parameters` is the number of parameters of the
+    model. `trained` is the number of trained parameters, or None if all are trained.
     """
 
     checkpoints: Checkpoints
@@ -101,16 +100,16 @@ class Resumable(Trainer):
     _begun: float
 
     def begin(self, checkpoints: Checkpoints) -> None:
-        """Set the attributes that the trainer's own initialisation needs."""
+        """Set the attributes that `__init__` of the Transformers trainer needs."""
         self.checkpoints, self._begun = checkpoints, time.monotonic()
 
     def keep_quiet(self) -> None:
-        """Keep Transformers from printing to standard output, where the path of the result belongs."""
+        """Stop Transformers from printing to standard output, which is reserved for the path of the result."""
         self.remove_callback(PrinterCallback)
 
     def create_accelerator_and_postprocess(self) -> None:
-        """Create the accelerator, with FSDP on processors too, where Accelerate silently omits it although it
-        works."""
+        """Create the accelerator and enable FSDP on CPUs as well. It works there, but Accelerate silently turns it
+        off."""
         super().create_accelerator_and_postprocess()
         if self.args.fsdp and not self.is_fsdp_enabled:
             plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
@@ -124,11 +123,10 @@ class Resumable(Trainer):
 
     @contextmanager
     def whole_run(self, learnt: str, batch_size: int) -> Iterator[None]:
-        """Wrap the whole run in a `with` block.
+        """A context manager for the whole run, which prints how it starts and, if interrupted, how to resume it.
 
-        At the start, a line announces the run, in which `learnt` says what is learnt, such as `24 traces, 900
-        tokens`. If the run is interrupted, a line says how to resume it. At the end, processes that were launched
-        together wait for one another.
+        `learnt` says what the run learns from, such as `24 traces, 900 tokens`. At the end, processes that were
+        launched together wait for one another.
         """
         if self.args.should_save:
             self._announce(learnt, batch_size)
@@ -163,8 +161,7 @@ class Resumable(Trainer):
         return f"{self.args.world_size} x {self.args.device.type}"
 
     def outcome(self) -> dict[str, Any]:
-        """Return the outcome of the run for its record. `seconds` is the time over all calls, including resumed
-        ones."""
+        """Return the outcome of the run for its record. `seconds` includes the time before the run was resumed."""
         rows = self.state.log_history
         some = {} if self.trained in (None, self.parameters) else {"trained_parameters": self.trained}
         return {
@@ -179,7 +176,7 @@ class Resumable(Trainer):
     def finish(self) -> None:
         """Train to the end, starting from the last complete checkpoint if there is one.
 
-        The checkpoint stays if a resource runs out, which raises `UserError`.
+        Raises `UserError` if memory or disk space runs out; the last checkpoint is kept.
         """
         last = self.checkpoints.last()
         try:
@@ -194,8 +191,10 @@ class Resumable(Trainer):
             ) from None
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the seconds spent on the run over all its calls, and leave out the trainer's totals for this call
-        alone."""
+        """Log a row with the seconds spent on the run so far, including the time before it was resumed.
+
+        The trainer's final summary is dropped, since it covers only the time since then.
+        """
         if "train_runtime" not in logs:
             super().log(logs | {"seconds": round(time.monotonic() - self._begun, 2)}, start_time)
 

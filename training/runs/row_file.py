@@ -1,4 +1,4 @@
-"""A file of JSON Lines to which a run appends rows as it works, and from which it resumes."""
+"""A JSON Lines file to which a run appends rows as it works, and from which it resumes."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +12,11 @@ from stepsight.core.files.json_values import parse_json
 
 
 class RowFile:
-    """The file `path` with one JSON object per line, to which rows are appended. Use it in a `with` block.
+    """A JSON Lines file at `path` to which a run appends rows. Use it in a `with` block.
 
-    Reading ends at the first line that was cut short or is not an object: this line and all that follow count as
-    not written. So nothing needs to be synced to disk, since rows lost in a power cut are computed again. Raises
-    `UserError` if the file cannot be written.
+    Reading stops at the first line that is incomplete or not a JSON object, and ignores everything after it. Rows
+    need not be synced to disk, since rows lost in a power cut are computed again. Raises `UserError` if the file
+    cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,14 +49,14 @@ class RowFile:
         return self.path.stat().st_size == 0
 
     def keep(self, count: int) -> None:
-        """Keep the first `count` rows and truncate the file there."""
+        """Keep the first `count` rows and delete the rest."""
         self._file.seek(0)
         for _ in range(count):
             self._file.readline()
         self._file.truncate(self._file.tell())
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append rows and flush them, so that every process sees them."""
+        """Append rows and flush them, so that other processes can read them."""
         try:
             self._file.write("".join(map(format_line, rows)).encode())
             self._file.flush()
@@ -71,12 +71,12 @@ class RowFile:
 
 
 def format_line(row: Mapping[str, Any]) -> str:
-    """Format a row as a line of JSON with a line break at the end."""
+    """Format a row as a line of JSON ending in a line break."""
     return f"{json.dumps(row)}\n"
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Return the row in a line, or None if the line is incomplete or not an object."""
+    """Return the row in a line, or None if the line is incomplete or not a JSON object."""
     try:
         row = parse_json(line) if line.endswith(b"\n") else None
     except ValueError:

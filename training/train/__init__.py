@@ -1,4 +1,1 @@
-"""Training an evaluator, in one run from a configuration to a folder.
-
-Begin with `TrainConfig` and `train`.
-"""
+"""Training an evaluator from a configuration. Start with `TrainConfig` and `train`."""

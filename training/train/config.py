@@ -1,4 +1,4 @@
-"""The configuration of a training run: a YAML file that is checked before any work is done."""
+"""The configuration of a training run: a YAML file that is validated before any work is done."""
 
 from dataclasses import field
 from pathlib import Path
@@ -25,8 +25,8 @@ _LEAST_WITH_GROUPS = 1400
 class Backbone(Record):
     """The dimensions of a Llama backbone.
 
-    `mlp` is the width of its feed-forward layer. `context` is its longest input in tokens. `kv_heads` is the number
-    of key and value heads, if it is smaller than `heads`.
+    `mlp` is the width of the feed-forward layers. `context` is the longest input in tokens. `kv_heads` is the
+    number of key and value heads, which defaults to `heads`.
     """
 
     hidden: PositiveInt
@@ -48,12 +48,11 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """The data and hardware for which a recipe is written, from which `stepsight train --plan` estimates what the
-    run needs.
+    """The data and hardware that a recipe was written for. `stepsight train --plan` makes its estimate from them.
 
-    `gpu` gives, for each of the `devices`, its memory in GiB, its TFLOP/s, and the GB/s that it exchanges with the
-    others. `traces` and `tokens` (the mean per trace) are used if the data is not on this machine; `backbone` and
-    `vocabulary` are used if the model that `init` names is not.
+    `gpu` gives the memory of each of the `devices` in GiB, its speed in TFLOP/s, and its bandwidth to the other
+    devices in GB/s. `traces` and `tokens` (the mean per trace) are used if the data is not on this machine.
+    `backbone` and `vocabulary` are used if the model named by `init` is not on this machine.
     """
 
     gpu: Annotated[tuple[PositiveFloat, PositiveFloat, PositiveFloat], Strict(False)] | None = None
@@ -66,17 +65,17 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Head(Record):
-    """The hidden states that a new head reads.
+    """Which hidden states a new head reads.
 
     `layers` is `last` for the states after the last layer of the backbone, `mixture` for a learnt mixture of all
-    layers, or the number of a layer, above which nothing is loaded or computed.
+    layers, or the number of one layer. Layers above that one are neither loaded nor computed.
     """
 
     layers: Literal["last", "mixture"] | PositiveInt = "last"
 
     @property
     def depth(self) -> int | None:
-        """The number of layers that are computed, or None for all."""
+        """The number of layers that are computed, or None if all are."""
         return self.layers if isinstance(self.layers, int) else None
 
     @property
@@ -86,10 +85,10 @@ class Head(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Lora(Record):
-    """Adapters `W + alpha / rank · B A` beside frozen weights `W` (Hu et al. 2022), trained instead of the weights.
+    """Low-rank adapters `W + alpha / rank · B A`, trained while the weights `W` stay frozen (Hu et al. 2022).
 
-    `alpha` defaults to twice the rank. `dropout` applies to an adapter's input. `targets` are the layers that get
-    an adapter, given by the ends of their names, as in PEFT. They default to all linear layers of the blocks.
+    `alpha` defaults to twice the rank. `dropout` applies to the input of an adapter. `targets` lists the layers
+    that get an adapter by the ends of their names, as in PEFT, and defaults to all linear layers of the blocks.
     """
 
     rank: PositiveInt = 16
@@ -99,7 +98,7 @@ class Lora(Record):
 
     @property
     def scale(self) -> float:
-        """`alpha`, or its default if it is not set."""
+        """The value of `alpha`, or its default of twice the rank."""
         return 2 * self.rank if self.alpha is None else self.alpha
 
 
@@ -110,24 +109,24 @@ class TrainConfig(Optimisation):
     `objective: steps` learns the labels of steps. `objective: masked-tokens` pretrains the backbone on the texts of
     all traces, labelled or not, and does not train the head (`training.train.masked`).
 
-    `loss: pooled` is the mean over all supervised ends of an optimiser step. `loss: example`, as in the paper's
-    equation in section 3.3, first takes the mean over each trace's own ends, so that every trace counts equally.
+    `loss: pooled` is the mean over all labelled step ends of an optimiser step. `loss: example`, as in the paper's
+    equation in section 3.3, first takes the mean within each trace, so that every trace counts equally.
 
     A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted. With
-    `too_long: truncate` it is cut there instead, and ends after the cut are not learnt from.
+    `too_long: truncate` the trace is cut there instead, and step ends after the cut are lost.
 
-    `truncation: random` cuts half of the traces after a step drawn uniformly, so that the ending of a trace says
+    `truncation: random` cuts half of the traces after a step drawn uniformly, so that the end of a trace reveals
     nothing about its last step. `truncation: continued` first appends the steps that were generated but not
-    labelled, if the data has them (`training.data.transforms`). `truncation: as-labelled` keeps traces as they are.
+    labelled, if the data has them (`training.data.transforms`). `truncation: as-labelled` leaves traces uncut.
 
-    `tokenizer` is the folder of a tokenizer for training from scratch; the embedding then has `vocabulary` rows.
-    Without it, a tokenizer of that size is learnt from the data. `initialisation: mitchell` is the one that LLaDA
-    uses (`training.train.init`). `order: sorted` takes the traces of an epoch from the longest to the shortest;
-    `order: mixed` is described in `training.runs.batches`. `plan` does not affect what is learnt.
+    `tokenizer` is the folder of a tokenizer for training from scratch, and `vocabulary` is the number of rows of
+    the embedding. Without `tokenizer`, one with `vocabulary` tokens is trained on the data. `initialisation:
+    mitchell` is LLaDA's initialisation (`training.train.init`). `order: sorted` takes the traces of an epoch from
+    longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` does not affect what is
+    learnt.
 
-    `head` describes the head of an evaluator that has none yet. With `lora`, the model that `init` names stays as
-    it is, and adapters are trained beside it, together with the head. If `bf16` is set too, the frozen weights are
-    held in bfloat16.
+    `head` describes the new head of a model that has none. With `lora`, the model named by `init` stays frozen, and
+    only adapters and the head are trained. If `bf16` is also set, the frozen weights are held in bfloat16.
     """
 
     attention: Attention
@@ -151,7 +150,7 @@ class TrainConfig(Optimisation):
 
     @property
     def needs_labels(self) -> bool:
-        """True if the run learns only from labelled traces."""
+        """True if the run can only learn from labelled traces."""
         return self.objective == "steps"
 
     @model_validator(mode="after")
@@ -196,7 +195,7 @@ class TrainConfig(Optimisation):
 def read_config(path: str | Path) -> TrainConfig:
     """Read the configuration in a YAML file.
 
-    Raises `UserError` naming the file and the key if there is an unknown key (with the nearest valid one), a wrong
-    type or an impossible combination.
+    Raises a `UserError` naming the file and the key if a key is unknown (it suggests the nearest valid one), if a
+    value has the wrong type, or if keys contradict each other.
     """
     return validate_yaml(TrainConfig, path)

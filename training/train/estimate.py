@@ -1,4 +1,4 @@
-"""Estimating the size of a run, its memory on each device and its time before anything is loaded.
+"""Estimating the size, memory per device and duration of a run before anything is loaded.
 
 stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80,989,335
 """
@@ -43,10 +43,10 @@ _ENDS = 14
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device on which a run computes.
+    """A device that a run computes on.
 
-    `memory` is its memory in GiB. `peak` is the TFLOP/s that its maker states for bfloat16. `link` is the GB/s that
-    it exchanges with the others: about three quarters of the nominal figure for NVLink, and 12 to 25 over PCIe.
+    `memory` is its memory in GiB. `peak` is its nominal speed in bfloat16 in TFLOP/s. `link` is its bandwidth to
+    the other devices in GB/s: about three quarters of the nominal figure for NVLink, and 12 to 25 over PCIe.
     """
 
     memory: float
@@ -55,7 +55,7 @@ class Gpu:
 
     @classmethod
     def read(cls, text: str) -> "Gpu":
-        """Parse the description of a device, such as `80,989,335`.
+        """Parse a device from its memory, speed and bandwidth, such as `80,989,335`.
 
         Raises `UserError` if the text is not three positive numbers.
         """
@@ -72,7 +72,7 @@ class Gpu:
 
     @property
     def usable(self) -> float:
-        """The number of bytes that a run may fill."""
+        """The number of bytes of memory that a run may use."""
         return self.memory * GIB * USABLE
 
 
@@ -84,9 +84,9 @@ DEFAULT = Gpu(80, 989, 335)
 class Network:
     """The size of a network.
 
-    `parameters` counts those of the backbone and the score head, including those of the `embedding`. `layers`,
-    `hidden` and `mlp` are its dimensions. With LoRA, `adapters` counts the additional parameters and `head` those
-    of the score head.
+    `parameters` counts the parameters of the backbone and the score head, including the `embedding`. `layers`,
+    `hidden` and `mlp` are the dimensions. With LoRA, `adapters` counts the additional parameters and `head` the
+    parameters of the score head.
     """
 
     parameters: int
@@ -111,9 +111,9 @@ class Network:
 def network_of(config: TrainConfig, root: Path) -> Network:
     """Return the size of the network that a run trains, from its configuration alone.
 
-    `root` is the folder of the configuration. The dimensions of `init` come from its config.json if it is on this
-    machine, and from the recipe's `plan` otherwise. Nothing is downloaded. Raises `UserError` if neither gives the
-    dimensions.
+    `root` is the folder of the configuration. The dimensions of the model named by `init` come from its config.json
+    if it is on this machine, and otherwise from the recipe's `plan`. Nothing is downloaded. Raises `UserError` if
+    neither gives the dimensions.
     """
     head = config.head or Head()
     values = _config(config, root)
@@ -166,7 +166,7 @@ def _folder(init: str, root: Path) -> Path | None:
 class Work:
     """The amount of training data: the number of traces in an epoch and their mean number of tokens.
 
-    `counted` is True if the data was counted, and False if the numbers are the recipe's.
+    `counted` is True if the numbers were counted in the data, and False if they come from the recipe.
     """
 
     traces: int
@@ -176,7 +176,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated needs of a run on `devices` devices of one kind."""
+    """The estimated needs of a run on `devices` identical devices."""
 
     config: TrainConfig
     network: Network
@@ -201,7 +201,7 @@ class Estimate:
 
     @property
     def longest(self) -> int:
-        """The length of the longest trace, in tokens."""
+        """The maximum length of a trace in tokens."""
         if self.config.max_length:
             return self.config.max_length
         backbone = self.config.backbone or (self.config.plan.backbone if self.config.plan else None)
@@ -209,15 +209,15 @@ class Estimate:
 
     @property
     def width(self) -> int:
-        """The size in bytes of a number in the computation."""
+        """The number of bytes per number in the type that the run computes with."""
         return 2 if self.config.bf16 else 4
 
     @cached_property
     def memory(self) -> Mapping[str, float]:
-        """The bytes needed on each device with the longest traces, by purpose.
+        """The bytes needed on each device when it processes the longest traces, by purpose.
 
-        The purposes are weights, gradients, optimiser state and activations. With FSDP, everything but the
-        activations is divided among the devices.
+        The purposes are weights, gradients, optimiser state and activations. With FSDP, all but the activations are
+        divided among the devices.
         """
         share = self.devices if self.config.fsdp else 1
         states = {name: size * self.network.trained / share for name, size in _STATE.items()}
@@ -226,9 +226,9 @@ class Estimate:
 
     @property
     def activations(self) -> float:
-        """The bytes kept on each device for the backward pass.
+        """The bytes of activations that each device keeps for the backward pass.
 
-        With checkpointing, these are the inputs of all layers and the activations of a single layer.
+        With activation checkpointing, these are the inputs of all layers and the activations of a single layer.
         """
         net, (wide, fed) = self.network, _LAYER[self.width]
         layer = wide * net.hidden + fed * net.mlp
@@ -252,11 +252,12 @@ class Estimate:
 
     @property
     def hours(self) -> float:
-        """The estimated hours of the run: those of arithmetic plus those of exchange between devices.
+        """The estimated hours of the run: the time for arithmetic plus the time for communication between devices.
 
-        Arithmetic takes 6 operations for each weight and token, 8 with checkpointing, and two fewer for a frozen
-        weight (Kaplan et al. 2020; Korthikanti et al. 2022). For the exchange, with FSDP each part of a step
-        gathers all weights twice and scatters the gradients; without it, each step sums the gradients once.
+        Arithmetic takes 6 operations for each weight and token, 8 with activation checkpointing, and two fewer for
+        a frozen weight (Kaplan et al. 2020; Korthikanti et al. 2022). With FSDP, every part of an optimiser step
+        gathers all weights twice and scatters the gradients; without it, every optimiser step sums the gradients
+        once.
         """
         passes, net = 4 if self.config.activation_checkpointing else 3, self.network
         operations = 2 * (passes * net.trained + (passes - 1) * net.frozen) * self.tokens
@@ -267,12 +268,12 @@ class Estimate:
         return (seconds + self.steps * size * others / (self.gpu.link * 1e9)) / 3600
 
     def check(self) -> None:
-        """Raise `UserError` if the devices' memory is too small."""
+        """Raise `UserError` if the run does not fit in the devices' memory."""
         if not self.fits:
             self.refuse(self.needed)
 
     def refuse(self, needed: float) -> NoReturn:
-        """Raise a `UserError` which says that a run with this many bytes on each device does not fit."""
+        """Raise a `UserError` saying that the run needs `needed` bytes on each device and does not fit."""
         raise UserError(
             f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu.usable / GIB:.1f} of its "
             f"{self.gpu.memory:g} GiB.",
@@ -306,10 +307,11 @@ def _duration(hours: float) -> str:
 def estimate_run(
     config: TrainConfig, root: Path, gpu: str | None = None, devices: int | None = None, work: Work | None = None
 ) -> Estimate:
-    """Estimate the run of a configuration in the folder `root`, on the devices of its plan or on others.
+    """Estimate the run of a configuration whose folder is `root`.
 
-    `gpu` is a text for `Gpu.read`. Raises `UserError` if it is invalid, or if neither the recipe nor the data files
-    tell the amount of data.
+    `gpu` is a text for `Gpu.read`, and `devices` is the number of devices; both default to the recipe's. `work` is
+    the amount of data, which defaults to `work_of`. Raises `UserError` if `gpu` is invalid, or if neither the
+    recipe nor the data files give the amount of data.
     """
     expected = config.plan or Expected()
     device, count = choose_gpu(gpu, config.plan), devices or expected.devices
@@ -317,7 +319,7 @@ def estimate_run(
 
 
 def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
-    """Return the device that `gpu` describes, or else the recipe's, or else `DEFAULT`.
+    """Return the device that `gpu` describes. If it is None, return the device of the plan, or else `DEFAULT`.
 
     Raises `UserError` in the same cases as `Gpu.read`.
     """
@@ -327,7 +329,8 @@ def choose_gpu(gpu: str | None, plan: Expected | None) -> Gpu:
 def check_devices(config: TrainConfig, root: Path) -> None:
     """Raise `UserError` if this machine's GPUs cannot even hold the weights, gradients and optimiser state.
 
-    The check comes before anything is loaded. Nothing is checked without a GPU or if the dimensions are unknown.
+    This is meant to be called before anything is loaded. It does nothing if there is no GPU or the dimensions are
+    unknown.
     """
     if not torch.cuda.is_available():
         return
@@ -343,9 +346,10 @@ def check_devices(config: TrainConfig, root: Path) -> None:
 
 
 def work_of(config: TrainConfig, root: Path) -> Work:
-    """Return the amount of data from the recipe or, failing that, count it in the data files.
+    """Return the amount of data that the recipe states or, if it states none, count it in the data files.
 
-    Counting assumes a fixed number of characters per token (`CHARACTERS`). Raises `UserError` if there is no data.
+    Counting assumes a fixed number of characters per token (`CHARACTERS`). Raises `UserError` if there is no trace
+    to learn from.
     """
     expected = config.plan or Expected()
     if expected.traces and expected.tokens:

@@ -1,4 +1,4 @@
-"""The initial model of a run, with its tokenizer and encoder, made from a configuration or read from a folder."""
+"""The initial model of a run with its tokenizer and encoder, either new or read from a folder."""
 
 import json
 import math
@@ -60,9 +60,9 @@ _TOKENIZER_TRACES = 4000
 class InitialModel(NamedTuple):
     """The model that a run starts from, with its encoder.
 
-    `origin` gives the name and fingerprint of the model that is trained further, and `folder` its location; both
-    are None when training from scratch. An evaluator keeps its own fingerprint, whatever the mask of the run. A
-    backbone's fingerprint includes the template and the mask with which it is trained.
+    `origin` gives the name and fingerprint of the model to train further, and `folder` its location. Both are None
+    when training from scratch. The fingerprint of an evaluator does not depend on the attention mask of the run.
+    The fingerprint of a backbone covers the template and the mask with which it is trained.
     """
 
     encoder: Encoder
@@ -72,19 +72,18 @@ class InitialModel(NamedTuple):
 
 
 def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialModel:
-    """Return the initial model in float32, with its encoder. New weights depend on the seed alone, whatever the
-    mask.
+    """Return the initial model in float32, with its encoder. New weights depend on the seed alone, not on the mask.
 
-    `root` is the folder of the configuration. `config.init` may be an evaluator, whose head is trained further, or
-    the folder of a backbone: a plain Hugging Face backbone or LLaDA's, with or without a language-modelling head,
-    which is never read.
+    `root` is the folder of the configuration. `config.init` may name an evaluator, whose head is trained further,
+    or a backbone: a plain Hugging Face backbone or LLaDA's. The language-modelling head of a backbone, if there is
+    one, is never read.
 
     A backbone gets a new head and the template in its `stepsight.json`. If it has no such file, it gets the default
     template, for which a token that closes a step is added to the tokenizer. With `config.lora`, which does not
     train the embedding, a line break closes a step instead. Frozen weights are in bfloat16 if `bf16` is set.
 
-    Raises `UserError` if the folder cannot be read, if its architecture does not support the mask of
-    `config.attention`, if its head has two classes or reads other layers than `config.head` says, or if
+    Raises `UserError` if the folder cannot be read, if the architecture does not support the mask of
+    `config.attention`, if the head has two classes or reads other layers than `config.head` says, or if
     `config.lora` does not fit.
     """
     if config.init is None:
@@ -123,7 +122,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
 def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
     """Raise `UserError` if the LoRA targets do not exist or the starting model is itself an adapter.
 
-    The check comes before any weight is read.
+    No weights are read.
     """
     if unmerged_folders(checkpoint.folder):
         raise UserError(
@@ -146,9 +145,10 @@ def _check_head(head: Head | None, checkpoint: Checkpoint) -> None:
 
 
 def init_folder(init: str, root: Path) -> Path:
-    """Return the folder that `init` names.
+    """Return the folder of the model that `init` names.
 
-    It may be a folder in `root`, a shipped evaluator, a folder relative to the current one, or a model on a hub.
+    The name may be a folder in `root`, a shipped evaluator, a folder relative to the current one, or a model on a
+    hub.
     """
     if (root / init).is_dir():
         return root / init
@@ -157,10 +157,7 @@ def init_folder(init: str, root: Path) -> Path:
 
 
 def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:
-    """Return a Llama configuration with these dimensions.
-
-    `attention` affects only the value `is_causal`.
-    """
+    """Return a Llama configuration with the dimensions of `backbone`. `attention` only sets `is_causal`."""
     values: dict[str, Any] = {
         "vocab_size": vocabulary,
         "hidden_size": backbone.hidden,
@@ -198,14 +195,13 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
 
 
 def initialise(backbone: PreTrainedModel) -> None:
-    """Draw the weights of a Llama anew by Mitchell's truncated-normal initialisation, which LLaDA inherits from
-    OLMo.
+    """Redraw the weights of a Llama by Mitchell's truncated-normal initialisation, which LLaDA inherits from OLMo.
 
-    It follows `reset_parameters` of LLaDA's modelling code, with `init_fn: mitchell` in its configuration. Every
-    matrix is drawn from a normal distribution of standard deviation `1 / sqrt(d)`, cut off at three standard
-    deviations, where `d` is the width of its input. For the two matrices that write to the residual stream of layer
-    `l`, counted from 1, the standard deviation is `1 / sqrt(2 l d)`. For the embedding, `d` is the width of the
-    model. Norms are ones, and there are no biases. The draws come from torch's global generator.
+    It follows `reset_parameters` in LLaDA's modelling code with `init_fn: mitchell`. Every matrix is drawn from a
+    normal distribution with standard deviation `1 / sqrt(d)`, truncated at three standard deviations, where `d` is
+    the width of its input. For the two matrices that write to the residual stream in layer `l`, counted from 1, the
+    standard deviation is `1 / sqrt(2 l d)`. For the embedding, `d` is the width of the model. Norms are ones, and
+    there are no biases. The draws come from torch's global generator.
     """
     llama: Any = backbone
     _draw(llama.embed_tokens.weight, backbone.config.hidden_size)
@@ -221,7 +217,7 @@ def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
 
 
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
-    """Return the encoder, and the number of rows that the embedding needs for it."""
+    """Return the encoder and the number of rows that the embedding needs."""
     if config.tokenizer is None:
         tokenizer = learn_tokenizer(mixture, config.vocabulary, config.numbers)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
@@ -241,7 +237,7 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
 
 
 def learn_tokenizer(mixture: Mixture, vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """Learn a tokenizer with this many tokens from the first traces of each source."""
+    """Train a tokenizer of `vocabulary` tokens on the first traces of each source."""
     return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary, numbers)
 
 
@@ -286,9 +282,9 @@ def _template(folder: Path, tokenizer: Tokenizer, frozen: bool = False) -> Promp
 
 
 def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
-    """Add rows to the embedding for tokens that it lacks. Each new row is the mean of the existing ones.
+    """Extend the embedding to at least `vocabulary` rows. Each new row is the mean of the existing ones.
 
-    Nothing is added if the embedding has enough spare rows, as many have.
+    Many embeddings already have enough spare rows and are left as they are.
     """
     before = int(backbone.config.vocab_size)
     if vocabulary <= before:
@@ -299,13 +295,13 @@ def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
 
 
 def mask_token(tokenizer: Tokenizer) -> int | None:
-    """Return the id of the tokenizer's mask token, which stands for a hidden token, or None if it has none."""
+    """Return the id of the token that stands for hidden tokens, or None if the tokenizer has no such token."""
     found = (tokenizer.token_to_id(name) for name in _MASKS)
     return next((number for number in found if number is not None), None)
 
 
 def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
-    """Return the encoder with a mask token, and add a row for the token to the embedding if needed."""
+    """Return the encoder with a mask token in its tokenizer, and extend the embedding for the token if needed."""
     if mask_token(encoder.tokenizer) is not None:
         return encoder
     encoder.tokenizer.add_special_tokens([_MASKS[-1]])
@@ -328,9 +324,9 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """Learn a byte-level BPE tokenizer of `vocabulary` tokens from `texts`. It can encode any UTF-8 text.
+    """Train a byte-level BPE tokenizer of `vocabulary` tokens on `texts`. It can encode any UTF-8 text.
 
-    Every digit is a token or, with `numbers` groups, every group of at most three digits, counted from the right.
+    Every digit is a token or, if `numbers` is `groups`, every group of up to three digits counted from the right.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _pieces(_PIECES[numbers])
@@ -363,8 +359,8 @@ def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
 
     This follows FoNE (Zhou et al. 2025, arXiv 2502.09741), where the embedding consists of the cosine and sine of
     `2 pi n / T` with `T` 10, 100 and 1,000: sums become rotations, and numbers with the same last digits are close
-    to each other. Here the features are only the starting point. They also include more periods, whose remainders
-    can check products too, and the logarithm.
+    to each other. Here the features are only the starting point. They also include the logarithm and further
+    periods, whose remainders can help to check products.
     """
     values = torch.arange(1000.0)
     waves = [2 * math.pi * values / period for period in _PERIODS]

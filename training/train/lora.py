@@ -1,7 +1,7 @@
-"""LoRA: training adapters instead of all weights, through PEFT, and writing the folder of an adapter.
+"""LoRA: training adapters through PEFT instead of all weights, and writing them to a folder.
 
-The folder has PEFT's own layout, with the base's config.json as used in training, StepSight's stepsight.json and
-the tokenizer beside it.
+The folder has PEFT's own layout, plus the base model's config.json as used in training, StepSight's stepsight.json
+and the tokenizer.
 """
 
 import copy
@@ -39,9 +39,9 @@ _PREFIX = "base_model.model."
 def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
     """Return the names of the layers that get adapters, in the form that PEFT accepts.
 
-    A name matches every layer whose name equals it or ends with it after a dot. The names default to all linear
-    layers of the network's blocks. Raises `UserError` if a given name matches no layer. `backbone` may be without
-    weights.
+    A name matches every layer whose full name equals it or ends with a dot and the name. By default, all linear
+    layers of the network's blocks get adapters. `backbone` may be without weights. Raises `UserError` if a name in
+    `lora.targets` matches no layer.
     """
     linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
     inside = [name for name in linear if LAYER.search(name)]
@@ -69,7 +69,7 @@ def adapted_layers(lora: Lora, backbone: nn.Module) -> list[nn.Linear]:
 
 
 def _shortest_end(name: str, others: set[str]) -> str:
-    """Return the shortest end of a layer's name that matches none of the `others`."""
+    """Return the shortest dotted suffix of a layer's name that matches none of the names `others`."""
     parts = name.split(".")
     ends = (".".join(parts[start:]) for start in range(len(parts) - 1, -1, -1))
     return next((end for end in ends if not any(_is_meant(other, end) for other in others)), name)
@@ -80,9 +80,9 @@ def _is_meant(name: str, target: str) -> bool:
 
 
 def adapted(model: StepModel, lora: Lora, seed: int) -> "PeftModel":
-    """Return the model with adapters drawn from the seed. Only the adapters and the head are trainable.
+    """Return the model with new adapters drawn from `seed`. Only the adapters and the head can be trained.
 
-    Adapters and head are in float32, whatever the type of the frozen weights.
+    The adapters and the head are in float32, whatever the type of the frozen weights.
     """
     peft = load_peft()
     heads = ["score"] if model.mixture is None else ["score", "mixture"]
@@ -106,10 +106,10 @@ def trained_weights(model: nn.Module) -> dict[str, Tensor]:
 
 @dataclass(frozen=True)
 class AdapterBase:
-    """The base of an adapter.
+    """The model that an adapter was trained on.
 
-    `folder` is its location. `name` is its name in the adapter's config, and `revision` is its revision if it comes
-    from a hub. `sha256` is the hash of its weights.
+    `folder` is its location. `name` is how the adapter's config refers to it, and `revision` is its revision if it
+    comes from a hub. `sha256` is the hash of its weights.
     """
 
     folder: Path
@@ -119,9 +119,9 @@ class AdapterBase:
 
     @classmethod
     def of(cls, init: str, folder: Path, output: Path) -> "AdapterBase":
-        """Return the base of a run whose `init` names this folder.
+        """Describe the base model of a run, where `init` names it and `folder` is its location.
 
-        The path of a local folder is stored relative to the output's folder, so that both can be moved together.
+        The path of a local folder is stored relative to `output`, so that both folders can be moved together.
         """
         if shipped_folder(init) == folder or (is_hub_id(init) and folder.parent.name == "snapshots"):
             name = init
@@ -141,9 +141,10 @@ def save_adapter(
     provenance: Mapping[str, Any],
     dtype: torch.dtype,
 ) -> None:
-    """Write the folder of an adapter with this `config`.
+    """Write an adapter to `folder` in PEFT's layout.
 
-    `weights` are the trained weights, by their names in PEFT's model.
+    `config` is PEFT's configuration of the adapter. `weights` are the trained weights by their names in PEFT's
+    model.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {_stored_name(name, model): weight.to("cpu", dtype).contiguous() for name, weight in weights.items()}
@@ -162,7 +163,7 @@ def save_adapter(
 def _stored_name(name: str, model: StepModel) -> str:
     """Return the name under which PEFT stores a weight.
 
-    It omits the adapter's own name and includes the prefix of the backbone's class.
+    It leaves out the adapter's name `default` and includes the prefix of the backbone's class.
     """
     name = name.removeprefix(_PREFIX).replace(".modules_to_save.default.", ".").replace(".default.", ".")
     if name.startswith("model."):

@@ -28,10 +28,10 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class MaskedExample:
-    """An example with hidden tokens; every array has shape (tokens,).
+    """An example with hidden tokens. Every array has shape (tokens,).
 
-    `ids` holds the tokens that the backbone sees, `labels` the true tokens, and `weights` the weights of their
-    losses, which are 0 for tokens that are not hidden.
+    `ids` holds the tokens that the backbone sees, and `labels` the true tokens. `weights` holds the weight of each
+    token in the loss, which is 0 unless the token is hidden.
     """
 
     ids: NDArray[np.int64]
@@ -40,10 +40,10 @@ class MaskedExample:
 
 
 class MaskedExamples(Dataset[MaskedExample]):
-    """The tokens of `examples`, of which different ones are hidden in each epoch.
+    """A data set of `examples` in which different tokens are hidden in each epoch.
 
-    The choice depends on `seed`, epoch and index alone. The data set ends with an example without a label, for a
-    part of a step that has too few traces.
+    Which tokens are hidden depends only on `seed`, the epoch and the index. The data set ends with an example
+    without a label, which fills up the last optimiser step if it has too few traces.
     """
 
     def __init__(self, examples: Sequence[Example], mask: int, seed: int) -> None:
@@ -51,7 +51,7 @@ class MaskedExamples(Dataset[MaskedExample]):
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch. The loader calls this before each epoch."""
+        """Set the number of the epoch. The loader calls this before each epoch."""
         self._epoch = epoch
 
     def __len__(self) -> int:
@@ -68,9 +68,9 @@ class MaskedExamples(Dataset[MaskedExample]):
 
 
 def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> dict[str, Tensor]:
-    """Pad the examples on the right and return the tensors for `MaskedTokenModel.forward`.
+    """Pad a batch of examples on the right and return the tensors for `MaskedTokenModel.forward`.
 
-    The tensors have the same width as those that `collate` makes for step examples.
+    The tensors are as wide as those of `collate` for the same examples.
     """
     width = padded_width(max(len(example.ids) for example in batch), limit)
     ids = np.zeros((len(batch), width), np.int64)
@@ -86,9 +86,9 @@ def collate_masked(batch: Sequence[MaskedExample], limit: int | None = None) -> 
 
 
 class MaskedTokenModel(StepModel):
-    """The backbone of a step model with the transposed embedding as its token head.
+    """The backbone of a step model, with the transposed embedding as the head that predicts tokens.
 
-    Pretraining thus adds no weights. The step head stays as it is.
+    Pretraining therefore adds no weights, and it leaves the step head unchanged.
     """
 
     def __init__(self, model: StepModel) -> None:
@@ -105,9 +105,9 @@ class MaskedTokenModel(StepModel):
         weights: Tensor,
         num_items_in_batch: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """Return the weighted cross-entropy over all tokens whose `labels` entry is not `IGNORED`.
+        """Return the weighted cross-entropy, averaged over all tokens whose entry in `labels` is not `IGNORED`.
 
-        All tensors have the shape (batch, tokens). `num_items_in_batch` is the number of these tokens in the whole
+        All tensors have shape (batch, tokens). `num_items_in_batch` is the number of these tokens in the whole
         optimiser step, as in `StepModel.forward`.
         """
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **self._options)[0]
@@ -120,8 +120,7 @@ class MaskedTokenModel(StepModel):
 
 
 class MaskedTrainer(StepTrainer):
-    """A trainer that pretrains the backbone of a `MaskedTokenModel`. In all other respects it is a
-    `StepTrainer`."""
+    """A `StepTrainer` that pretrains the backbone of a `MaskedTokenModel`."""
 
     def __init__(self, mask: int, *args: Any) -> None:
         self._mask = mask

@@ -1,4 +1,4 @@
-"""A training run, from a configuration to an evaluator's folder.
+"""A training run: from a configuration to the folder of an evaluator.
 
 stepsight train training/configs/mini-bidir.yaml --output runs/mini-bidir
 torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      (with `fsdp: true`, or without)
@@ -45,14 +45,15 @@ _EXAMPLES = "examples_sha256"
 
 
 def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
-    """Train an evaluator, write its folder to `output`, and return the folder.
+    """Train an evaluator, write it to the folder `output`, and return this folder.
 
-    Paths in `config` are resolved in `root`. Besides the evaluator's own files, the folder gets `log_history.json`
-    and the training curves, `training.html` and `training.png`. Checkpoints go to `output/checkpoints`. A killed
-    run resumes from the last complete checkpoint, and a finished run is left alone.
+    Paths in `config` are resolved in `root`. The folder also gets `log_history.json` and the training curves,
+    `training.html` and `training.png`. Checkpoints go to `output/checkpoints`. A killed run resumes from the last
+    complete checkpoint, and a finished run is not repeated.
 
-    Raises `UserError` if `output` cannot be written, holds another run or a run on other traces, or is in use by
-    another process; and if a data file has a bad line, memory or disk space runs out, or the loss is not a number.
+    Raises `UserError` if `output` cannot be written, holds a run with other settings or traces, or is in use by
+    another process. Also raises `UserError` if a data file has a bad line, if memory or disk space runs out, or if
+    the loss is not a number.
     """
     if config.lora is not None:
         check_peft()
@@ -91,13 +92,13 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
-    """Return a configuration as it looks after being written to JSON and read back."""
+    """Return a configuration as JSON values."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return values
 
 
 def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) -> None:
-    """Claim the folder for this run. Raises `UserError` if the folder's run was begun with other examples."""
+    """Claim the folder for this run. Raises `UserError` if its run was started with other examples."""
     digest = _digest(examples)
     if folder.has_run() and folder.record().get(_EXAMPLES, digest) != digest:
         raise UserError(
@@ -110,7 +111,7 @@ def _begin(folder: RunFolder, config: TrainConfig, examples: Sequence[Example]) 
 def _examples(
     config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, shown: bool
 ) -> tuple[list[Example], int]:
-    """Return the examples, with the number of traces left out because of their length or a lack of labels."""
+    """Return the examples, and the number of traces left out because they are too long or have no label."""
     context = context_of(model.model)
     if context is None:
         raise UserError(
@@ -153,7 +154,7 @@ def _sources(
     examples: Sequence[Example],
     left_out: int,
 ) -> dict[str, Any]:
-    """Return the inputs of the run for its provenance. They reveal nothing about the machine."""
+    """Return what the evaluator was trained from, for its provenance. It reveals nothing about the machine."""
     used = settings(config)
     del used["notes"], used["plan"]
     return {
@@ -183,7 +184,7 @@ def _save(
 ) -> None:
     """Write the evaluator, the log and the training curves.
 
-    Every process must call this, because all take part in collecting the weights.
+    Every process must call this, because all of them take part in gathering the weights.
     """
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()
@@ -209,7 +210,7 @@ def _save(
 
 
 def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:
-    """Return the type with this name, or float32 if a weight exceeds the range of that type."""
+    """Return the torch type called `name`, or float32 if a weight exceeds the range of that type."""
     dtype: torch.dtype = getattr(torch, name)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
     if largest <= torch.finfo(dtype).max:

@@ -1,4 +1,4 @@
-"""The trainer of evaluators, with its batches and its loss. It raises an error if the loss is not a number."""
+"""The trainer of evaluators, with its batches and its loss. It stops with an error if the loss is not a number."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -35,10 +35,10 @@ _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORE
 
 
 def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
-    """Return the trainer's arguments for a configuration, with checkpoints in `folder`.
+    """Translate a configuration into `TrainingArguments`. Checkpoints go to `folder`.
 
-    Creating them joins processes that were launched together. Raises `UserError` if `fsdp` is set with a single
-    process.
+    This also connects processes that were launched together. Raises `UserError` if `fsdp` is set but there is only
+    one process.
     """
     arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
     # Each process uses one device.
@@ -48,9 +48,9 @@ def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
 
 
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
-    """Build a model with these weights, and with a bias in its head if they include one.
+    """Build a model from weights, with a bias in its head if they include one.
 
-    If `weights` is empty, the model has no weights.
+    If `weights` is empty, the model's tensors are left without data (on the meta device).
     """
     with torch.device("meta"):
         whole = StepModel.from_config(config, mixed="mixture.weight" in weights)
@@ -62,9 +62,9 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
 
 
 def _of_examples(labels: Tensor) -> Tensor:
-    """Return a label for each example, shape (batch,), from the labels of its ends, shape (batch, steps).
+    """Return one label per example, shape (batch,), given the labels of step ends, shape (batch, steps).
 
-    It is `IGNORED` for an example without a labelled end.
+    The label is 0 for an example with a labelled end, and `IGNORED` otherwise.
     """
     return torch.where((labels != IGNORED).any(1), 0, IGNORED)
 
@@ -72,9 +72,9 @@ def _of_examples(labels: Tensor) -> Tensor:
 class StepTrainer(Resumable):
     """A trainer that trains `model` on `examples`.
 
-    The loss of an optimiser step is the mean cross-entropy over its supervised ends, or the mean of its examples'
-    means, however many parts and processes compute it. Raises `UserError` if memory or disk space runs out, or if
-    the loss is not a number.
+    The loss of an optimiser step is the mean cross-entropy over its labelled step ends or, if the loss is per
+    example, the mean of the examples' means. It does not depend on how many parts and processes compute it. Raises
+    `UserError` if memory or disk space runs out, or if the loss is not a number.
     """
 
     def __init__(
@@ -116,14 +116,14 @@ class StepTrainer(Resumable):
         self.keep_quiet()
 
     def learning(self, config: TrainConfig, model: StepModel, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """Return the data set to learn from and the function that makes batches of it.
+        """Return the data set to learn from, and the function that collates its examples into batches.
 
         The data set ends with an example without a label.
         """
         return [*examples, _EMPTY], collate
 
     def get_train_dataloader(self) -> EpochLoader:
-        """Return a loader of this process's own parts. The batches are already divided among the processes."""
+        """Return a loader of this process's share of the batches, which are already divided among the processes."""
         dataset: Any = self.train_dataset
         return EpochLoader(
             dataset,
@@ -133,8 +133,7 @@ class StepTrainer(Resumable):
         )
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """Count the labels of a step as the base trainer does, or count one per labelled example if the loss is per
-        example."""
+        """Like the base method, but count labelled examples instead of labels if the loss is per example."""
         if self.step_model.per_example:
             batch_samples = [{"labels": _of_examples(batch["labels"])} for batch in batch_samples]
         return super()._get_num_items_in_batch(batch_samples, device)
@@ -149,7 +148,7 @@ class StepTrainer(Resumable):
         return assembled(model.config, weights if self.args.should_save else {})
 
     def adapter_weights(self) -> dict[str, Tensor]:
-        """Return the trained weights by their names in PEFT's model, gathered in the main process.
+        """Return the trained weights, gathered in the main process, by their names in PEFT's model.
 
         Every process must call this.
         """
@@ -160,10 +159,7 @@ class StepTrainer(Resumable):
         return cast(dict[str, Tensor], get_model_state_dict(model, options=options))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Load a checkpoint as the base trainer does, but read sharded adapters directly into the weights.
-
-        PEFT's way of setting adapter weights has no effect on shards.
-        """
+        """Like the base method, but load sharded adapters without PEFT, whose loading has no effect on shards."""
         if self.adapter_config is None or not self.is_fsdp_enabled:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
             return
@@ -174,7 +170,7 @@ class StepTrainer(Resumable):
         load(state, storage_reader=FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """Do a training step as the base trainer does, and add up the loss of the parts for the error message."""
+        """Like the base method, but also sum the loss of the parts of a step for the error message."""
         if self.args.use_cpu:
             width = int(inputs["input_ids"].shape[1])
             self._attend("eager" if width <= _NARROW else "sdpa")
@@ -189,7 +185,8 @@ class StepTrainer(Resumable):
     def _clip_grad_norm(self, model: nn.Module) -> Any:
         """Clip the gradients, and raise `UserError` if their norm is not finite.
 
-        The trainer calls this in every process, with the same norm, between a step's gradients and its update.
+        The trainer calls this in every process, with the same norm, after computing a step's gradients and before
+        updating the weights.
         """
         norm: Any = super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
         loss, self._loss = float(self._loss), 0.0
